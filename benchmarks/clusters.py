@@ -20,17 +20,6 @@ from chasles import tasks
 from chasles.cli.dataset import Done, Job, Partition, Total, partitions
 from chasles.tasks import Told
 
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "5s",
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.terminate": False,
-}
-"""Settings of Dask without its profiler and most of its monitors."""
-
 IDLE_SECONDS = 5.0
 """Time for which the processor time of an idle cluster is measured."""
 
@@ -48,13 +37,12 @@ class Timed:
 
 
 @contextmanager
-def started(workers: int, *, quiet: bool = False) -> Iterator[Any]:
-    """A local cluster of worker processes with one thread each."""
-    import dask
+def started(workers: int, *, plain: bool = False) -> Iterator[Any]:
+    """A local cluster of worker processes with one thread each, as chasles or as Dask starts it."""
     from distributed import LocalCluster
 
     options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-    with dask.config.set(QUIET if quiet else {}), LocalCluster(**options) as made:
+    with LocalCluster(**options) if plain else tasks.started(workers) as made:
         yield made
 
 
@@ -85,9 +73,9 @@ class Times:
     idle: float = 0.0
 
     @property
-    def scheduling(self) -> float:
-        """Processor time beyond the tasks and the idle processes, relative to the tasks."""
-        return (self.processor - self.tasks - self.idle * self.wall) / self.tasks
+    def overhead(self) -> float:
+        """Processor time outside the tasks, relative to the tasks."""
+        return self.processor / self.tasks - 1.0
 
     @property
     def idling(self) -> float:
@@ -114,7 +102,7 @@ def alone(logs: Path, made: Path) -> Times:
     return _timed(partitions(logs, made), None, [os.getpid()], 0.0)
 
 
-def timed(logs: Path, made: Path, cluster: Any) -> Times:
+def timed(logs: Path, made: Path, cluster: Any, repeats: int) -> Iterator[Times]:
     """Time the files on a cluster whose workers have compiled the functions before."""
     where, pids = cluster.scheduler_address, processes(cluster)
     warm = partitions(logs, made / "warm")[: 4 * len(pids)]
@@ -122,7 +110,8 @@ def timed(logs: Path, made: Path, cluster: Any) -> Times:
     start = used(pids)
     time.sleep(IDLE_SECONDS)
     idle = (used(pids) - start) / IDLE_SECONDS
-    return _timed(partitions(logs, made / "tables"), where, pids, idle)
+    for k in range(repeats):
+        yield _timed(partitions(logs, made / f"tables-{k}"), where, pids, idle)
 
 
 def _timed(

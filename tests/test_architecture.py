@@ -253,7 +253,7 @@ def defined(folder: Path) -> set[str]:
     return found
 
 
-FOREIGN = ("etree", "torch", "core", "sys", "xacro", "substitution_args")
+FOREIGN = ("etree", "torch", "core", "sys", "os", "xacro", "substitution_args")
 """Other packages, whose private names are theirs."""
 
 TUPLES = ("_asdict", "_fields", "_make", "_replace")

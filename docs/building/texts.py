@@ -9,7 +9,7 @@ import ast
 import random
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,9 +90,9 @@ def comments(path: Path) -> Iterator[Text]:
         yield Text("comment", _place(path, last), " ".join(lines))
 
 
-def pages() -> Iterator[Text]:
+def pages(places: Iterable[Path] = PAGES) -> Iterator[Text]:
     """Yield headings and paragraphs of the documentation, without code, tables and output."""
-    for where in PAGES:
+    for where in places:
         for path in sorted(where.rglob("*.md")) if where.is_dir() else [where]:
             text = re.sub(
                 r"^```.*?^```",
@@ -132,12 +132,18 @@ def _place(path: Path, line: int) -> str:
 def main() -> None:
     """Print the texts, or a sample of them."""
     words = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    words.add_argument("folder", nargs="?", type=Path, help="Folder or file of the source.")
+    words.add_argument(
+        "folder", nargs="?", type=Path, help="Folder or file of the source, or a page."
+    )
     words.add_argument("--sample", type=int, help="Number of texts to draw.")
     words.add_argument("--seed", type=int, default=0, help="Seed of the draw.")
     given = words.parse_args()
-    found = list(texts(given.folder.resolve() if given.folder else SOURCE))
-    found += [] if given.folder else list(pages())
+    if given.folder is None:
+        found = [*texts(), *pages()]
+    else:
+        folder = given.folder.resolve()
+        page = folder.suffix == ".md" or ROOT / "docs" in (folder, *folder.parents)
+        found = list(pages([folder]) if page else texts(folder))
     if given.sample:
         found = random.Random(given.seed).sample(found, given.sample)
     for text in found:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from chasles.version import VERSION
 
-if TYPE_CHECKING:  # names of PUBLIC, imported for editors and type checkers
+if TYPE_CHECKING:  # editors and type checkers do not run __getattr__
     from chasles import contact, control, conventions, errors, homogeneous, robots, trajectory
     from chasles.accuracy import MaximalDynamics, condition, maximal_dynamics
     from chasles.api import compile, cost, from_dh, load, save, to_dh
@@ -133,12 +133,12 @@ PUBLIC = {
     }.items()
     for name in names
 }
-"""Module that defines each public name, loaded on first use. A name with the module `chasles` is a
-submodule."""
+"""Map from public names to the modules that define them. Names mapped to `chasles` are submodules.
+"""
 
 
 class _Package(ModuleType):
-    """Module class that keeps a public function when a subpackage of the same name is imported."""
+    """Module type in which importing a subpackage does not replace a function of the same name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:
@@ -149,7 +149,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name, or a module of this package, on first use."""
+    """Import a public name or a submodule when it is first accessed."""
     if PUBLIC.get(name, __name__) != __name__:
         value = getattr(import_module(PUBLIC[name]), name)
     elif name in _modules():
@@ -161,7 +161,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names and the modules of this package."""
+    """Return the names of all public objects and submodules."""
     own = [name for name in globals() if name.startswith("__")]
     return sorted({*own, *__all__, *_modules()})
 

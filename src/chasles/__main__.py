@@ -1,4 +1,4 @@
-"""`python -m chasles`: the `chasles` command for systems where it is not on the path."""
+"""Run the `chasles` command as `python -m chasles`."""
 
 from chasles.cli import main
 

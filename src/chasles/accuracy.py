@@ -1,4 +1,4 @@
-"""Accuracy of results: condition numbers, and dynamics in maximal coordinates as a check."""
+"""Estimate and check the accuracy of dynamics computations."""
 
 import math
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Condition(float):
-    """Condition number of a mass matrix. It prints with an interpretation.
+    """Condition number of a mass matrix M, with an explanation when printed.
 
-    Forward dynamics amplifies relative errors of torques by up to `number`, so about log10(number)
-    of 16 digits are lost (Featherstone 2008, section 10.2). `heaviest` and `lightest` are the
-    largest and smallest eigenvalues of M. `worst_force` (nv,) is the unit vector of torques that
-    produces the largest acceleration: an error in this direction grows most. If degrees of freedom
-    have different units (rad and m), all values depend on the choice of units.
+    Forward dynamics amplifies relative torque errors by a factor of up to `number`. Accelerations
+    therefore lose about log10(number) of 16 digits (Featherstone 2008, section 10.2). `heaviest`
+    and `lightest` are the largest and smallest eigenvalues of M. `worst_force` (nv,) is the unit
+    torque vector that produces the largest acceleration; errors in this direction grow most. If
+    degrees of freedom have different units (rad and m), all values depend on the choice of units.
     """
 
     number: float
@@ -62,13 +62,13 @@ def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent
     q : array_like, shape (nq,)
         Joint positions (rad or m); loops must be closed.
     coordinates : {"independent", "tree"}, optional
-        For a robot with loops, use the independent degrees of freedom (default) or ignore the
-        loops.
+        Coordinates of the mass matrix for a robot with loops: the independent degrees of freedom
+        (default), or all joints of the spanning tree, ignoring the loops.
 
     Returns
     -------
     Condition
-        The condition number, a float that prints with its interpretation.
+        The condition number, a float with further attributes.
 
     Examples
     --------
@@ -102,10 +102,10 @@ def maximal_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return accelerations and loop multipliers, computed in maximal coordinates.
 
-    The results equal those of `Robot.forward_dynamics` and `constrained_dynamics`, but come from
-    one sparse system for the accelerations of all bodies and the forces of all joints. Use this
-    function to check the compiled functions, or for mechanisms too large to compile. It computes
-    one state at a time; for many states of one robot, use `MaximalDynamics`.
+    `Robot.forward_dynamics` and `constrained_dynamics` give the same results. This function solves
+    one sparse linear system for all body accelerations and joint forces instead. Use it to check
+    the compiled functions, or for mechanisms that are too large to compile. It computes one state
+    at a time; for many states of one robot, use `MaximalDynamics`.
 
     Parameters
     ----------
@@ -130,13 +130,13 @@ def maximal_dynamics(
     qdd : ndarray, shape (..., nv)
         Joint accelerations (rad/s2 or m/s2).
     multipliers : ndarray, shape (..., rows)
-        Constraint forces. If loops are redundant, multipliers are not unique and may differ from
-        those of `constrained_dynamics`; qdd does not.
+        Constraint forces. If loops are redundant, qdd is unique, but the multipliers are not:
+        `constrained_dynamics` may return different values.
 
     Raises
     ------
     OpenLoop
-        If q or qd violates the loops.
+        If q or qd violates the loop constraints.
 
     Notes
     -----
@@ -175,10 +175,10 @@ def maximal_dynamics(
 class MaximalDynamics:
     """Forward dynamics in maximal coordinates, analyzed once per robot and solved many times.
 
-    `MaximalDynamics(robot)(q, qd, tau)` returns the same as `maximal_dynamics(robot, q, qd, tau)`.
-    The first call determines the sparsity pattern, the order of elimination and a program for the
-    entries (the analyze, factor and solve phases of Featherstone 2008, section 8.13); each state
-    then costs one numeric factorization.
+    `MaximalDynamics(robot)(q, qd, tau)` is equivalent to `maximal_dynamics(robot, q, qd, tau)`.
+    The first call determines the sparsity pattern, the elimination order and a program that
+    computes the matrix entries. After that, each state costs one numeric factorization
+    (the analyze, factor and solve phases of Featherstone 2008, section 8.13).
 
     Parameters
     ----------
@@ -189,8 +189,8 @@ class MaximalDynamics:
     tolerance
         As in `maximal_dynamics`.
     backend
-        Backend that computes the entries: "numpy" needs no compilation and computes all states of a
-        call at once; "llvm" is faster for many calls with few states.
+        Backend that computes the matrix entries. "numpy" needs no compilation and computes all
+        states of a call at once. "llvm" is faster for many calls with few states.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class MaximalDynamics:
         self._prepared: dict[Any, tuple[Any, Solver, Any]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the robot and the options. The analysis is repeated after unpickling."""
+        """Pickle only the robot and the options; the analysis is repeated after unpickling."""
         options = {key: getattr(self, key) for key in ("dissipation", "tolerance", "backend")}
         return partial(MaximalDynamics, **options), (self.robot,)
 
@@ -229,8 +229,8 @@ class MaximalDynamics:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return accelerations qdd (..., nv) and multipliers of loops and couplings (..., rows).
 
-        t (...) is the time (s), used if the robot depends on time; its default is the time passed
-        to `at_time`. f_ext is as in `Robot.forward_dynamics`; each new set of frames requires a new
+        t (...) is the time (s) for a time-dependent robot. The default is the time passed to
+        `at_time`. f_ext is as in `Robot.forward_dynamics`; each new set of frames requires a new
         analysis.
         """
         keys, forces = wrench_arguments(self.robot.model, f_ext)
@@ -257,16 +257,16 @@ class MaximalDynamics:
 
 
 def _refuse_tendons(function: str, robot: Robot) -> None:
-    """Raise an error if a tendon has inertia, because its effect on the joints varies with q."""
+    """Raise an error if a tendon has inertia, because this inertia depends on q."""
     for rotor in (rotor for rotor in robot.model.rotors if rotor.path):
-        problem = f"robot {robot.name!r} has a tendon with inertia, {rotor.name!r}"
+        problem = f"maximal coordinates do not support tendons with inertia ({rotor.name!r})"
         raise ModelError("E-ACCURACY-220", problem, "use forward_dynamics", part=function)
 
 
 def _arrays(
     function: str, robot: Robot, state: tuple[Array, ...], load: Any
 ) -> dict[str, np.ndarray]:
-    """Check that the arrays of a call are finite, and return them by name.
+    """Check that all arguments are finite, and return the arrays by name.
 
     If the robot depends on time, the last array is the time, with shape (..., 1).
     """
@@ -282,13 +282,13 @@ def _arrays(
     for name, value, size in named:
         found[name] = numbers(f"{function}: {name}", value, size)
         if not np.all(np.isfinite(found[name])):
-            problem = f"{name} has entries that are not finite"
+            problem = f"{name} contains NaN or infinite entries"
             raise InputError("E-ACCURACY-008", problem, part=function)
     return found
 
 
 def _rows(function: str, arrays: dict[str, np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
-    """Return the common leading shape, and each array with one row per state."""
+    """Broadcast the arrays, and return the batch shape and arrays with one row per state."""
     lead = leading_shape(function, **arrays)
     wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays.values()]
     count = math.prod(lead)
@@ -308,12 +308,13 @@ def _answer(
     qd: np.ndarray,
     tolerance: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Solve the equations of one state and return qdd and the multipliers."""
+    """Solve the equations of motion for one state, and return qdd and the multipliers."""
     M, K, f, k, J, d, residual, opening = parts
     gap, rate = (float(np.max(np.abs(x), initial=0.0)) for x in (residual, opening))
     if not gap <= tolerance:
         problem = f"the loops are not closed (residual {gap:.2g}, tolerance {tolerance:g})"
-        raise OpenLoop("E-ACCURACY-005", problem, "close them with robot.assemble", part=function)
+        remedy = "close the loops with robot.assemble"
+        raise OpenLoop("E-ACCURACY-005", problem, remedy, part=function)
     if not rate <= tolerance * max(1.0, np.max(np.abs(qd), initial=0.0)):
         problem = f"qd violates the loop constraints by {rate:.2g} rad/s or m/s"
         remedy = "compute a consistent qd with robot.complete(q, yd)"
@@ -321,10 +322,10 @@ def _answer(
     a, lam, met = solver(M, K, f, k)
     if not met:
         problem = (
-            f"robot {robot.name!r} cannot move with this qd from this q: the loop "
-            "equations contradict each other"
+            f"the loop constraints of robot {robot.name!r} have no solution for qdd at this q "
+            "and qd"
         )
-        remedy = "start from another position"
+        remedy = "use another configuration q"
         raise SingularPosition("E-ACCURACY-007", problem, remedy, part=function)
     return joint_accelerations(places, J, d, a), lam[len(lam) - len(residual) :]
 
@@ -332,7 +333,7 @@ def _answer(
 def _stacked(
     robot: Robot, lead: tuple[int, ...], answers: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stack the results of all states as arrays."""
+    """Stack the results for all states into two arrays, qdd and multipliers."""
     sizes = robot.nv, robot.mechanism.rows
     qdd, lam = (np.array([x[k] for x in answers]).reshape(*lead, n) for k, n in enumerate(sizes))
     return qdd, lam

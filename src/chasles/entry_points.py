@@ -1,4 +1,4 @@
-"""Entry points of the leaf packages: distances, plots, checks and the viewer."""
+"""Lazy imports of optional subpackages: distances, plots, checks and the viewer."""
 
 from importlib import import_module
 from typing import Any
@@ -13,10 +13,11 @@ ENTRY_POINTS = {
     "verify": "chasles.checks:verify",
     "with_clearance": "chasles.distances.avoid:with_clearance",
 }
-"""Module and function of each entry point. Other modules do not import the leaf packages."""
+"""Map from entry point names to "module:function". Core modules import these subpackages only here.
+"""
 
 
 def entry_point(name: str) -> Any:
-    """Import and return an entry point by its name in `ENTRY_POINTS`."""
+    """Import and return the object registered under a name in `ENTRY_POINTS`."""
     module, _, function = ENTRY_POINTS[name].partition(":")
     return getattr(import_module(module), function)

@@ -1,8 +1,8 @@
-"""Exceptions as data: a code, the place, the problem and the remedy.
+"""Exception classes with fields: code, file, line, part, problem and remedy.
 
-Every error that chasles raises on purpose is a `ChaslesError`. Its fields, not its text, are the
-interface: `code` is stable, and `docs/errors.md` lists all codes. Each class also inherits from the
-matching built-in exception, so that `except ValueError` works as usual.
+Every error that chasles raises deliberately is a `ChaslesError`. Programs should use its fields
+instead of parsing the message. The `code` is stable; `docs/errors.md` lists all codes. Each class
+also inherits from the matching built-in exception, so that `except ValueError` works as usual.
 """
 
 import os
@@ -10,13 +10,13 @@ import re
 from typing import Any, Self, TypeVar
 
 LONGEST = 80
-"""Largest length of a word or quoted text, in characters. Longer texts are shortened."""
+"""Length in characters above which a word or quoted string is shortened."""
 
 LONGEST_PATH = 1000
-"""Largest length of a path, in characters. Longer paths are shortened."""
+"""Length in characters above which a path is shortened."""
 
 LONGEST_LINE = 2000
-"""Largest length of a line of a message, in characters. Longer lines are shortened."""
+"""Length in characters above which a line of a message is shortened."""
 
 _PIECES = re.compile(r"""(?<!\w)(['"])[^'"\n]{81,}\1(?!\w)|[^\s]{81,}""")
 _LINES = re.compile(r"[^\n]+")
@@ -24,23 +24,22 @@ _CONTROLS, _CONTROLS_BUT_LINES = re.compile(r"[^ -~]"), re.compile(r"[^ -~\n\t]"
 
 
 def shown(text: str, line: int = LONGEST_LINE, *, lines: bool = False) -> str:
-    """Return a text that is safe for a terminal: control characters escaped, long names shortened.
+    """Escape control characters and shorten long names, so that a message is safe to print.
 
     Parameters
     ----------
     text : str
-        Text with names that come from files.
+        Message, possibly with names from files.
     line : int, optional
-        Largest number of characters of a line.
+        Maximum line length in characters.
     lines : bool, optional
-        Keep line ends and tabs, for a text of several lines.
+        Keep newlines and tabs.
 
     Returns
     -------
     str
-        The text with characters that are not printable escaped as in Python (`\\x1b`), and with an
-        ellipsis in the middle of words, texts in quotes, paths and lines that are too long. Other
-        texts are returned unchanged.
+        The message. Nonprintable characters are escaped as in Python (`\\x1b`). Words, quoted
+        strings, paths and lines that are too long have an ellipsis in the middle.
     """
     text = escaped(text, lines=lines)
     for first, last in reversed(cuts(text, line)):
@@ -49,14 +48,14 @@ def shown(text: str, line: int = LONGEST_LINE, *, lines: bool = False) -> str:
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
-    """Return a text with characters that are not printable escaped as in Python."""
+    """Escape nonprintable characters as Python does."""
     if text.isprintable():
         return text
     return (_CONTROLS_BUT_LINES if lines else _CONTROLS).sub(_escape, text)
 
 
 def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
-    """Return the parts of a text to cut, as half-open ranges of character indices."""
+    """Return the ranges [start, end) of characters to remove from a message that is too long."""
     if len(text) <= LONGEST:
         return []
     found: list[tuple[int, int]] = []
@@ -72,7 +71,7 @@ def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
 
 
 def _middle(start: int, end: int, most: int) -> tuple[int, int]:
-    """Return the part of a text that an ellipsis replaces to shorten it."""
+    """Return the middle range to replace by an ellipsis, so that `most` characters remain."""
     return start + most // 2, end - (most - 1) // 2
 
 
@@ -82,29 +81,28 @@ def _escape(found: re.Match[str]) -> str:
 
 
 class ChaslesError(Exception):
-    """Base of all errors of chasles.
+    """Base class of all chasles exceptions.
 
     Parameters
     ----------
     code : str
-        Stable identifier, for example `"E-URDF-017"`, unique to one place in the source. If
-        `problem` is omitted, this argument is used as the problem, and the code is empty.
+        Stable identifier, for example `"E-URDF-017"`, used at only one place in the source. If
+        `problem` is omitted, this argument is the problem, and the code is empty.
     problem : str
-        Description of the problem, without the place and the remedy.
+        Description of the problem, without its location and remedy.
     remedy : str
-        Action that solves the problem; empty if there is none.
+        What the user can do, or an empty string.
     part : str
-        The function, joint, link or option that the problem belongs to.
+        The function, joint, link or option that caused the problem.
     file : str or path, optional
-        The file that the problem comes from; `"file:line"` gives both.
+        The file that caused the problem. `"file:line"` also specifies the line.
     line : int, optional
         Line in the file, counted from 1.
 
     Notes
     -----
-    The text is `<file>:<line>: <part>: <problem>; <remedy> [<code>]`. Each part is formatted by
-    `shown`: control characters are escaped and long names shortened. The fields hold the original
-    values.
+    The printed message is `<file>:<line>: <part>: <problem>; <remedy> [<code>]`. In the message,
+    `shown` escapes control characters and shortens long names. The fields keep the original values.
     """
 
     def __init__(
@@ -124,22 +122,22 @@ class ChaslesError(Exception):
 
     @property
     def place(self) -> str:
-        """The file and, if known, the line; empty if the problem does not come from a file."""
+        """Location as "file:line" or "file", or an empty string without a file."""
         return (self.file or "") + ("" if self.line is None else f":{self.line}")
 
     @property
     def fault(self) -> str:
-        """The text without the remedy and the code."""
+        """Message without the remedy and the code."""
         where = map(shown, filter(None, (self.place, self.part)))
         return ": ".join((*where, shown(self.problem, lines=True)))
 
     @property
     def message(self) -> str:
-        """The text without the code."""
+        """Message without the code."""
         return f"{self.fault}; {shown(self.remedy, lines=True)}" if self.remedy else self.fault
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields as a dictionary that can be written as JSON.
+        """Return the fields as a JSON-compatible dictionary.
 
         Returns
         -------
@@ -156,12 +154,12 @@ class ChaslesError(Exception):
         return {name: getattr(self, name) for name in names}
 
     def at(self, **fields: Any) -> Self:
-        """Return the same error with some fields replaced, for example to add the file.
+        """Return a copy of the error with some fields replaced, for example to add the file.
 
         Parameters
         ----------
         **fields
-            New values of fields.
+            New field values.
 
         Returns
         -------
@@ -179,7 +177,7 @@ class ChaslesError(Exception):
         return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return the same error with an outer part before its part: `<outer>: <part>`.
+        """Return a copy of the error with an outer part before its part: `<outer>: <part>`.
 
         Parameters
         ----------
@@ -207,12 +205,12 @@ class ChaslesError(Exception):
 
 
 def said(error: BaseException) -> str:
-    """Return the text of any error, formatted by `shown` and without a code."""
+    """Return the message of any exception, formatted by `shown` and without a code."""
     return error.message if isinstance(error, ChaslesError) else shown(str(error), lines=True)
 
 
 def _place(file: str | os.PathLike[str] | None, line: int | None) -> tuple[str | None, int | None]:
-    """Return the name of a file and a line. The line may be part of the name: "file:line"."""
+    """Return the file name and line, which may be combined in `file` as "file:line"."""
     name, colon, digits = os.fspath(file or "").rpartition(":")
     if line is None and colon and digits.isdecimal():
         return name, int(digits)
@@ -230,48 +228,48 @@ def _rebuilt(kind: type[T], values: dict[str, Any]) -> T:
 
 
 class InputError(ChaslesError, ValueError):
-    """A value that a function does not accept."""
+    """Raised if a function does not accept a value."""
 
 
 class ArgumentError(ChaslesError, TypeError):
-    """An argument of the wrong type, or a missing, unknown or superfluous argument."""
+    """Raised if an argument is missing, unknown or superfluous, or has the wrong type."""
 
 
 class ModelError(InputError):
-    """An invalid robot description, or an invalid request to a robot."""
+    """Raised if a robot description is invalid, or if a robot does not support a request."""
 
 
 class StateError(ChaslesError, RuntimeError):
-    """An operation that failed while it ran."""
+    """Raised if an operation fails at run time."""
 
 
 class ConvergenceError(ChaslesError, ArithmeticError):
-    """A computation that ended without a result."""
+    """Raised if a computation does not converge or has no result."""
 
 
 class NotFiniteError(ConvergenceError, FloatingPointError):
-    """A computation whose results are not finite."""
+    """Raised if a result is NaN or infinite."""
 
 
 class UnsupportedError(ChaslesError, NotImplementedError):
-    """A valid request that chasles does not support."""
+    """Raised if chasles does not support a valid request."""
 
 
 class MissingPackageError(ChaslesError, ModuleNotFoundError):
-    """An optional package that is not installed."""
+    """Raised if an optional package is not installed."""
 
 
 class FileError(ChaslesError, OSError):
-    """A file that cannot be written."""
+    """Raised if a file cannot be written."""
 
 
 class LeftOutWarning(UserWarning):
-    """Part of a robot file that exerts forces but was left out of the robot."""
+    """Warning about force elements in a model file that the robot does not include."""
 
 
 class ExistingFileError(FileError, FileExistsError):
-    """A file that already exists and is not overwritten."""
+    """Raised if a file already exists and may not be overwritten."""
 
 
 class NotAFolderError(FileError, NotADirectoryError):
-    """A path that should be a folder but is not."""
+    """Raised if a path is not a folder."""

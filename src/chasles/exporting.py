@@ -1,4 +1,4 @@
-"""C export: functions of a robot as a small library of plain C99."""
+"""Export robot functions as a C99 library."""
 
 import inspect
 import os
@@ -42,13 +42,13 @@ from chasles.version import VERSION
 from chasles.writing import store_all
 
 DERIVATIVES = "_derivatives"
-"""Suffix of the name of a function's derivatives."""
+"""Suffix that requests the derivatives of a function."""
 
 STATES = 3
-"""Number of states whose results are stored in the test."""
+"""Number of states with expected results in the exported test."""
 
 CHOICE = 32
-"""Number of random states from which the test states of a velocity step are chosen."""
+"""Number of random states from which the test states for resolved rate are selected."""
 
 REACH, ITERATION, RATE = "inverse_kinematics", "inverse_kinematics_step", "resolved_rate"
 SOLVERS = {
@@ -57,7 +57,7 @@ SOLVERS = {
     RATE: ("frame", "tasks", "damping", "singular", "passes"),
     TIME_STEP: STEP_OPTIONS,
 }
-"""Solvers that can be exported in addition to functions of robots, with their options."""
+"""Solvers that can be exported in addition to robot functions, with their options."""
 
 
 def export(
@@ -74,7 +74,7 @@ def export(
     overwrite: bool = False,
     **options: Any,
 ) -> tuple[Path, ...]:
-    """Export functions of a robot as C99: header, source, CMakeLists.txt and a test.
+    """Export robot functions to C99: a header, a source file, CMakeLists.txt and a test.
 
     Parameters
     ----------
@@ -89,16 +89,16 @@ def export(
     dtype : {"double", "float"}, optional
         Floating-point type.
     prefix : str, optional
-        Prefix of all names. Default: the robot's name.
+        Prefix of all C identifiers and file names. Default: the robot's name.
     own_sine : bool, optional
-        Compute sines and cosines without the C library, which is faster and gives identical results
-        on every machine. Batch functions always do so.
+        Export functions for sines and cosines instead of calling the C library. They are faster and
+        give identical results on every machine. Batch functions always use them.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
-        External wrenches that the functions take, as in `chasles.compile`.
+        External wrenches that the functions take as arguments, as in `chasles.compile`.
     parameters : sequence of str, optional
-        Model parameters that remain inputs, as in `chasles.compile`.
+        Model parameters to keep as inputs, as in `chasles.compile`.
     overwrite : bool, optional
         Replace existing files.
     **options
@@ -107,23 +107,23 @@ def export(
     Returns
     -------
     tuple of Path
-        Paths of the files. They are written completely or not at all.
+        Paths of the files. If an error occurs, no file is written.
 
     Notes
     -----
     Arrays are row-major, in the same order and units as in the method of `Robot`
     (docs/export-c.md).
-    "inverse_kinematics" is the complete solver, started from `tries` stored random configurations
-    (32 by default, generated from `seed`). "inverse_kinematics_step" is one iteration. Both reach
-    the pose of `frame`, or `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the step
-    of `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with `damping`,
-    `singular` and `passes`. "time_step" is a step of size `dt` of the integrator "time-stepping",
-    with `contacts`, `limits` and `control` as in `rollout`. With ctrl=True, it takes actuator
-    controls instead of joint torques. For robots with loops, `q` is a closed configuration, which
-    determines their independent coordinates.
+    "inverse_kinematics" is the complete solver. It starts from `tries` stored random configurations
+    (32 by default, generated from `seed`). "inverse_kinematics_step" is one iteration. Both solve
+    for a pose of `frame`, or for `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the
+    step of `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with
+    `damping`, `singular` and `passes`. "time_step" is a step of size `dt` of the integrator
+    "time-stepping", with `contacts`, `limits` and `control` as in `rollout`. With ctrl=True, it
+    takes actuator controls instead of joint torques. For robots with loops, `q` is a closed
+    configuration, which determines the choice of independent coordinates.
 
-    A name that C, C++, CMake or a system header already uses is prefixed with "robot_". A long name
-    is shortened and ends in a digest. A note in the header reports both changes.
+    If the robot's name is reserved in C, C++, CMake or a system header, the prefix is "robot_" and
+    the name. A long name is shortened and ends in a hash. The header notes both changes.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def export(
     check_robot("export", robot)
     names = [functions] if isinstance(functions, str) else list(dict.fromkeys(functions))
     if not names:
-        problem = "name at least one function, for example inverse_dynamics"
+        problem = "functions is empty; pass at least one function name, such as 'inverse_dynamics'"
         raise InputError("E-EXPORT-001", problem, part="export")
     _check_dtype(dtype)
     for name in names:
@@ -192,9 +192,9 @@ def export_program(
     prefix: str | None = None,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Export a single program of a robot in the same form as `export`.
+    """Export a single program with the same files as `export`.
 
-    sample: input arrays (n, size). The test stores their results.
+    `sample` contains the input arrays (n, size) of n test states.
     """
     _check_dtype(dtype)
     stem, note = prefix_for(robot.name) if prefix is None else (_checked(prefix), "")
@@ -211,7 +211,7 @@ def _check_dtype(dtype: str) -> None:
 
 
 def function_of(name: str) -> str:
-    """Return the function's name without the suffix "_derivatives"."""
+    """Remove the suffix "_derivatives" from the name of a function."""
     return name if name in METHODS else name.removesuffix(DERIVATIVES)
 
 
@@ -225,8 +225,8 @@ def _check_function(robot: Robot, name: str) -> None:
     if callable(getattr(Robot, function, None)):
         raise InputError(
             "E-EXPORT-003",
-            f"{name} is not a straight-line program: it iterates, or combines results in Python",
-            "export the functions it consists of, for example loop_residual and "
+            f"{name} cannot be exported, because it iterates or combines results in Python",
+            "export the functions that it calls, for example loop_residual and "
             "loop_matrix, or constrained_dynamics for closed loops",
             part="export",
         )
@@ -235,11 +235,11 @@ def _check_function(robot: Robot, name: str) -> None:
 
 
 def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
-    """Raise an error for an option that none of the functions takes."""
+    """Raise an error if none of the functions accepts an option."""
     for option in options:
         if not any(_takes(function_of(name), option) for name in names):
-            problem = f"none of {', '.join(names)} takes {option}"
-            raise InputError("E-EXPORT-005", problem, "omit it", part="export")
+            problem = f"option {option!r} does not apply to {', '.join(names)}"
+            raise InputError("E-EXPORT-005", problem, "omit this option", part="export")
 
 
 def _takes(function: str, option: str) -> bool:
@@ -249,7 +249,7 @@ def _takes(function: str, option: str) -> bool:
 
 
 def _checked(prefix: str) -> str:
-    """Return a given prefix; raise an error if it is not a valid, unused C name."""
+    """Return a prefix, or raise an error if it is not a valid C identifier or is reserved."""
     if prefix != identifier(prefix):
         problem = f"prefix {prefix!r} is not a valid C identifier"
         remedy = f"use letters, digits and single underscores, for example {identifier(prefix)!r}"
@@ -258,7 +258,7 @@ def _checked(prefix: str) -> str:
         why = (
             f"is {taken_by(prefix)}" if taken_by(prefix) else f"is longer than {LONGEST} characters"
         )
-        remedy = f"choose another, e.g. {prefix_for(prefix)[0]!r}"
+        remedy = f"choose another prefix, for example {prefix_for(prefix)[0]!r}"
         raise InputError("E-EXPORT-010", f"prefix {prefix!r:.80} {why}", remedy, part="export")
     return prefix
 
@@ -295,7 +295,7 @@ def _program(
 
 
 def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
-    """Return the programs of inverse kinematics for the pose of a frame or for targets."""
+    """Return the inverse kinematics programs for a frame pose or for targets."""
     targets = options.get("targets")
     if targets is None:
         tolerance = 1e-6 if dtype == "float64" else 1e-4
@@ -305,7 +305,7 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 
 
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
-    """Return the program of a resolved-rate step, and test states far from singularities."""
+    """Return the program for a resolved-rate step, and test states far from singularities."""
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks
     law = {key: options[key] for key in ("damping", "singular", "passes") if key in options}
@@ -330,8 +330,8 @@ def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program
 def _frame(options: Mapping[str, Any], name: str) -> str:
     if "frame" not in options:
         option = "tasks" if name == RATE else "targets"
-        problem = f"{name} needs frame= or {option}="
-        raise InputError("E-EXPORT-013", problem, "name a frame", part="export")
+        problem = f"{name} requires `frame` or `{option}`"
+        raise InputError("E-EXPORT-013", problem, "pass the name of a frame", part="export")
     frame: str = options["frame"]
     return frame
 
@@ -346,7 +346,7 @@ def _summary(name: str) -> str:
 
 
 def _notes(robot: Robot) -> tuple[str, ...]:
-    """Return the comment lines of the header, which list every coordinate."""
+    """Return header comments that list all joint coordinates."""
     lines = ["Arrays must not overlap. Functions have no state and are thread-safe.", ""]
     for joint in robot.joints:
         q, v = robot.position_slice(joint), robot.velocity_slice(joint)
@@ -360,7 +360,7 @@ def _range(part: slice) -> str:
 
 
 def _sample(robot: Robot, name: str, traced: Program) -> Sample:
-    """Return random test states whose values are exact in single precision."""
+    """Return random test states with coordinates that are exact in single precision."""
     rng = np.random.default_rng(0)
     known = spaces(function_of(name), max(len(traced.inputs), 1)).inputs
     arrays = []
@@ -376,7 +376,7 @@ def _sample(robot: Robot, name: str, traced: Program) -> Sample:
 
 
 def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[Path, ...]:
-    """Write all files or none. They are renamed only when all are complete."""
+    """Write all files or, if an error occurs, none."""
     made = not folder.exists()
     paths = {folder / name: text for name, text in files.items()}
     try:
@@ -388,9 +388,9 @@ def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[
         raise ExistingFileError("E-EXPORT-007", error.problem, remedy, file=error.file) from None
     except FileExistsError as error:
         problem = "the path is not a directory"
-        raise NotAFolderError("E-EXPORT-008", problem, "name a directory", file=folder) from error
+        raise NotAFolderError("E-EXPORT-008", problem, "pass a directory", file=folder) from error
     except OSError as error:
-        why, remedy = error.strerror or said(error), "choose another place; nothing was written"
+        why, remedy = error.strerror or said(error), "choose another path; nothing was written"
         if isinstance(error, FileError):
             why, remedy = error.problem, error.remedy
         raise FileError("E-EXPORT-009", why, remedy, file=folder) from error

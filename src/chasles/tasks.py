@@ -12,6 +12,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
+from logging import CRITICAL
 from threading import Event, Lock
 from time import sleep
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ WINDOW, LEAST = 8, 16
 """Number of pending tasks per worker thread of a cluster, and the minimum number in total."""
 
 TOGETHER = 16
-"""Largest number of items per task on a cluster. With few items, each is a separate task."""
+"""Largest number of items per task on a cluster. Dask needs about 4 ms per task."""
 
 ATTEMPTS = 10
 """Largest number of times that a task is submitted if its workers die.
@@ -40,6 +41,26 @@ PAUSE = 0.1
 
 PATIENCE = 10.0
 """Time (s) to wait for a scheduler."""
+
+LOCAL, MOST = "local", 1000
+"""Address for worker processes on this computer, which are started for one call, and their largest
+number.
+"""
+
+SETTINGS = {
+    "distributed.admin.system-monitor.disk": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.tick.cycle": "10s",
+    "distributed.admin.tick.interval": "10s",
+    "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.worker.profile.enabled": False,
+}
+"""Settings of Dask for these workers: without a profiler, and with monitors every 10 s.
+
+Dask's own environment of workers makes malloc return memory to the system after each block.
+"""
 
 Told = Callable[[int], None]
 """Function that adds a count to the progress."""
@@ -60,7 +81,8 @@ def run(
 ) -> Iterator[Result]:
     """Yield the results of a task for all items, in their order.
 
-    cluster: address of a Dask scheduler, such as tcp://host:8786. Default: threads of this process.
+    cluster: address of a Dask scheduler, such as tcp://host:8786, or local:N for N worker processes
+    on this computer. Default: threads of this process.
     """
     if cluster is None:
         return _here(task, items, threads, told)
@@ -181,6 +203,10 @@ def connected(address: str) -> Iterator[Any]:
         raise MissingPackageError(
             "E-CLUSTER-001", "clusters need dask.distributed", remedy
         ) from None
+    if address.split(":")[0] == LOCAL:
+        with started(_workers(address)) as cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+        return
     try:
         client = Client(address, set_as_default=False, timeout=PATIENCE)
     except (OSError, ValueError) as error:
@@ -191,27 +217,75 @@ def connected(address: str) -> Iterator[Any]:
         yield client
 
 
+def _workers(address: str) -> int:
+    """Return the number of workers in local:N; for `local`, the number of processors."""
+    count = address.removeprefix(LOCAL).removeprefix(":")
+    if address == LOCAL:
+        from dask.system import CPU_COUNT
+
+        return int(CPU_COUNT)
+    if not count.isdecimal() or not 0 < int(count) <= MOST:
+        problem = f"{address!r:.80} does not give a number of worker processes from 1 to {MOST}"
+        raise InputError("E-CLUSTER-005", problem, "use local, or for example local:4")
+    return int(count)
+
+
+@contextmanager
+def started(workers: int) -> Iterator[Any]:
+    """Yield a Dask cluster of worker processes on this computer, with one thread each."""
+    import dask
+    from distributed import LocalCluster
+
+    options = {
+        "threads_per_worker": 1,
+        "memory_limit": 0,
+        "silence_logs": CRITICAL,
+        "dashboard_address": "127.0.0.1:0",
+        "scheduler_kwargs": {"dashboard": False},
+    }
+    with dask.config.set(SETTINGS):
+        cluster = LocalCluster(n_workers=workers, **options)
+    with cluster:
+        yield cluster
+
+
 def _there(
     task: Task[Item, Result], items: Iterable[Item], address: str, told: Told
 ) -> Iterator[Result]:
     """Run tasks on a cluster. Tasks of a worker that dies run again on another worker."""
     with connected(address) as client:
         sent, every = _Sent(client, Portable(task).recipe), list(items)
-        window = max(LEAST, WINDOW * sum(client.nthreads().values()))
-        size = min(max(1, len(every) // window), TOGETHER)
-        rest = ((k, every[k : k + size], 1) for k in range(0, len(every), size))
+        threads = max(1, sum(client.nthreads().values()))
+        window, rest = max(LEAST, WINDOW * threads), _shared(every, threads)
         done, upcoming = dict[int, list[Result]](), 0
         while True:
             if 2 * len(sent.waiting) <= window:
                 sent.add(list(islice(rest, window - len(sent.waiting))))
             if not sent.waiting:
                 return
-            for first, found in sent.finished():
-                told(sum(count for _, count in found))
-                done[first] = [result for result, _ in found]
+            for first, counted in sent.finished():
+                told(sum(count for _, count in counted))
+                done[first] = [result for result, _ in counted]
             while upcoming in done:
-                yield from done.pop(upcoming)
-                upcoming += size
+                found = done.pop(upcoming)
+                yield from found
+                upcoming += len(found)
+
+
+def _shared(items: Sequence[Item], threads: int) -> Iterator[tuple[int, Sequence[Item], int]]:
+    """Yield tasks: the number of the first item, the items, and 1 for the first attempt.
+
+    In each round, two thirds of the remaining items are split evenly among the threads
+    (Hummel, Schonberg, Flynn 1992). Most items are in a few large tasks, and the last tasks are
+    small, so that all threads finish at about the same time.
+    """
+    first = 0
+    while first < len(items):
+        size = min(max(1, 2 * (len(items) - first) // (3 * threads)), TOGETHER)
+        for _ in range(threads):
+            if some := items[first : first + size]:
+                yield first, some, 1
+            first += size
 
 
 class _Sent:

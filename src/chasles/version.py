@@ -1,3 +1,3 @@
-"""Version of this package, also read by pyproject.toml."""
+"""Package version, which pyproject.toml also reads."""
 
 VERSION = "0.1.0"

@@ -1,9 +1,9 @@
-"""Atomic writing of files, which replaces existing files only on request.
+"""Write files atomically, and replace existing files only on request.
 
-A file is written under a temporary name in its folder, flushed to disk and renamed. Meanwhile its
-writer holds an advisory lock on it. A temporary file without a lock belongs to a writer that was
-killed, and the next writer in the folder removes it. On systems without such locks (Windows),
-nothing is removed.
+A file is written to a temporary file in the same folder, flushed to disk and renamed. During this
+time, the process has an advisory lock on the temporary file. If a process is killed, its temporary
+file remains without a lock, and the next process that writes to the folder removes it. On systems
+without these locks (Windows), the file remains.
 """
 
 import errno
@@ -23,7 +23,7 @@ except ImportError:  # Windows has no fcntl
     fcntl: Any = None  # type: ignore[no-redef]
 
 TEMPORARY = re.compile(r"\.chasles-[0-9]+-[0-9a-f]{16}\.part")
-"""Names of temporary files. They contain the writer's process id and random digits."""
+"""Pattern for names of temporary files, which contain the process ID and random digits."""
 
 AnyPath = str | os.PathLike[str]
 
@@ -36,10 +36,10 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tuple[str, int]:
-    """Create a temporary file; return its path and its open descriptor, which holds the lock.
+    """Create and lock a temporary file, and return its path and open descriptor.
 
-    `handle` is the descriptor of the open folder, as for `dir_fd`. If it is given, the path is a
-    name relative to that folder.
+    `handle` is an optional descriptor of the open folder, used as `dir_fd`. With it, the path is
+    relative to the folder.
     """
     while True:
         name = f".chasles-{os.getpid()}-{os.urandom(8).hex()}.part"
@@ -47,15 +47,15 @@ def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tupl
         flags = _FLAGS | _BINARY | os.O_CREAT | os.O_EXCL
         descriptor = os.open(path, flags, mode, dir_fd=handle)
         if fcntl is not None:
-            with suppress(OSError):  # without locks, `collect` does not remove the file
+            with suppress(OSError):  # some file systems do not support locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         if fcntl is None or os.fstat(descriptor).st_nlink:
             return path, descriptor
-        os.close(descriptor)  # the file was removed before it was locked
+        os.close(descriptor)  # another process removed the file before it was locked; try again
 
 
 def collect(folder: AnyPath, handle: int | None = None) -> None:
-    """Remove the temporary files of killed writers from a folder. `handle`: see `begun`."""
+    """Remove temporary files left by killed processes. `handle` is as in `begun`."""
     if fcntl is None:
         return
     with suppress(OSError):
@@ -65,7 +65,7 @@ def collect(folder: AnyPath, handle: int | None = None) -> None:
 
 
 def _collect(path: str, handle: int | None) -> None:
-    """Remove a temporary file if it belongs to this user and no running writer holds it."""
+    """Remove a temporary file if it belongs to this user and is not locked."""
     with suppress(OSError):
         descriptor = os.open(path, _FLAGS | _NO_WAIT, dir_fd=handle)
         try:
@@ -78,9 +78,9 @@ def _collect(path: str, handle: int | None) -> None:
 
 
 def held(folder: AnyPath) -> int | None:
-    """Lock a folder; return the open descriptor that holds the lock, or None if not supported.
+    """Lock a folder, and return its open descriptor, or None if locks are not supported.
 
-    Raises BlockingIOError if another process holds the lock.
+    Raises BlockingIOError if another process has locked the folder.
     """
     if fcntl is None:
         return None
@@ -97,9 +97,9 @@ def held(folder: AnyPath) -> int | None:
 
 @contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
-    """Yield a temporary file next to a target, with the target's mode.
+    """Yield a temporary file in the same folder and with the same mode as the target.
 
-    The file is removed unless it was renamed.
+    The file is removed on exit if it was not renamed.
     """
     collect(target.parent)
     path, descriptor = begun(target.parent)
@@ -117,20 +117,20 @@ def _temporary(target: Path) -> Iterator[Path]:
             os.close(descriptor)
 
 
-# Files -----------------------------------------------------------------------------------------
+# Output files ----------------------------------------------------------------------------------
 
 
 def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = ()) -> None:
-    """Raise an error if a path exists, or if it refers to one of the input files.
+    """Raise an error if a file may not be written.
 
-    With `overwrite`, an existing file may be replaced unless it is one of `inputs`.
+    An existing file may be replaced only with `overwrite`, and an input file never.
     """
     if os.path.exists(path):
         for file in inputs:
             if os.path.exists(file) and os.path.samefile(path, file):
                 problem, remedy = (
-                    "the file is an input and is never overwritten",
-                    "name another file",
+                    "the output file is also an input file",
+                    "choose another output file",
                 )
                 raise ExistingFileError("E-FILE-060", problem, remedy, file=path)
     if not overwrite and os.path.lexists(path):
@@ -143,7 +143,7 @@ def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = 
 
 @contextmanager
 def whole(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
-    """Yield a temporary file that becomes the target only when it is complete."""
+    """Yield a temporary file, and rename it to the target when it is complete."""
     check_target(path, overwrite=overwrite)
     with _told(path):
         target = _resolved(path)
@@ -155,13 +155,13 @@ def whole(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 def store(path: AnyPath, text: str, *, overwrite: bool = True) -> None:
-    """Write a text to a file, completely or not at all."""
+    """Write a string to a file atomically."""
     with whole(path, overwrite=overwrite) as part:
         part.write_text(text, "utf-8", newline="\n")
 
 
 def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write all files or none. Temporary files are renamed once all of them are on disk."""
+    """Write several files. They are renamed to their targets only after all have been written."""
     for path in files:
         check_target(path, overwrite=overwrite)
     with ExitStack() as parts:
@@ -182,20 +182,20 @@ def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
 
 
 def _resolved(path: AnyPath) -> Path:
-    """Return the file that a path denotes, with all links resolved."""
+    """Resolve symbolic links in a path, and raise an error if it is a device or pipe."""
     try:
         target = Path(os.path.realpath(path))
         special = target.exists() and not (target.is_file() or target.is_dir())
-    except ValueError as error:  # the path contains a zero byte
+    except ValueError as error:  # the path contains a null byte
         raise FileError("E-FILE-062", said(error), "use another name", file=repr(path)) from None
     if special:
         problem = "the path is a device or a pipe, not a file"
-        raise FileError("E-FILE-010", problem, "choose another place", file=path)
+        raise FileError("E-FILE-010", problem, "choose another path", file=path)
     return target
 
 
 def _put(part: Path, target: Path, overwrite: bool) -> None:
-    """Rename a file to its target. Without `overwrite`, never replace an existing file."""
+    """Rename a file to its target. Without `overwrite`, raise an error if the target exists."""
     if not overwrite:
         try:
             os.link(part, target)
@@ -203,7 +203,7 @@ def _put(part: Path, target: Path, overwrite: bool) -> None:
         except OSError:  # the target exists, or hard links are not supported
             if os.path.lexists(target):
                 problem, remedy = (
-                    "another program created this file in the meantime",
+                    "another program created the file at the same time",
                     "choose another name",
                 )
                 raise ExistingFileError("E-FILE-063", problem, remedy, file=target) from None
@@ -212,7 +212,7 @@ def _put(part: Path, target: Path, overwrite: bool) -> None:
 
 @contextmanager
 def _told(path: AnyPath) -> Iterator[None]:
-    """Convert system errors about a file to `FileError`."""
+    """Convert an `OSError` about a file to a `FileError`."""
     try:
         yield
     except FileError:
@@ -220,7 +220,7 @@ def _told(path: AnyPath) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or said(error)
         long = error.errno == errno.ENAMETOOLONG
-        remedy = f"choose {'a shorter name' if long else 'another place'}; nothing was written"
+        remedy = f"choose {'a shorter name' if long else 'another path'}; nothing was written"
         raise FileError("E-FILE-011", why, remedy, file=path) from error
 
 

@@ -304,7 +304,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     closed.chmod(stat.S_IRUSR | stat.S_IXUSR)
     if os.geteuid() != 0:
         with pytest.raises(
-            OSError, match="Permission denied; choose another place; nothing was written"
+            OSError, match="Permission denied; choose another path; nothing was written"
         ):
             puma(closed, "mass_matrix")
     assert file.read_text() == "mine"

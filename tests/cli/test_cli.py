@@ -566,7 +566,7 @@ def test_mistakes_are_one_clear_line(arguments: list[str], expected: str) -> Non
 def test_a_bad_file_is_one_line_on_stderr(tmp_path: Path) -> None:
     bad = tmp_path / "bad.urdf"
     bad.write_text("<robot name='x'>\n  <link name='a'>\n</robot>")
-    assert f"{bad}:3: not readable XML" in fail("info", str(bad))
+    assert f"{bad}:3: invalid XML" in fail("info", str(bad))
 
 
 def test_command_is_light_to_import() -> None:

@@ -103,6 +103,37 @@ def _made() -> int:
     return tasks._made.cache_info().misses
 
 
+def test_workers_on_this_computer(capfd: Any) -> None:
+    """Settings reach the worker process; nothing is printed."""
+    found = list(tasks.run(_settings, range(3), cluster="local:1"))
+    assert found == [(k, 1, 10_000, False, None) for k in range(3)]
+    assert capfd.readouterr() == ("", "")
+
+
+def _settings(item: int, told: Any) -> tuple[Any, ...]:
+    worker = distributed.get_worker()
+    calls, trim = worker.periodic_callbacks, os.environ.get("MALLOC_TRIM_THRESHOLD_")
+    return item, worker.state.nthreads, calls["tick"].callback_time, "profile" in calls, trim
+
+
+def test_tasks_of_a_cluster() -> None:
+    """All items in their order, in few tasks, of which the last have one item."""
+    for count in (0, 1, 7, 100, 1003):
+        for threads in (1, 2, 8):
+            items = list(range(count))
+            shared = list(tasks._shared(items, threads))
+            assert [k for _, some, _ in shared for k in some] == items
+            assert all(first == some[0] for first, some, _ in shared)
+            sizes = [len(some) for _, some, _ in shared]
+            assert sizes == sorted(sizes, reverse=True)
+            assert max(sizes, default=0) <= tasks.TOGETHER
+            if count >= 100:
+                assert set(sizes[-threads:]) == {1}
+                assert len(sizes) < count / 3
+            else:
+                assert len(sizes) >= min(count, threads)
+
+
 def test_a_bad_log_is_named(cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     parquet.write_table(pyarrow.table({"t": [0.0]}), tmp_path / "logs" / "bad.parquet")
@@ -120,6 +151,8 @@ def test_refusals(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
         answer = command(*words, address)
         assert "E-CLUSTER-002" in answer.output
         assert answer.exit_code == 2
+    for address in ("local:0", "local:", "local:-1", "local:two", "local:1001", "local:1:2"):
+        assert "E-CLUSTER-005" in command(*words, address).output
     with raises("E-IDENT-041", "squares"):
         chasles.identify(ROBOT, folder, loss="huber", cluster="tcp://127.0.0.1:1")
     alone = command("motion", "planar:2", folder / "0.parquet", "--cluster", "x")

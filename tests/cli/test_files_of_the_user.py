@@ -138,7 +138,7 @@ def test_full_disks_and_interrupts(
     if name != "simulate table":  # its folder meets the limit first
         resource.setrlimit(resource.RLIMIT_FSIZE, (2, before[1]))
         try:
-            assert "File too large; choose another place; nothing was written" in call(*how, code=2)
+            assert "File too large; choose another path; nothing was written" in call(*how, code=2)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert (target.read_text() == "old") if old else not target.exists()
@@ -175,11 +175,11 @@ def test_what_is_read_is_never_written_over(here: Path) -> None:
         for name in (*spellings, f"hard{suffix}", f"soft{suffix}"):
             given = [name if word == "TARGET" else word for word in words]
             text = invoke(*given, "--overwrite", code=2)
-            assert "the file is an input and is never overwritten" in text
+            assert "the output file is also an input file" in text
             assert Path(file).read_bytes() == before
         if Path(file.upper()).exists():  # a disk that does not tell cases apart
             given = [file.upper() if word == "TARGET" else word for word in words]
-            assert "is read" in invoke(*given, "--overwrite", code=2)
+            assert "is also an input file" in invoke(*given, "--overwrite", code=2)
 
 
 def test_files_that_are_included_are_read(here: Path) -> None:
@@ -319,7 +319,7 @@ def test_a_file_of_the_users_in_the_folder_is_named(name: str, more: list[str], 
     (here / "out" / name).write_text("mine")
     text = invoke(*SIMULATE, *more, code=2)
     assert f"out/{name}: " in text
-    assert "move it away, or choose another --output" in text
+    assert "move the file elsewhere, or choose another --output" in text
     assert [path.name for path in (here / "out").iterdir()] == [name]
     assert (here / "out" / name).read_text() == "mine"
 
@@ -358,7 +358,7 @@ def test_the_scenario_in_the_folder_is_not_read_and_written(here: Path) -> None:
     (here / "link.toml").symlink_to("out/scenario.toml")
     for name in ("out/scenario.toml", "link.toml"):
         words = ["simulate", name, "--dt", "0.005", "-o", "out", "--overwrite"]
-        assert "is never overwritten" in invoke(*words, code=2)
+        assert "is also an input file" in invoke(*words, code=2)
     assert (here / "out/scenario.toml").read_bytes() == before
 
 
@@ -378,11 +378,11 @@ def test_a_manifest_cannot_name_other_files(here: Path) -> None:
     for damage in DAMAGES:
         path.write_text(json.dumps(whole | damage))
         for more in ("--overwrite", "--resume"):
-            assert "out/run.json: the file is damaged or" in invoke(*SIMULATE, more, code=2)
+            assert "out/run.json: the manifest is damaged or" in invoke(*SIMULATE, more, code=2)
     assert (here / "arm.urdf").exists()
     for text in ("", "[]", "null", "[" * 10**5, "\xff"):
         path.write_text(text, "latin-1")
-        assert "out/run.json: the file is damaged or" in invoke(*SIMULATE, "--resume", code=2)
+        assert " is damaged or " in invoke(*SIMULATE, "--resume", code=2)
     path.unlink()
     path.mkdir()
     assert "out/run.json: Is a directory" in invoke(*SIMULATE, "--resume", code=2)

@@ -409,7 +409,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     result = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert result.returncode == 2
     assert re.fullmatch(
-        r"error: .*t\.csv: File too large; choose another place; nothing was written.*\n",
+        r"error: .*t\.csv: File too large; choose another path; nothing was written.*\n",
         result.stderr,
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.mot", "t.csv"]
@@ -475,8 +475,8 @@ def without(*columns: str) -> str:
         ("m.csv", GOOD.replace("joint2.q,", "joint9.q,"), "unknown column 'joint9.q'; did you"),
         ("m.csv", GOOD.replace("joint2.q,", "elbow,"), "m.csv:1: unknown column 'elbow'; it has"),
         ("m.csv", GOOD.replace("joint2.q,", "joint1.q,"), "column 'joint1.q' appears twice"),
-        ("m.csv", without("joint2.q"), "m.csv:1: there is no column 'joint2.q'; add it"),
-        ("m.csv", without("joint1.qd"), "m.csv:1: there is no column 'joint1.qd'; add it"),
+        ("m.csv", without("joint2.q"), "m.csv:1: column 'joint2.q' is missing; add the column"),
+        ("m.csv", without("joint1.qd"), "m.csv:1: column 'joint1.qd' is missing; add the column"),
         ("m.csv", without("joint1.qd", "joint2.qd"), "has no velocities"),
         (
             "m.csv",
@@ -493,10 +493,10 @@ def without(*columns: str) -> str:
         (
             "m.mot",
             "0 0 0\n0 0\n",
-            "m.mot:2: 2 numbers; give 3 numbers for one joint (q qd qdd) or 6",
+            "m.mot:2: the line has 2 numbers; give 3 numbers for one joint (q qd qdd), or 6",
         ),
-        ("m.mot", "0 0 0\n0 0 0 0 0 0\n", "m.mot:2: 6 numbers; give 3 numbers for one joint"),
-        ("m.mot", "0 0 0\n0 0 0\n0 0 0\n", "m.mot:3: the file ends after 1 of 2 joints"),
+        ("m.mot", "0 0 0\n0 0 0 0 0 0\n", "m.mot:2: the line has 6 numbers; give 3 numbers"),
+        ("m.mot", "0 0 0\n0 0 0\n0 0 0\n", "m.mot:3: the last instant has only 1 of 2 joints"),
         ("m.mot", "0 0 0\n0 nan 0\n", "m.mot:2: joint2.qd is 'nan'; give a finite number"),
         ("m.mot", "0 0 0 0 0 x\n", "m.mot:1: joint2.qdd is 'x'"),
         ("m.mot", b"\x00\xff\x00\xfe" * 99, "m.mot:1: "),
@@ -514,7 +514,7 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("f.txt", "", "f.txt: the file has no forces"),
+        ("f.txt", "", "f.txt: the file contains no forces"),
         ("f.txt", "1 2 3\n", "f.txt:1: the row has 3 numbers instead of 6: 'fx'"),
         ("f.txt", "1 2 3 4 5 x\n", "f.txt:1: cz is 'x'; give a finite number"),
         (
@@ -527,7 +527,7 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
             "1 2 3 4 5 6\n" * 5,
             "f.txt: the file has more rows of forces than the motion has instants",
         ),
-        ("f.csv", "fx,fy,fz,cx,cy\n1,2,3,4,5\n", "f.csv:1: there is no column 'cz'; add it"),
+        ("f.csv", "fx,fy,fz,cx,cy\n1,2,3,4,5\n", "f.csv:1: column 'cz' is missing; add the column"),
         ("f.csv", "fx,fy,fz,mx,my,mz\n", "f.csv:1: unknown column 'mx'"),
         ("f.csv", "fx,fy,fz,cx,cy,cz\n1,2,3\n", "f.csv:2: the row has 3 numbers instead of 6"),
     ],
@@ -551,10 +551,10 @@ def test_bad_forces(tmp_path: Path, name: str, content: str, message: str) -> No
         (["--plot", "p.gif"], "unknown plot format"),
         (["--plot", "no/such/p.png"], "the folder does not exist"),
         (["--frame", "tipp"], "no frame 'tipp'; did you mean 'tip'"),
-        (["--forces-on", "tip"], "give both"),
+        (["--forces-on", "tip"], "add --forces, or omit"),
         (["--forces", "m.csv", "--forces-on", "x"], "no frame 'x'"),
         (["--forces", "none.txt"], "none.txt: the file does not exist"),
-        (["--step", "0.1"], "the motion already has times; omit the time step"),
+        (["--step", "0.1"], "the file already contains times; omit the time step"),
         (["--step", "-1"], "give a positive number of seconds"),
         (["--step", "nan"], "give a positive number of seconds"),
     ],

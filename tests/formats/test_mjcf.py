@@ -466,7 +466,7 @@ def test_a_site_with_a_bodys_name_gets_another(saved: Saved) -> None:
     robot = chasles.load(file)
     assert "a_site" in robot.frames
     assert (
-        f"{file}:1: site 'a': a link has the same name; the frame is called 'a_site'" in robot.notes
+        f"{file}:1: site 'a': a link has the same name; the frame is named 'a_site'" in robot.notes
     )
 
 

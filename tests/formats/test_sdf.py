@@ -429,17 +429,17 @@ REFUSED = {
     ),
     "circle of poses": (
         ARM.replace('relative_to="upper"', 'relative_to="slider"'),
-        "its pose is relative to itself, through",
+        "its pose depends on itself through",
     ),
     "circle of frames": (
         chain("<frame name='f' attached_to='g'/><frame name='g' attached_to='f'/>", links="a"),
-        ":3: frame 'f': its frame is defined in terms of itself, through 'f'; name another frame",
+        ":3: frame 'f': its frame depends on itself through 'f'; name another frame",
     ),
-    "same name": (chain("<frame name='a'/>", links="a"), "has a link of the same name; rename one"),
+    "same name": (chain("<frame name='a'/>", links="a"), "has a link with the same name; rename"),
     "type": (chain(joint("j", "ab", "belt")), ": joint 'j': its type 'belt' is not supported"),
     "gearbox": (
         chain(joint("ab", "ab") + gearbox("bc", "a"), links="abc"),
-        ": joint 'g': no revolute joint along its <axis2> connects 'c' with 'a'; add one",
+        ": joint 'g': no revolute joint parallel to <axis2> connects 'c' and 'a'; add such a",
     ),
     "gearbox without reference": (
         chain(joint("ab", "ab") + joint("g", "ab", "gearbox"), links="ab"),
@@ -465,17 +465,16 @@ REFUSED = {
     "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "there is no <collision>"),
     "uri": (
         chain("<include><uri>model://arm</uri></include>"),
-        "'model://arm' is neither in a folder above the file nor in ROS_P",
+        "'model://arm' is neither in a parent folder of the file nor in ROS_P",
     ),
     "http": (
         chain("<include><uri>https://x.org/arm</uri></include>"),
-        "uri is 'https://x.org/arm'; save the model locally and give its path; "
-        "nothing is downloaded",
+        "'https://x.org/arm' is not a local file; download the model and give its path",
     ),
     "merged into a world": (
         "<sdf version='1.9'><world name='w'><include merge='true'>"
         "<uri>tool/tool.sdf</uri></include></world></sdf>",
-        ":1: file: 'tool/tool.sdf' has links, which are not allowed in a world; omit `merge`",
+        ":1: file: 'tool/tool.sdf' has links, which cannot be merged into a world; omit `merge`",
     ),
     "placement without a pose": (
         chain(
@@ -494,7 +493,7 @@ REFUSED = {
     "reserved": (chain(link("__b__"), links="a"), "SDF reserves this name; rename it"),
     "mimic": (
         chain(joint("ab", "ab", axis="<mimic joint='a'/>")),
-        "mimic must name a joint and its first axis",
+        "<mimic> must refer to the first axis of a joint",
     ),
     "worlds": (
         "<sdf version='1.9'><world name='a'/><world name='b'/></sdf>",

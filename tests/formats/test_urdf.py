@@ -275,12 +275,12 @@ def test_what_build_refuses_has_its_line_too(write: Write) -> None:
 LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 10))
 DOCUMENTS = {
     "empty": (" \n", "E-FILE-006 arm.urdf:"),
-    "text": ("robot", "E-XML-001 arm.urdf:1: not readable XML:"),
-    "cut": (ARM[:-9], "E-XML-001 arm.urdf:41: not readable XML:"),
-    "mismatch": ("<robot>\n</link>", "E-XML-001 arm.urdf:2: not readable XML:"),
+    "text": ("robot", "E-XML-001 arm.urdf:1: invalid XML:"),
+    "cut": (ARM[:-9], "E-XML-001 arm.urdf:41: invalid XML:"),
+    "mismatch": ("<robot>\n</link>", "E-XML-001 arm.urdf:2: invalid XML:"),
     "root": ("\n<sdf/>", "E-URDF-001 arm.urdf:2:"),
-    "deep": ("<robot>" * 10**5, "E-XML-001 arm.urdf:1: not readable XML:"),
-    "undeclared": ("<robot>&a;</robot>", "E-XML-001 arm.urdf:1: not readable XML:"),
+    "deep": ("<robot>" * 10**5, "E-XML-001 arm.urdf:1: invalid XML:"),
+    "undeclared": ("<robot>&a;</robot>", "E-XML-001 arm.urdf:1: invalid XML:"),
     "doctype": ("\n<!DOCTYPE robot><robot/>", "E-XML-003 arm.urdf:2:"),
     "laughs": (
         f'<!DOCTYPE robot [<!ENTITY l0 "ha">{LAUGHS}]><robot name="&l9;">&l9;</robot>',

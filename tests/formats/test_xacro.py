@@ -72,15 +72,15 @@ WRONG = {
         "arm.urdf.xacro:13: in macro 'arm', xacro: Undefined substitution argument count; pass it: "
         "chasles.load(path, arguments=",
     ),
-    "xml": (ARM.replace("</robot>", ""), "arm.urdf.xacro:14: not readable XML: "),
+    "xml": (ARM.replace("</robot>", ""), "arm.urdf.xacro:14: invalid XML: "),
     "file": (
         ARM.replace("parts.xacro", "pats.xacro"),
         "arm.urdf.xacro:3: xacro: the included file 'pats.xacro' does not exist",
     ),
     "package": (
         ARM.replace("parts.xacro", "$(find nowhere)/parts.xacro"),
-        "arm.urdf.xacro:3: xacro: package 'nowhere' is neither above the file nor next to "
-        "a folder above it; put",
+        "arm.urdf.xacro:3: xacro: package 'nowhere' was not found in the parent folders of the "
+        "file or their subfolders; put the package in one of these folders",
     ),
     "escape": (
         ARM.replace("${0.1 * k}", "${().__class__}", 1),
@@ -92,8 +92,8 @@ WRONG = {
         LEGS.replace('name="origin"', 'name="place"').replace("$(find legs)/", ""),
         "arm.urdf.xacro:13: in macro 'leg', in macro 'legs', xacro: Undefined block \"place\";",
     ),
-    "bytes": (ARM.replace("</robot>", "\udcff"), "arm.urdf.xacro:14: not readable XML"),
-    "endless": (ARM.replace("${k &lt; n}", "1"), "files call each other endlessly"),
+    "bytes": (ARM.replace("</robot>", "\udcff"), "arm.urdf.xacro:14: invalid XML"),
+    "endless": (ARM.replace("${k &lt; n}", "1"), "files are infinitely recursive"),
     "elements": (
         ARM.replace("</robot>", "<a/>" * 500_000 + "</robot>"),
         "arm.urdf.xacro: the file has 500",

@@ -50,7 +50,7 @@ SLIPS = {
     "hyphens at the end": (inside("<!--- a --->"), ":3: XML: a comment", "other characters"),
     "control character": (inside("<!-- \x01 -->"), ":3: XML: a comment", "other characters"),
     "ampersand": (inside("<b c='a & d'/>"), ":3: XML: '&'", "&amp;"),
-    "no such encoding": (PLAIN.replace("?>", ' encoding="UTF9"?>'), ":1: ", "save it in UTF-8"),
+    "no such encoding": (PLAIN.replace("?>", ' encoding="UTF9"?>'), ":1: ", "save it as UTF-8"),
 }
 
 
@@ -127,7 +127,7 @@ OPEN = {
 
 @pytest.mark.parametrize("name", OPEN)
 def test_a_document_whose_meaning_is_open_is_refused(folder: Path, name: str) -> None:
-    with raises("E-XML-001", "arm.urdf", "not readable"):
+    with raises("E-XML-001", "arm.urdf", "invalid XML"):
         urdf.read(stored(OPEN[name]))
 
 

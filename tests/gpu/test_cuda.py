@@ -138,7 +138,7 @@ def test_streams_and_graphs() -> None:
 def test_wrong_arrays() -> None:
     gpu, cpu = both("puma560", "inverse_dynamics")
     q, qd, qdd = inputs(cpu, 3)
-    with pytest.raises(TypeError, match="q is an array of CuPy, but qd is an array of NumPy"):
+    with pytest.raises(TypeError, match="q is a CuPy array, but qd is a NumPy array"):
         gpu(cupy.asarray(q), qd, cupy.asarray(qdd))
     with pytest.raises(ValueError, match=r"q must have shape \(\.\.\., 6\), not \(3, 5\)"):
         gpu(cupy.asarray(q[:, :5]), cupy.asarray(qd), cupy.asarray(qdd))

@@ -247,7 +247,7 @@ def test_torch_refuses() -> None:
         ValueError, match="q is on cuda:0, but qd is on cpu; move them to one device"
     ):
         INVERSE(q, qd.cpu(), qdd)
-    with pytest.raises(TypeError, match="q is an array of PyTorch, but qd is an array of NumPy"):
+    with pytest.raises(TypeError, match="q is a PyTorch array, but qd is a NumPy array"):
         INVERSE(q, qd.cpu().numpy(), qdd)
     with pytest.raises(TypeError, match=r"float64 or float32, not torch\.float16"):
         INVERSE(q, qd.half(), qdd)
@@ -316,5 +316,5 @@ def test_cupy() -> None:
         found = ARM.inverse_dynamics(*given)
     stream.synchronize()
     same(found, right)
-    with pytest.raises(TypeError, match="q is an array of CuPy, but qd is an array of NumPy"):
+    with pytest.raises(TypeError, match="q is a CuPy array, but qd is a NumPy array"):
         ARM.inverse_dynamics(given[0], *arrays[1:])

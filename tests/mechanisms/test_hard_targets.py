@@ -115,6 +115,38 @@ def test_each_error_has_its_tolerance() -> None:
         arm.inverse_kinematics({tip: Orientation(np.eye(3), weight=np.inf)})
 
 
+def test_weights_and_tolerances_of_each_problem() -> None:
+    """Rows of a batch are solved as if each were alone, with the same bits."""
+    arm = planar(2)
+    tip = arm.frames[-1]
+    reach = arm.forward_kinematics([0.0, 0.0], frame=tip)[0, 3]
+    rows = [[6e-3, 1e-6, 1e-6], [1e-6, 6e-3, 1e-6], [4e-3, 1e-6, 1e-6], [6e-3, 1e-6, 1e-6]]
+    point = Position([reach + 5e-3, 0.0, 0.0], tolerance=np.array(rows))
+    assert arm.inverse_kinematics({tip: point}).solved.tolist() == [True, False, False, True]
+    q = PUMA.random(8, size=(2, 6))
+    T = PUMA.forward_kinematics(q, frame="tool")
+    rng = np.random.default_rng(8)
+    weights, wide = rng.choice([0.0, 1.0], size=(2, 6, 6)), rng.choice([1e-6, 1e-3], size=(6, 1))
+    weights[..., 0] = 1.0
+    many = {"tool": Pose(T, weight=weights), "link3": Position(T[..., :3, 3], tolerance=wide)}
+    found = PUMA.inverse_kinematics(many, guess=0.9 * q, tries=5)
+    for k in np.ndindex(2, 6):
+        alone = PUMA.inverse_kinematics(
+            {
+                "tool": Pose(T[k], weight=weights[k]),
+                "link3": Position(T[k][:3, 3], tolerance=wide[k[1]]),
+            },
+            guess=0.9 * q[k],
+            tries=5,
+        )
+        assert np.array_equal(found.q[k], alone.q)
+        assert found.solved[k] == alone.solved
+    none = PUMA.inverse_kinematics({"tool": Pose(T[:0], weight=weights[:0])})
+    assert none.q.shape == (0, 6, 6)
+    with raises("E-CALL-373"):
+        PUMA.inverse_kinematics({"tool": Pose(T, weight=weights[..., :4])})
+
+
 def test_an_error_that_no_joint_changes_does_not_slow_the_others() -> None:
     """A planar arm cannot leave its plane: the other errors vanish in as few steps as within it."""
     arm = planar(3)

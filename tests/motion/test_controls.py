@@ -122,6 +122,29 @@ def test_ways_to_give_controls_agree(tmp_path: Path) -> None:
     assert last(rolled) == pytest.approx(constant, rel=1e-12, abs=1e-12)
 
 
+def test_a_trajectory_of_controls(tmp_path: Path) -> None:
+    """The same as the function of time that it is, in simulations and rollouts."""
+    robot, dt = arm(tmp_path), 5e-3
+    move = chasles.trajectory.cubic(np.zeros(5), CTRL, 0.5)
+
+    def by_hand(t: Any, q: Any, qd: Any) -> list[Any]:
+        share = 12.0 * t * t - 16.0 * t * t * t  # 3 s^2 - 2 s^3 with s = t / 0.5
+        return [x * share for x in CTRL.tolist()]
+
+    wanted = last(robot.simulate(Q, QD, ctrl=by_hand, dt=dt, **OPTIONS))
+    run = robot.simulate(Q, QD, ctrl=move, dt=dt, **OPTIONS)
+    assert run.compiled
+    slow = robot.simulate(Q, QD, ctrl=move, dt=dt, compiled=False, **OPTIONS)
+    steps: Any = {"act": ACT, "dt": dt, "steps": 100, "integrator": "rk4", "dissipation": True}
+    rolled = robot.rollout(Q, QD, ctrl=move, **steps)
+    for each in (run, slow, rolled):
+        assert last(each) == pytest.approx(wanted, rel=1e-10, abs=1e-11)
+    stepped: Any = OPTIONS | {"dt": dt, "integrator": "time-stepping"}
+    runs = [robot.simulate(Q, QD, ctrl=ctrl, **stepped) for ctrl in (move, by_hand)]
+    assert last(runs[0]) == pytest.approx(last(runs[1]), rel=1e-10, abs=1e-11)
+    assert runs[0].compiled
+
+
 def test_a_batch_is_its_members(tmp_path: Path) -> None:
     robot, rng = arm(tmp_path), np.random.default_rng(0)
     q, qd, ctrl, act = (rng.normal(size=(3, n)) for n in (2, 2, 5, 3))

@@ -1,5 +1,7 @@
 """Distances against closed forms, Pinocchio with coal, MuJoCo and finite differences."""
 
+import os
+import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -11,7 +13,7 @@ from support import raises
 
 import chasles
 from chasles.contact import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere
-from chasles.distances import Scene
+from chasles.distances import Scene, processes
 from chasles.formats import registry
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
@@ -249,13 +251,72 @@ def test_gradients_on_every_joint_type(seed: int) -> None:
     np.testing.assert_allclose(found.gradient, numeric, atol=1e-6)
 
 
+@pytest.mark.parametrize("package", ["torch", "jax"])
+def test_derivatives_of_tensors(package: str) -> None:
+    """By the entries of q, quaternions included, beside finite differences on the unit sphere."""
+    pytest.importorskip(package)
+    robot = chasles.robots.random_tree(3, 11, floating=True)
+    shapes = [Capsule(link, 0.02, (0.0, 0.1, 0.0), (0.1, 0.0, 0.2)) for link in robot.bodies]
+    scene = Scene(robot, shapes=shapes, obstacles={"ball": Sphere(None, 0.1, (2.0, 1.0, 1.0))})
+    q = robot.random(4, size=2)
+    weights = np.arange(1.0, 1.0 + 2 * len(scene.pairs)).reshape(2, -1)
+    if package == "torch":
+        import torch
+
+        given = torch.tensor(q, requires_grad=True)
+        found = scene(given)
+        (found.distance * torch.tensor(weights)).sum().backward()
+        slopes = given.grad.numpy()
+        values, least = found.distance.detach().numpy(), found.least.detach().numpy()
+    else:
+        import jax
+
+        with jax.enable_x64(True):
+            given = jax.numpy.asarray(q)
+            found = scene(given)
+            total = jax.jit(jax.grad(lambda q: (scene(q).distance * weights).sum()))
+            slopes, values, least = map(np.asarray, (total(given), found.distance, found.least))
+    np.testing.assert_array_equal(values, scene(q).distance)
+    np.testing.assert_array_equal(least, values.min(axis=-1))
+    np.testing.assert_array_equal(found.points, scene(q).points)
+    for k in range(2):
+        rates = differences(lambda x, k=k: scene(x).distance @ weights[k], robot, q[k])
+        ways = differences(lambda x: x, robot, q[k])  # of the entries of q
+        np.testing.assert_allclose(slopes[k] @ ways, rates, atol=1e-6)
+
+
 # Batches ----------------------------------------------------------------------------------------
 
 
-def test_batches_give_the_same_bits() -> None:
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
+def test_batches_of_coal_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bits in one process, in three, and where processes fail."""
+    shapes, world = [Box("a", tuple(SIZE)), Sphere("a", 0.2)], {"b": Box(None, (0.4, 0.6, 0.8))}
+    scene = Scene(FREE, shapes=shapes, obstacles=world)
+    assert scene.uses_coal
+    q = postures(100, 0.8)
+    alone, several = scene(q), scene(q, threads=3)
+    forks: list[int] = []
+    monkeypatch.setattr(processes, "_forked", lambda *_: forks.append(_ended(1)) or forks[-1])
+    failed = scene(q, threads=3)
+    assert len(forks) == 2
+    for found in (several, failed):
+        np.testing.assert_array_equal(found.distance, alone.distance)
+        np.testing.assert_array_equal(found.points, alone.points)
+
+
+def _ended(status: int) -> int:
+    """The number of a process that ends at once."""
+    return os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-c", f"exit({status})"])
+
+
+@pytest.mark.parametrize("shape", [Sphere, Capsule])
+def test_batches_give_the_same_bits(shape: Any) -> None:
     robot = chasles.robots.puma560()
-    shapes = [Sphere(name, 0.05, (0.02, 0.0, 0.01)) for name in robot.bodies]
+    rest = [(0.0, 0.05, 0.0)] if shape is Capsule else []
+    shapes = [shape(name, 0.05, (0.02, 0.0, 0.01), *rest) for name in robot.bodies]
     scene = Scene(robot, shapes=shapes)
+    assert not scene.uses_coal
     q = robot.random(0, size=(3, 50))
     whole = scene(q, threads=2)
     assert whole.distance.shape == (3, 50, len(scene.pairs))

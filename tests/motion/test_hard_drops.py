@@ -10,15 +10,30 @@ import chasles
 from chasles.expr import RULES, Arena, Program, Variable, interpret
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.steps.braking import brake
+from chasles.motion.steps.scene import Scene
+from chasles.motion.steps.stepping import EFFORT, MOST, Steps
 
 STEPPING = {"integrator": "time-stepping"}
 
 
 @pytest.mark.parametrize(
-    ("seed", "state"), [(3003019, 891), (3010004, 1823), (3012030, 176), (812001, 1556)]
+    ("seed", "state"),
+    [
+        (3003019, 891),
+        (3010004, 1823),
+        (3012030, 176),
+        (812001, 1556),
+        (20100078, 3163),
+        (20200033, 3214),
+        (20200073, 3288),
+    ],
 )
 def test_every_step_is_solved_and_gains_no_energy(seed, state):
-    """Boxes of very different mass: a step of the search may have to end at 1e-4 of its length."""
+    """Boxes of very different mass, and Newton steps that alternate between two states.
+
+    A step of the search may have to end at 1e-4 of its length. A step from alternating states once
+    led to velocities of 1e5 m/s, from which the search did not return in 100 iterations.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scene, q, qd = scene_and_states(seed)
@@ -29,6 +44,33 @@ def test_every_step_is_solved_and_gains_no_energy(seed, state):
     energy = scene.robot.kinetic_energy(run.q, run.qd).max() + abs(run.work)
     assert run.residual <= 1e-6
     assert run.excess <= 1e-9 * energy
+
+
+def test_a_step_that_is_not_solved_does_no_positive_work() -> None:
+    """The last iteration starts from random velocities up to 1e6 m/s, and cannot converge."""
+    robot = chasles.robots.quadruped()
+    law = chasles.contact.Rigid(friction=0.7)
+    ground = chasles.contact.Plane(None, (0.0, 0.0, 1.0))
+    feet = [name for name in robot.frames if "foot" in name.lower()]
+    pairs = tuple(chasles.contact.Pair(chasles.contact.Sphere(f, 0.02), ground, law) for f in feet)
+    dt = 0.002
+    steps = Steps(Scene(robot.model, pairs, (), False, False), dt, None)
+    begin, rescue, end = steps.begin(), steps.rescue(), steps.end
+    q, rng = robot.neutral(), np.random.default_rng(6)
+    given = {v.name: [0.0] * v.size for v in steps.inputs} | {"q": list(q)}
+    M, g = robot.mass_matrix(q), robot.gravity_forces(q)
+    for speed in 10.0 ** rng.uniform(-3.0, 6.0, 8):
+        between = interpret(begin, given)
+        between["memory"] = [0.0, MOST - 1.0, *between["memory"][2:]]
+        between["point"] = list(speed * rng.normal(size=robot.nv))
+        found = interpret(rescue, between)
+        v = np.array(found["point"])
+        assert found["memory"][0] == 3.0
+        assert v @ (M @ v + dt * g) <= 1e-12 * (v @ M @ v)
+        effort = interpret(end, given | between | found)["effort"]
+        assert effort[EFFORT.index("unsolved")] == 1.0
+        assert effort[EFFORT.index("excess")] <= 1e-9 * (v @ M @ v)
+        assert effort[EFFORT.index("work")] <= 1e-9 * (v @ M @ v)
 
 
 @pytest.mark.parametrize("dt", [0.002, 0.01])
@@ -51,7 +93,7 @@ def test_springs_are_not_part_of_the_momentum():
     q, v = robot.random(rng), 50.0 * rng.normal(size=robot.nv)
     sizes = {"q": robot.nq, "v": robot.nv, "allowed": 1}
     given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
-    found = brake(robot.model, arena, given["q"], given["v"], given["allowed"][0], dt, {})
+    found = brake(Inertia(robot.model, arena, {}), given["q"], given["v"], given["allowed"][0], dt)
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
     brakes = Program.from_outputs("brake", inputs, [(Variable("brake", (4,)), found)])
     energy = robot.kinetic_energy(q, v)

@@ -92,7 +92,7 @@ RECURSIONS = (
 def test_recursions_over_the_tree_refuse_them(method: str) -> None:
     robot, _ = geared(tree(0), 0)
     q, qd, qdd = state(robot, 0)
-    with raises("E-CALL-071 rotors that several joints drive"):
+    with raises("E-CALL-071 rotors driven by several joints"):
         robot.forward_dynamics(q, qd, qdd, method=method)
 
 

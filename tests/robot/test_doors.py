@@ -80,7 +80,7 @@ WRONG_OF_LOOPS: dict[str, Callable[[chasles.Robot], Any]] = {
     "forward_dynamics: q": lambda robot: robot.forward_dynamics(np.zeros(2), REST, REST),
     "forward_dynamics: qd": lambda robot: robot.forward_dynamics(CLOSED, [0.0], REST),
     "forward_dynamics: tau": lambda robot: robot.forward_dynamics(CLOSED, REST, ["a"] * 3),
-    "forward_dynamics: it has no method 'x'": lambda robot: robot.forward_dynamics(
+    "forward_dynamics: unknown method 'x'": lambda robot: robot.forward_dynamics(
         CLOSED, REST, REST, method="x"
     ),
     "forward_dynamics: f_ext['coupler']": lambda robot: robot.forward_dynamics(

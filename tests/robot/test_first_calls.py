@@ -62,7 +62,7 @@ def test_a_point_is_not_a_pose() -> None:
 
 def test_a_solution_is_not_a_configuration() -> None:
     found = ARM.inverse_kinematics({ARM.tool: Position([0.5, 0.0, 1.0])})
-    with pytest.raises(chasles.ChaslesError, match="give its attribute q"):
+    with pytest.raises(chasles.ChaslesError, match="pass its attribute q"):
         chasles.trajectory.minimum_jerk(ARM.neutral(), found, 1.0)
 
 

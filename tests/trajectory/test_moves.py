@@ -228,6 +228,117 @@ def test_an_arc_keeps_its_distance_from_the_center() -> None:
     assert np.abs(at[50] - p - [-0.05, 0.05, 0.0]).max() < 2e-6
 
 
+def on_a_path(blend: float = 0.0, **options: Any) -> tuple[Move, np.ndarray, np.ndarray]:
+    """A path of the tool: a line along -x, half a circle that goes on from it, a line along +y.
+
+    The last corner is a right angle. Returns the motion, the initial pose, and the pose at the end
+    of the circle, turned about the tool's z axis.
+    """
+    robot = chasles.robots.puma560()
+    T = robot.forward_kinematics(START, frame="tool")
+    turned = T.copy()
+    turned[:3, :3] = T[:3, :3] @ np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+    ends = np.array([T, turned, turned])
+    ends[:, :3, 3] += [[-0.1, 0.0, 0.0], [-0.1, 0.1, 0.0], [-0.1, 0.15, 0.0]]
+    via = [None, T[:3, 3] + [-0.15, 0.05, 0.0], None]
+    move = trajectory.path(robot, "tool", ends, via, start=START, blend=blend, **options)
+    return move, T, turned
+
+
+def test_paths_of_lines_and_arcs_with_blends() -> None:
+    width = 0.02
+    path, T, turned = on_a_path(width)
+    robot, p = chasles.robots.puma560(), T[:3, 3]
+    half_turn = 0.05 * np.pi
+    assert abs(path.duration - (0.15 + half_turn)) < 1e-12
+    s = np.linspace(0.0, path.duration, 4001)
+    q, _, qdd = path(s)
+    at = robot.forward_kinematics(q, frame="tool")
+    x = at[:, :3, 3] - p
+    on_arc = (s > 0.1 + width) & (s < 0.1 + half_turn - width)
+    first, last = s < 0.1 - width, s > 0.1 + half_turn + width
+    assert np.abs(np.linalg.norm(x[on_arc] - [-0.1, 0.05, 0.0], axis=-1) - 0.05).max() < 2e-6
+    assert np.abs(x[first] - np.outer(s[first], [-1.0, 0.0, 0.0])).max() < 2e-6
+    beyond = np.outer(s[last] - 0.1 - half_turn, [0.0, 1.0, 0.0])
+    assert np.abs(x[last] - [-0.1, 0.1, 0.0] - beyond).max() < 2e-6
+    # at both corners each segment has covered, or has left, 5/32 of the blend
+    rest = width * 5.0 / 32.0
+    swept = 0.05 * np.array([-np.sin(rest / 0.05), 1.0 - np.cos(rest / 0.05), 0.0])
+    for corner, wanted in (
+        (0.1, np.add(swept, [-0.1 + rest, 0.0, 0.0])),
+        (0.1 + half_turn, swept * [1.0, -1.0, 0.0] + np.array([-0.1, 0.1 + rest, 0.0])),
+    ):
+        here = robot.forward_kinematics(path(corner)[0], frame="tool")[:3, 3] - p
+        assert np.abs(here - wanted).max() < 2e-6
+    # the rotation about z by arccos(0.8) happens along the arc
+    angle = np.arctan2(*np.einsum("ij,nik->njk", T[:3, :3], at[:, :3, :3])[:, 1::-1, 0].T)
+    share = (s[on_arc] - 0.1) / half_turn
+    assert np.abs(angle[on_arc] - np.arccos(0.8) * share).max() < 2e-6
+    assert np.abs(at[-1, :3, :3] - turned[:3, :3]).max() < 1e-9
+    assert np.abs(at[-1, :3, 3] - p - [-0.1, 0.15, 0.0]).max() < 1e-9
+    # the speed is at most 1, and the accelerations do not jump
+    speed = np.linalg.norm(np.diff(x, axis=0), axis=-1) / np.diff(s)
+    assert speed.max() < 1.0 + 1e-4
+    assert np.abs(np.diff(qdd, axis=0)).max() < 0.05 * np.abs(qdd).max()
+    assert max(slopes(path, np.linspace(0.03, path.duration - 0.02, 17))) < 1e-4
+
+
+def test_paths_stop_at_corners_without_a_blend() -> None:
+    move, T, _ = on_a_path(duration=2.0)
+    corner = 2.0 * 0.1 / (0.15 + 0.05 * np.pi)
+    q, qd, _ = move(corner)
+    assert np.abs(qd).max() < 1e-9
+    at = chasles.robots.puma560().forward_kinematics(q, frame="tool")
+    assert np.abs(at[:3, 3] - T[:3, 3] - [-0.1, 0.0, 0.0]).max() < 1e-9
+
+
+def test_paths_with_arcs_within_limits() -> None:
+    robot, (path, _, _) = chasles.robots.puma560(), on_a_path(0.02)
+    limits: Any = {"velocity": 2.0, "acceleration": 20.0}
+    move = trajectory.time_optimal(robot, path, **limits)
+    q, qd, qdd = move(np.linspace(0.0, move.duration, 20001))
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    share = [np.abs(qd) / 2.0, np.abs(qdd) / 20.0, np.abs(tau) / robot.limits.effort]
+    assert [each.max() < 1.0 + 1e-6 for each in share] == [True] * 3
+    assert max(each.max() for each in share) > 0.999
+    assert np.abs(move.end - path.end).max() < 1e-9
+
+
+def test_arcs_with_blends_meet_lines_of_the_same_points() -> None:
+    """Two arcs of a large radius approach the blend of two lines."""
+    robot = chasles.robots.puma560()
+    p = robot.forward_kinematics(START, frame="tool")[:3, 3]
+    ends = np.array([p - [0.1, 0.0, 0.0], p - [0.1, -0.1, 0.0]])
+    lines = trajectory.line(robot, "tool", ends, start=START, blend=0.03)
+    middles = 0.5 * np.array([p + ends[0], ends[0] + ends[1]]) + [0.0, 0.0, 1e-5]
+    arcs = trajectory.arc(robot, "tool", middles, ends, start=START, blend=0.03)
+    s = np.linspace(0.0, 0.2, 101)
+    at = [robot.forward_kinematics(each(s)[0], frame="tool")[:, :3, 3] for each in (lines, arcs)]
+    assert 5e-6 < np.abs(at[0] - at[1]).max() < 1.3e-5
+    assert np.abs((at[1] - at[0])[:, :2]).max() < 2e-6
+
+
+FLOATING = ["quadruped", "humanoid"]
+
+
+@pytest.mark.parametrize("name", FLOATING)
+def test_lines_of_robots_with_quaternions(name: str) -> None:
+    robot = getattr(chasles.robots, name)()
+    q, frame = robot.neutral(within=True), robot.frames[-1]
+    T = robot.forward_kinematics(q, frame=frame)
+    goal = T.copy()
+    goal[:3, :3] = T[:3, :3] @ np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+    goal[:3, 3] += [0.1, 0.05, -0.02]
+    move = trajectory.line(robot, frame, goal, start=q, duration=1.0)
+    at = robot.forward_kinematics(move(np.linspace(0.0, 1.0, 41))[0], frame=frame)
+    share = (at[:, :3, 3] - T[:3, 3]) @ [0.1, 0.05, -0.02] / 0.0129
+    assert np.abs(at[:, :3, 3] - T[:3, 3] - np.outer(share, [0.1, 0.05, -0.02])).max() < 2e-6
+    assert np.abs(at[-1] - goal).max() < 1e-9
+    angle = np.arctan2(*np.einsum("ij,nik->njk", T[:3, :3], at[:, :3, :3])[:, 1::-1, 0].T)
+    assert np.abs(angle - np.arccos(0.8) * share).max() < 2e-6
+    assert max(slopes(move, np.linspace(0.1, 0.9, 9))) < 1e-5
+
+
 CLOSED = {"delta": "platform", "stewart": "platform", "five_bar": "tip"}
 """Frames of closed mechanisms that follow lines."""
 
@@ -318,7 +429,7 @@ def test_controllers_follow_trajectories() -> None:
         [0.0, 0.0], [0.0, 0.0], control=ComputedTorque(400.0, 40.0, move), **options
     )
     assert np.abs(run.q - move(run.t, 0)[0]).max() < 1e-6
-    assert run.why == "control follows a trajectory"
+    assert run.compiled
 
     def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         place, rate, _ = move(t)
@@ -347,6 +458,12 @@ def test_controllers_follow_trajectories() -> None:
             "E-PATH-055",
             lambda: trajectory.line(
                 chasles.robots.puma560(), "tool", [0.4, 0, 0], start=START, orientation="no"
+            ),
+        ),
+        (
+            "E-PATH-061",
+            lambda: trajectory.path(
+                *(chasles.robots.puma560(), "tool", np.ones((2, 3)), [None]), start=START
             ),
         ),
         ("E-PATH-018", lambda: trajectory.spline([0.0, 1.0], [[0.0]] * 2, ends="soft")),

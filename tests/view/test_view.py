@@ -291,6 +291,18 @@ def test_motions_of_simulate_and_of_text_files(tmp_path: Path) -> None:
         close(motion.at(robot, 9.0), q[-1], 1e-12)
 
 
+def test_a_trajectory_plays() -> None:
+    robot = chasles.robots.planar(2)
+    move = chasles.trajectory.minimum_jerk([0.0, 0.0], [1.0, -0.5], 1.2)
+    with robot.show(motion=move, port=0) as viewer:
+        playback = viewer.playback
+        assert (playback.first, playback.last) == (0.0, 1.2)
+        playback.go(0.6)  # half of the way, by symmetry
+        close(viewer.figures[0].q, [0.5, -0.25], 1e-9)
+        playback.go(1.2)
+        close(viewer.figures[0].q, [1.0, -0.5], 1e-12)
+
+
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [

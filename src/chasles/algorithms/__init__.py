@@ -39,21 +39,21 @@ DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method("recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"),
     "forward_dynamics": Method("recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"),
 }  # fmt: skip
-"""Functions whose derivatives are computed by a recursion, which is cheaper than differentiating
-the program. The recursion returns the derivative with respect to each array argument, in order.
-All other functions are differentiated as programs."""
+"""Recursions that compute the derivatives of a function. They need fewer operations than
+differentiating the program. A recursion returns one derivative for each array argument, in the
+order of the arguments. The programs of all other functions are differentiated."""
 
 SUMMED = ("parallel-axes",)
 """Model pass that the `parallel-axes` methods require.
 
-Without this pass, every recursion step is from a parent to its child.
+The pass sums the angles of consecutive parallel joints, so that a recursion step can skip them.
 """
 
 ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
-"""Method that inverts the inertias of the bodies and assembles articulated bodies from them."""
+"""Methods that invert body inertias and assemble articulated bodies from the inverses."""
 
 OPERATOR = partial(Method, "spatial-operator", followers=False)
-"""Method that uses factors of the mass matrix or of its inverse."""
+"""Methods that factor the mass matrix or its inverse."""
 
 KINEMATIC: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -87,7 +87,7 @@ KINEMATIC: dict[str, tuple[Method, ...]] = {
     "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
     "difference": (Method("spatial", "spatial.kinematics:difference"),),
 }
-"""Functions that do not use masses. Only these are available for a robot without masses."""
+"""Functions that do not use masses. A robot without masses has only these functions."""
 
 DYNAMIC: dict[str, tuple[Method, ...]] = {
     "generalized_jacobian": (Method("spatial", "spatial.operational_space:generalized_jacobian", needs=all_of(undriven_joints, unheld_base)),),
@@ -147,11 +147,11 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that divide by the mass matrix of the tree. They require inertia at every joint."""
+"""Functions that divide by the mass matrix. They require inertia at every joint."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Return the methods of a function. If it divides by the mass matrix, they require inertia."""
+    """Return the methods of a function, and require inertia if it divides by the mass matrix."""
     if function not in DIVIDING:
         return rows
     return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)
@@ -160,9 +160,9 @@ def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
 AUTOMATIC: dict[str, tuple[Method, ...]] = {
     function: _rows(function, rows) for function, rows in (KINEMATIC | DYNAMIC).items()
 }
-"""Default methods of each function. For each robot, the method with the fewest operations is used,
-or the first of several such methods. A function takes its annotations from its first method, so a
-method that accepts any number of rates comes first."""
+"""Default methods for each function. Each robot uses the method with the fewest operations; on a
+tie, the first in the table. The function's signature is taken from its first method, so a method
+that accepts any number of time derivatives comes first."""
 
 HISTORICAL: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (Method("lagrange", "homogeneous:forward_kinematics"),),
@@ -220,8 +220,8 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }  # fmt: skip
-"""Methods that run only if selected with `method=`. They are kept as historical references, in the
-package `historical` or in the modules of the default methods."""
+"""Methods that run only if selected with `method=`. They are kept for reference. Most are in the
+package `historical`; some are in the same modules as the default methods."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     function: (
@@ -230,7 +230,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     )
     for function, rows in AUTOMATIC.items()
 }
-"""All methods of each function, with the default methods first."""
+"""All methods for each function, default methods first."""
 
 CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "constrained_dynamics": (
@@ -247,8 +247,8 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "closing_step": (Method("minimal", "closed_loops.dynamics:closing_step"),),
     "closing_acceleration": (Method("minimal", "closed_loops.dynamics:closing_acceleration"),),
 }  # fmt: skip
-"""Functions of a robot with loops that need a closure, which maps equations to dependent
-coordinates. Public functions call them and check the conditioning of each state.
+"""Functions for robots with loops that need a closure, i.e. a choice of loop equations and
+dependent coordinates. Public functions call them and check the conditioning of each state.
 """
 
 SENSING: dict[str, tuple[Method, ...]] = {
@@ -258,8 +258,8 @@ SENSING: dict[str, tuple[Method, ...]] = {
 }
 """Functions that `robot.sense` calls.
 
-Each function returns concatenated sensor values. `actuator_values` is for sensors on actuators.
-`closed_sensor_values` includes loop forces in force and torque sensors.
+Each function returns the concatenated sensor values. `actuator_values` reads actuator sensors.
+`closed_sensor_values` includes loop forces in the values of force and torque sensors.
 """
 
 OPEN: dict[str, str] = {
@@ -271,24 +271,24 @@ OPEN: dict[str, str] = {
     "operational_inertia_inverse": "call robot.operational_inertia_inverse directly",
     "joint_reactions": 'use "closed_joint_reactions", which takes the loop multipliers',
 }
-"""Functions that give wrong results for a robot with loops or couplings, and what to use instead.
-Their programs ignore the forces of loops and couplings and the degrees of freedom that these remove.
-All other functions of the tree remain valid."""
+"""Functions whose results are wrong for a robot with loops or couplings, and the remedy for each.
+These programs ignore loop and coupling forces, and treat every joint as independent. All other
+functions remain valid."""
 
 PASSIVE: dict[str, tuple[Method, ...]] = {
     "line_motion": (Method("spatial", "spatial.lines:line_motion"),),
     "fluid_forces": (Method("spatial", "spatial.passive:fluid_forces"),),
 }
-"""Functions that `simulate` calls for tendons, limits of ball joints, and fluid."""
+"""Functions that `simulate` calls for tendons, ball-joint limits and fluid forces."""
 
 METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING | PASSIVE
-"""All functions that can be traced."""
+"""All functions that can be compiled."""
 
 KINEMATICS = frozenset((*KINEMATIC, "closing_step"))
-"""All functions that can be traced for a robot without masses."""
+"""All functions that can be compiled for a robot without masses."""
 
 
 def that_runs(model: Model, function: str) -> str:
-    """Return the function to run. With loops, forward dynamics becomes constrained dynamics."""
+    """Return the function to run: with loops, constrained dynamics replaces forward dynamics."""
     closed = model.loop_rows and function == "forward_dynamics"
     return "constrained_dynamics" if closed else function

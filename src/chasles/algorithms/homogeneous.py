@@ -24,13 +24,13 @@ def forward_kinematics(model: Model, q: spaces.Position, *, frame: Frame) -> spa
 
 
 def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
-    """Return the closure error of M around each loop (Eq II.4) in the constrained directions.
+    """Return the closure error of each loop in the constrained directions (Eq II.4).
 
-    M is the identity around a closed loop. The loop joint absorbs the displacement that it allows.
-    The rotation vector and the translation of the remaining displacement, along the axes of the
-    successor frame, are projected onto T. At a closed position, the derivative is A of
-    `loop_matrix`. The residuals phi(q) of couplings are appended; they are zero for velocity
-    constraints.
+    Around a closed loop, the product M of the position matrices is the identity. The loop joint
+    absorbs the displacement in its free directions. The rotation vector and translation that remain
+    are expressed in the successor frame and projected onto T. At a closed position, the derivative
+    of this error is A from `loop_matrix`. The residuals phi(q) of couplings are appended. They are
+    zero for velocity constraints.
     """
     r = []
     for loop in model.loops:
@@ -44,12 +44,12 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def around(model: Model, loop: Loop, q: spaces.Position) -> dict[int, Position]:
-    """Return M_0i of the bodies of a loop. Body 0 is the body at which its branches separate."""
+    """Return M_0i for the bodies of a loop. Body 0 is the body at which the branches separate."""
     return placed(model, loop.root, loop.bodies, q)
 
 
 def placed(model: Model, root: int, path: Iterable[int], q: spaces.Position) -> dict[int, Position]:
-    """Return M_0i of the bodies of a path, each after its parent.
+    """Return M_0i for the bodies of a path, in which each body comes after its parent.
 
     Body 0 is the root of the path.
     """
@@ -67,7 +67,7 @@ def carried(
     qd: spaces.Velocity,
     qdd: spaces.Velocity,
 ) -> tuple[dict[int, Velocity], dict[int, Acceleration]]:
-    """Return W_0i and H_0i of the bodies with the given M_0i. The first body is the root."""
+    """Return W_0i and H_0i for every body i in `M`. The first body is the root."""
     root, *path = M
     W, H = {root: Velocity.zero()}, {root: Acceleration.zero()}
     for i in path:
@@ -81,28 +81,28 @@ def carried(
 
 
 def ends(loop: Loop, M: dict[int, Position]) -> tuple[Position, Position]:
-    """Return M_0P and M_0S of the predecessor and successor frames of the loop joint."""
+    """Return the matrices M_0P and M_0S of the predecessor and successor frames of a loop."""
     P, S = loop.predecessor, loop.successor
     return M[P.body] @ Position.of(P.placement), M[S.body] @ Position.of(S.placement)
 
 
 def across(loop: Loop, M: dict[int, Position]) -> Position:
-    """Return M_PS, the displacement that the loop joint must make."""
+    """Return M_PS, the displacement required across the loop joint."""
     M_P, M_S = ends(loop, M)
     return M_P.inverse() @ M_S
 
 
 def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
-    """Return the coordinates of the loop joint, or the closest ones if the loop is open."""
+    """Return the loop-joint coordinates, or the closest coordinates if the loop is open."""
     return loop.joint.fit(across(loop, M).transform())
 
 
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
-    """Return the loop matrix A of A qd = b (see `loop_rate`).
+    """Return the loop matrix A in A qd = b (see `loop_rate`).
 
     The columns are (u, b) of the screws L_i around a loop (Eq II.7), expressed in the successor
-    frame of the loop joint and projected onto the constrained directions. The matrices of couplings
-    are appended.
+    frame of the loop joint and projected onto the constrained directions. The coupling matrices are
+    appended.
     """
     A: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -113,7 +113,7 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
 
 
 def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, dict[int, Motions]]:
-    """Return q of the loop joint, and the other joints' screws in its successor frame."""
+    """Return q of the loop joint and the screws of the other joints in the successor frame."""
     M = around(model, loop, q)
     _, M_S = ends(loop, M)
     J = {}
@@ -126,8 +126,9 @@ def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, d
 def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
     """Return b in A qd = b, which is nonzero only for time-dependent joints or couplings.
 
-    b is minus the velocity that driven joints cause around a loop, or -d phi/dt (Featherstone 2008,
-    section 3.5). A velocity constraint may prescribe a velocity.
+    For a loop, b is minus the velocity around the loop due to driven joints. For a coupling, b is
+    -d phi/dt (Featherstone 2008, section 3.5), or the velocity that a velocity constraint
+    prescribes.
     """
     driven = model.undriven(1)
     drifts = [Vector.zero(loop.rows) for loop in model.loops]
@@ -141,9 +142,9 @@ def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
 def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.LoopVector:
     """Return b in A qdd = b, from W and H with all qdd zero (Eq II.3bis and II.6).
 
-    Across a weld the relative H is zero. Across any other joint it follows from the joint's rates,
-    which are computed from the velocities around the loop; A qd = 0 is assumed. For a coupling, b
-    is -d/dt(d phi/dq) qd - d/dt(d phi/dt). Accelerations of driven joints are included.
+    For a weld, the relative H across the loop joint is zero. For other loop joints, it is computed
+    from the joint velocities, which follow from the velocities around the loop if A qd = 0. For a
+    coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt). Accelerations of driven joints are included.
     """
     b, driven = [], model.undriven(2)
     for loop in model.loops:
@@ -168,7 +169,7 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
 def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
     """Return phi(q, t), which is zero where the constraint holds.
 
-    Rows of velocity constraints are 0.
+    Entries of velocity constraints are 0.
     """
     program, M = coupling.data.residual, placed(model, WORLD, coupling.carried, q)
     given = _at_position(model, coupling, q, M) | constraints.resting(program)
@@ -177,7 +178,7 @@ def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> V
 
 
 def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dict[int, Matrix]:
-    """Return the columns of K for each body, with K qd = psi - `coupling_drift`.
+    """Return the columns of K for each body, where K qd = psi - `coupling_drift`.
 
     See Featherstone 2008, Eq 3.11 and 3.29.
     """
@@ -203,7 +204,7 @@ def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dic
 
 
 def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """Return psi at zero velocity, which K qd must cancel: d phi/dt, or phi_0 of Eq 3.29."""
+    """Return psi at zero velocity: d phi/dt, or phi_0 in Eq 3.29."""
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, placed(model, WORLD, coupling.carried, q))
     return Vector(tuple(replayed(psi, given | constraints.resting(psi))))
@@ -212,7 +213,7 @@ def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vect
 def coupling_bias(
     model: Model, coupling: Coupling, q: spaces.Position, qd: spaces.Velocity
 ) -> Vector:
-    """Return k = -d psi/dt with all qdd zero, so that K qdd = k keeps psi constant (Eq 3.11)."""
+    """Return k = -d psi/dt with all qdd zero. K qdd = k then keeps psi constant (Eq 3.11)."""
     M = placed(model, WORLD, coupling.carried, q)
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, M)
@@ -237,7 +238,7 @@ def coupling_bias(
 def _at_position(
     model: Model, coupling: Coupling, q: spaces.Position, M: Mapping[int, Position]
 ) -> dict[str, list[Number]]:
-    """Return the position inputs of a constraint's programs."""
+    """Return the position inputs for the programs of a constraint."""
     given: dict[str, list[Number]] = {"q": [q[i][k] for i, k in coupling.places], "pose": []}
     for frame in (model.frames[name] for name in coupling.data.frames):
         X = M[frame.body] @ Position.of(frame.placement)
@@ -252,7 +253,7 @@ def _velocities(
     qd: Mapping[int, Vector],
     M: Mapping[int, Position],
 ) -> dict[str, Vector]:
-    """Return the velocity inputs of a constraint's programs. Joints missing from qd are at rest."""
+    """Return the velocity inputs for a constraint's programs. Joints not in qd are at rest."""
     moving = {i for i, _ in coupling.places if i in qd}
     rate = {i: _rate(model.bodies[i].joint, q[i], qd[i]) for i in moving}
     W = {WORLD: Velocity.zero()}
@@ -273,14 +274,14 @@ def _velocities(
 
 
 def _rate(joint: Joint, q: Vector, v: Vector) -> Vector:
-    """Return the rates of a joint's coordinates."""
+    """Return the time derivatives of a joint's coordinates."""
     if joint.additive:
         return v
     return Vector(tuple(by_time(lambda s, q, v: list(joint.integrate(q, v * s)), q, v)))
 
 
 def _curve(joint: Joint, q: Vector, v: Vector) -> Vector:
-    """Return the time derivatives of the coordinates' rates for constant v."""
+    """Return the second time derivatives of a joint's coordinates for constant v."""
     if joint.additive:
         return Vector.zero(joint.nq)
     rates = by_time(lambda s, q, v: list(_rate(joint, joint.integrate(q, v * s), v)), q, v)

@@ -1,4 +1,4 @@
-"""Joint-motion property matrices and their time derivatives of any order (Mitra)."""
+"""Joint-motion property matrices D and their time derivatives of any order (Mitra)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from chasles.model.model import WORLD, Frame, Model
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """[D] of a joint, or a derivative of [D]: one matrix per degree of freedom."""
+    """Property matrices [D] of a joint, or a time derivative of them, one per degree of freedom."""
 
     columns: tuple[Velocity, ...]
 
     @staticmethod
     def of(S: Motions, X: Transform, view: Viewpoint) -> "Property":
-        """Create the property from a subspace in body coordinates, with X from base to body."""
+        """Create the property from a motion subspace in body coordinates. X maps base to body."""
         seen = view.from_body(X, S).columns
         return Property(tuple(Velocity.of(view.turned(column)) for column in seen))
 
@@ -36,7 +36,7 @@ class Property:
         return Property(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
     def __matmul__(self, qd: Vector) -> Velocity:
-        """Return D qd, the contribution of the joint to the velocity."""
+        """Return D qd, the velocity across the joint."""
         moving = (column * rate for rate, column in zip(qd, self.columns, strict=True))
         return sum(moving, Velocity.zero())
 
@@ -51,13 +51,13 @@ def joint_motion_rates(
 ) -> tuple[dict[int, list[Property]], list[Velocity]]:
     """Return D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
 
-    A property moves with its body: Ddot = Omega D - D Omega (Mitra, Eq 3). By Leibniz' rule, n
-    rates give n derivatives of D and n - 1 derivatives of Omega. D[j][k] is the k-th derivative of
-    the j-th derivative of D relative to the body, which is zero for j > 0 unless S changes in the
-    body.
+    A property moves with its body: Ddot = Omega D - D Omega (Mitra, Eq 3). Leibniz' rule gives n
+    derivatives of D and n - 1 derivatives of Omega for n time derivatives of q. D[j][k] is the k-th
+    derivative of the j-th derivative of D relative to the body. For j > 0 it is zero unless S
+    changes in body coordinates.
 
-    Mitra expresses all quantities in the base frame. Here, `view` may also move with the body. The
-    entries are then differentiated in the view, and all velocities are relative to the view.
+    Mitra expresses all quantities in the base frame. Here, `view` may also move with the body. All
+    velocities and derivatives are then relative to the view.
     """
     chain = model.support(body)[::-1]
     qd = {i: [rate[i] for rate in rates] for i in chain}
@@ -80,15 +80,15 @@ def _bracket(Omega: Velocity, D: Property) -> Property:
 
 
 def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
-    """Return the velocity of the view, given the velocity W of the body that it may follow."""
+    """Return the velocity of the viewpoint, which may follow a body with velocity W."""
     return Velocity(W.w * float(view.turns), W.v * float(view.moves))
 
 
 def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
-    """Return Omega, A_H, J_H, ...: derivatives of a position M times M^-1 (Mitra, 2.6 and 2.7).
+    """Return Omega, A_H, J_H, ...: the time derivatives of M times M^-1 (Mitra, 2.6 and 2.7).
 
-    They are computed from Omega and its derivatives: Mdot = Omega M, so Mddot M^-1 = Omegadot +
-    Omega Omega, and so on by Leibniz' rule.
+    They are computed from Omega and its derivatives by Leibniz' rule: Mdot = Omega M, Mddot M^-1 =
+    Omegadot + Omega Omega, and so on.
     """
     found: list[Block] = []
     for k in range(len(Omega)):
@@ -106,8 +106,8 @@ def jacobian_rates(
 ) -> spaces.Jacobian:
     """Return Jdot for one rate (qd), Jddot for two rates (qd, qdd), and so on.
 
-    These are derivatives of the entries of J, whose columns are the properties D relative to the
-    point and the axes (Mitra, 2.9).
+    The entries of J are differentiated. Its columns are the properties D relative to the point `at`
+    and the selected axes (Mitra, 2.9).
     """
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
@@ -123,10 +123,10 @@ def frame_motion(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twists:
-    """Return derivatives of a body's angular velocity and of the position R of a body point.
+    """Return time derivatives of a body's angular velocity and of the position R of a body point.
 
-    They are computed in the base frame: Omega from the properties D, then the point from Rdot =
-    Omega R, Rddot = A_H R, Rdddot = J_H R (Mitra, section 2).
+    All derivatives are computed in the base frame. Omega follows from the properties D, and the
+    motion of the point from Rdot = Omega R, Rddot = A_H R, Rdddot = J_H R (Mitra, section 2).
     """
     X0 = body_transforms(model, q)
     base = Viewpoint.of(Transform.identity(), "world", "world")
@@ -146,12 +146,12 @@ def frame_motion_link_frames(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twists:
-    """Compute `frame_motion` from the point to the base, which takes the fewest operations.
+    """Compute `frame_motion` by a recursion from the point to the base, with the fewest operations.
 
-    r is the point and w is the angular velocity of its body. Both, with their derivatives, are
-    transformed from each body to its parent, and the velocity of the joint is added at each step.
-    In the frame of the joint's body, D is constant, and a joint about z does not change z
-    components.
+    r is the position of the point, and w is the angular velocity of its body. Both are transformed,
+    with their derivatives, from each body to its parent, and the joint velocity is added at each
+    step. In the frame of the joint's body, D is constant, and rotation about z leaves z components
+    unchanged.
     """
     orders = range(len(rates))
     X = body_transforms(model, q)[frame.body]
@@ -172,7 +172,7 @@ def frame_motion_link_frames(
 def _turning(x: Sequence[Vector], w: Sequence[Vector]) -> list[Vector]:
     """Return R' times the derivatives of R x, where Rdot = R w~.
 
-    x: derivatives of the components.
+    `x` lists the derivatives of the components of x.
     """
     found = []
     while x:
@@ -190,7 +190,7 @@ def frame_velocity(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twist:
-    """Return the angular velocity, then the linear velocity of the body point `at`."""
+    """Return the angular velocity and the linear velocity of the body point `at`."""
     (v,) = frame_motion_link_frames(model, q, qd, frame=frame, axes=axes, at=at)
     return v
 
@@ -206,7 +206,10 @@ def frame_acceleration(
     at: At = "frame",
     kind: Kind = "classical",
 ) -> spaces.Twist:
-    """Return the angular, then the linear acceleration at `at`: classical, spatial or proper."""
+    """Return the angular acceleration and the linear acceleration of the body point `at`.
+
+    `kind` selects classical, spatial or proper acceleration.
+    """
     v, a = frame_motion_link_frames(model, q, qd, qdd, frame=frame, axes=axes, at=at)
     E, g = (frame.placement @ body_transforms(model, q)[frame.body]).E, model.gravity_vector
     less = {

@@ -1,4 +1,4 @@
-"""Methods that compute a function, and their requirements on a robot."""
+"""Descriptions of the methods that compute each function, and their requirements on a robot."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -10,27 +10,27 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Requirement on a model and the options: a function that returns the reason why it is not met, or
-""."""
+"""Requirement on a model and its options. Returns the reason why it is not met, or an empty string.
+"""
 
 
 def all_of(*needs: Need) -> Need:
     """Combine several requirements into one.
 
-    The combined requirement returns the reason why the first unmet requirement is not met, or "".
+    The result is the reason returned by the first unmet requirement, or an empty string.
     """
     return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
 
 
 def floating_base(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that a single free joint carries all bodies."""
+    """Require a floating base, i.e. a single free joint that carries all bodies."""
     return "" if model.floating else "it needs a floating base: a single free root joint"
 
 
 def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every joint of the tree moves some inertia, so that M can be factored.
+    """Require that every joint moves some inertia, so that M can be factored.
 
-    If accelerations of some joints are known, only the block of the other joints is factored.
+    If some joint accelerations are known, only the block of M for the remaining joints is factored.
     """
     idle = [repr(name) for name in model.idle if name not in options.get("known", ())]
     if not idle:
@@ -48,7 +48,7 @@ def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that `known` lists all joints except the joint of the floating base."""
+    """Require that `known` lists every joint except the floating base."""
     rest = {model.bodies[i].data.name for i in model.movers if i != 0}
     found = rest == set(options.get("known", ()))
     return "" if found else "it needs every joint except the floating base in `known`"
@@ -66,7 +66,7 @@ def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every body has an invertible inertia, or is massless and carries one body."""
+    """Require that every body has an invertible inertia, or is massless and has one child."""
     for i, body in enumerate(model.bodies):
         massless = is_massless(body.inertia)
         if massless and len(model.children[i]) != 1:
@@ -83,7 +83,7 @@ def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that the gear ratios of rotors do not depend on the configuration."""
+    """Require that rotor gear ratios do not depend on the configuration."""
     for rotor in model.rotors:
         if rotor.path:
             return f"it does not support the inertia of tendon {rotor.name!r}"
@@ -91,7 +91,10 @@ def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
-    """Require constant passive loads, because their derivatives are computed separately."""
+    """Require passive loads that depend on neither parameters nor time.
+
+    The derivatives of passive loads are computed separately.
+    """
     if model.loaded and (options.get("parameters") or model.timed):
         what = "time" if model.timed else "parameters"
         return (
@@ -102,7 +105,7 @@ def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that all constraints are loops between bodies that have inertia."""
+    """Require that all constraints are loops whose ends are bodies with inertia."""
     for coupling in model.couplings:
         return f"it joins bodies, but {coupling.name!r} couples coordinates"
     for loop in model.loops:
@@ -114,14 +117,14 @@ def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that no joint is driven, so that velocities are linear in qd."""
+    """Require that no joint has a prescribed motion, so that body velocities are linear in qd."""
     for i in model.driven:
         return f"joint {model.bodies[i].data.name!r} has a prescribed motion"
     return ""
 
 
 def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require holonomic joints, because other joints add terms to Lagrange's equations."""
+    """Require holonomic joints. Nonholonomic joints add terms to Lagrange's equations."""
     for body in model.bodies:
         if not body.joint.holonomic:
             return f"joint {body.data.name!r} is nonholonomic"
@@ -130,20 +133,20 @@ def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """One way to compute a function.
+    """One method to compute a function.
 
-    `source` is the module of this package that contains the method, as a function of the same name
-    (or of the name after the colon); it is loaded on use. `inertias` is the pass that regroups
-    inertias ("moments" or "products", `model/passes`), if the result depends only on the equations
-    of motion. `passes` are passes that the method always needs. `followers` is True if mimic joints
-    are supported (a recursion that solves for one joint acceleration at a time does not support
-    them). `by_name` is True if the method runs only when it is selected, because another method
-    needs fewer operations. `smooth` is True if the derivative of the program is the derivative of
-    the result (not for an iteration that ends early). `needs` are requirements on the robot and the
-    options. `steep` is True if the number of operations grows with the cube of the degrees of
-    freedom or faster, so that the method is useful for arms only. `shallow` is True if the number
-    of operations grows with the square of the distance from the base or faster, so that the method
-    is useful for trees with short branches only.
+    `source` is a module of this package, which is loaded on first use. Its function has the name
+    after the colon, or the name of the module. `inertias` is the pass that regroups inertias
+    ("moments" or "products", see `model/passes`). It is set only if the result depends on nothing
+    but the equations of motion. `passes` lists the passes that the method always requires.
+    `followers` is False if mimic joints are not supported, as in recursions that solve for one
+    joint acceleration at a time. `by_name` is True if the method runs only when selected, because
+    other methods need fewer operations. `smooth` is False if differentiating the program does not
+    give the derivative of the result, as in an iteration that ends early. `needs` checks
+    requirements on the robot and the options. `steep` is True if the operation count grows with the
+    cube of the number of degrees of freedom or faster; such methods suit arms only. `shallow` is
+    True if it grows with the square of the tree depth or faster; such methods suit trees with short
+    branches only.
     """
 
     name: str
@@ -159,7 +162,7 @@ class Method:
 
     @property
     def algorithm(self) -> Callable[..., Any]:
-        """The function to trace."""
+        """The function that implements the method."""
         return _loaded(self.source)
 
 

@@ -1,4 +1,4 @@
-"""Compile functions of a robot, and count their operations: compile, cost."""
+"""Compile robot functions and count their operations: compile, cost."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
@@ -60,7 +60,7 @@ def compile(
     tier: Literal["best", "quick"] = "best",
     **options: Any,
 ) -> Compiled | Automatic | Tiered:
-    """Compile a function of a robot and return the callable.
+    """Compile a robot function and return a callable.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ def compile(
     function : str
         Name of a method of `Robot`, for example "inverse_dynamics".
     device : {"cpu", "cuda", "auto"}, optional
-        "cuda" takes arrays in GPU memory (docs/gpu.md). "auto" takes arrays in host memory and runs
-        each batch on the device that was measured to be faster, including copies; `.choice(count)`
-        and `.report()` show the choice.
+        "cuda" accepts arrays in GPU memory (docs/gpu.md). "auto" accepts arrays in host memory,
+        measures the time on both devices, including copies, and runs each batch on the faster one.
+        `.choice(count)` and `.report()` show the choice.
     backend : str, optional
         For the CPU: "llvm" (machine code, default), "llvm-quick" (compiles faster, runs slower),
         "numpy" (vectorized Python) or "interpret" (one operation at a time, the reference). For a
@@ -81,26 +81,27 @@ def compile(
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
-        External wrenches that the function will take as extra arrays, in alphabetical order of
-        their frames. Their values are ignored.
+        External wrenches. The compiled function takes them as extra arrays, in alphabetical order
+        of the frame names. Only the names are used here, not the values.
     parameters : sequence of str, optional
-        Model parameters that remain inputs, batched and differentiable, after all other arrays:
-        "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement" or "gravity".
-        `robot.parameter(name)` gives their shapes and values.
+        Model parameters to keep as inputs after all other arrays:
+        "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement" or "gravity". They
+        can be batched and differentiated. `robot.parameter(name)` returns the current value.
     wrt : str or sequence of str, optional
         Compile the derivatives with respect to these arguments and parameters instead.
     dtype : {"float64", "float32"}, optional
-        Precision. "float64" switches to float32 if all arrays are float32.
+        Precision. With "float64", a call with only float32 arrays is computed in float32.
     tier : {"best", "quick"}, optional
-        "best" waits for the fastest code. "quick" starts with code that compiles faster and
-        switches when the best is ready (`.tier`, `.wait()`), for functions of large robots.
+        "best" waits for the fastest code. "quick", for large robots, starts with code that
+        compiles faster and switches to the best code when it is ready (`.tier`, `.wait()`).
     **options
         Options of the method of `Robot`, for example frame="tool".
 
     Returns
     -------
     callable
-        Function of the arrays in order, with the keyword `out`. It can be pickled.
+        Function that takes the arrays as positional arguments, and the keyword `out`. It can be
+        pickled.
 
     Notes
     -----
@@ -142,7 +143,7 @@ def compile(
 
 
 def _backend(device: str | None, backend: str | None) -> str:
-    """Return the backend for a device, or the given one if it belongs to that device."""
+    """Return `backend` if the device supports it, or the default backend of the device."""
     if device is None:
         return backend or backends.USUAL
     devices = backends.devices()
@@ -166,7 +167,7 @@ def cost(
     rules: Rules = "simplified",
     **options: Any,
 ) -> Cost:
-    """Count the operations of a function for one state of this robot.
+    """Count the operations that a robot function needs for one state.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def cost(
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
-        External wrenches that the function takes. Their values are ignored.
+        External wrenches that the function takes as extra arguments. Their values are ignored.
     rules : {"simplified", "book"}, optional
         Count the operations of the simplified program that runs (default), or count by the rules of
         Balafoutis and Patel; see Notes.
@@ -190,14 +191,14 @@ def cost(
     -------
     Cost
         Number of operations by kind and by statement of the algorithm (`.steps`), length of the
-        longest path (`.depth`), and largest number of live values (`.live`).
+        longest dependency chain (`.depth`), and largest number of live values (`.live`).
 
     Notes
     -----
     rules="book" counts operations as Balafoutis and Patel do (1991, sections 5.3 and 6.3).
     Structural zeros and ones, signs and trigonometric functions are not counted. A doubling counts
     as an addition, and a division as a multiplication. An expression that occurs in two equations
-    counts twice unless it is a named variable. For a robot with loops, the fastest method of
+    counts twice unless it is a named variable. For a robot with loops, the fastest method for
     "forward_dynamics" is the program of "constrained_dynamics".
 
     Examples

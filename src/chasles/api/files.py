@@ -50,11 +50,11 @@ def load(
     floating : bool, optional
         Attach the root link to the world by a free joint (floating base).
     mimic : bool, optional
-        Express mimic joints by the coordinates of their leaders (default). False makes every joint
-        independent, as in Pinocchio.
+        Remove the coordinates of mimic joints, which follow their leaders (default). False makes
+        every joint independent, as in Pinocchio.
     snap : bool, optional
-        Replace angles printed as rounded multiples of a right angle by the exact value (default);
-        `robot.notes` lists them.
+        Replace rounded multiples of a right angle, such as 1.5708, by the exact angle (default).
+        `robot.notes` lists the replacements.
     strict : bool, optional
         Raise an error for an invalid inertia instead of adding a note.
     arguments : mapping from str to str, optional
@@ -65,11 +65,11 @@ def load(
     loops : bool, optional
         False ignores all loop joints and couplings.
     omit : sequence of str, optional
-        Names of loops and couplings (equalities in MJCF) to ignore; the name of a mimic joint makes
-        it independent.
+        Names of loops and couplings (equalities in MJCF) to ignore. Mimic joints named here become
+        independent.
     loop_tolerance : float, optional
-        Largest inconsistency between the equations of a loop (rad, and relative to the size of the
-        loop). Default: 1e-4, or up to 1e-3 if the file's numbers have few digits
+        Largest residual of redundant loop equations, which are dropped (rad, and relative to the
+        size of the loop). Default: 1e-4, or up to 1e-3 if the numbers in the file have few digits
         (docs/loops.md#loops-with-rounded-dimensions).
     springs : bool, optional
         False ignores the springs of joints and tendons.
@@ -87,7 +87,7 @@ def load(
     Warns
     -----
     LeftOutWarning
-        If springs are ignored, or if parts of the file that exert forces are not supported.
+        If springs are ignored, or if the file contains force elements that are not supported.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def load(
 
 
 def _found(name: str) -> Path:
-    """Return the file of an installed robot; raise an error for the name of a built-in robot."""
+    """Return the path of an installed robot file, or raise an error if the robot is built in."""
     plain = re.sub("[^a-z0-9]", "", name.lower())
     for known in registry.BUILT_IN:
         if known.replace("_", "") == plain:
@@ -127,8 +127,8 @@ def _found(name: str) -> Path:
 def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[str, ...]:
     """Save a robot to a file, with numbers at full precision.
 
-    Loading the file gives a robot with the same motion. Mimic joints are saved as mimic joints,
-    even if the robot was loaded with mimic=False. The file is written completely or not at all.
+    A robot loaded from this file moves like the original. Mimic joints are saved as mimic joints,
+    even if the robot was loaded with mimic=False. If an error occurs, no partial file remains.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False)
     Returns
     -------
     tuple of str
-        Notes about features that the format does not store and that do not change the motion, such
+        Notes about features that the format cannot store but that do not affect the motion, such
         as velocity limits in MJCF.
 
     Raises
@@ -178,8 +178,8 @@ def from_dh(
     Parameters
     ----------
     rows : sequence of DHRow or mapping, (n, 4) array_like, or DHTable
-        Rows of the table in m, rad and kg. An array holds theta, d, a, alpha of revolute joints
-        without masses, which allows kinematics only.
+        Rows of the table in m, rad and kg. The columns of an array are theta, d, a and alpha; all
+        joints are then revolute, and links have no mass, so only kinematics is available.
     convention : {"modified", "standard"}
         "modified" is Rx(alpha) Tx(a) Rz(theta) Tz(d), "standard" is Rz(theta) Tz(d) Tx(a)
         Rx(alpha). Required unless `rows` is a DHTable, because the same rows describe different
@@ -201,8 +201,8 @@ def from_dh(
 
     Notes
     -----
-    Values of a `DHTable` apply where an argument is omitted. Angles that are exact multiples of a
-    right angle in double precision (math.pi / 2) are treated as exact.
+    Arguments that are omitted default to the values in a `DHTable`. An angle equal to a multiple of
+    math.pi / 2 in double precision is treated as an exact multiple of a right angle.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def from_dh(
             raise ModelError("E-ROBOT-001", problem, remedy)
         return Robot(replace(rows, **given).description())
     if convention is None:
-        problem = "specify the convention of the rows: 'modified' or 'standard'"
+        problem = "convention must be 'modified' or 'standard'"
         raise ModelError("E-ROBOT-002", problem)
     return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
 
@@ -239,15 +239,15 @@ def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None
     Returns
     -------
     DHTable
-        Table from which `from_dh` makes a robot with the same coordinates (in the order of the
-        joints along the arm), tool poses and dynamics.
+        Table of the arm. `from_dh` converts it to a robot with the same tool poses, dynamics and
+        joint coordinates, ordered from base to tool.
 
     Notes
     -----
-    A robot whose links already have the frames of a table (from_dh, .toml, .dat, the built-in arms)
-    keeps that table. Other tables follow the rules of Balafoutis and Patel (1991, section 2.3): x
-    along common normals, d = 0 between parallel axes. Inertias are expressed in the frames of the
-    table; `base` and `tool` hold the transforms that rows cannot represent.
+    If the link frames already satisfy a Denavit-Hartenberg convention (from_dh, .toml, .dat, the
+    built-in arms), they are kept. Otherwise, frames follow the rules of Balafoutis and Patel (1991,
+    section 2.3): x along common normals, d = 0 between parallel axes. Inertias are expressed in the
+    frames of the table; `base` and `tool` contain the transforms that rows cannot represent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Self-checks of a robot: methods, backends, physical laws and derivatives."""
+"""Check a robot's functions against each other, physical laws and finite differences."""
 
 from chasles.checks.verify import CHECKS, Result, Verification, reasons, verify
 

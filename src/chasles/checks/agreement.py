@@ -1,4 +1,4 @@
-"""Compare methods with each other, programs with algorithms, and backends with `interpret`."""
+"""Compare methods, compiled programs and backends with each other."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,11 +13,11 @@ from chasles.functions.programs import Derivative
 from chasles.functions.tracing import signature
 
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
-"""Functions that invert the mass matrix and lose digits if it is ill-conditioned."""
+"""Functions that lose accuracy if the mass matrix is ill-conditioned."""
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
-    """Return the digits that a function loses by inverting the mass matrix or link inertias."""
+    """Return the accuracy loss of a function that inverts the mass matrix or link inertias."""
     if function not in ILL | {*INVERTING}:
         return NOTHING
     needs = {m.name: m.needs for m in HISTORICAL.get(function, ())}
@@ -27,22 +27,22 @@ def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """Functions whose results are compared as generalized forces.
 
-All forces may be zero, so differences are relative to `Trial.force` if it is larger.
+`Trial.force` is the smallest scale for relative differences, because all forces may be zero.
 """
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Exponent n of each kinematic function, whose results scale with speed^n (default: 0)."""
+"""Exponents n of kinematic functions whose results are proportional to speed^n (default: 0)."""
 
 
 def size_of(trial: Trial, function: str) -> float:
-    """Return the reference size for comparing small results of a function."""
+    """Return the minimum scale for relative errors in a function's results."""
     if function in FORCES:
         return trial.force
     return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
 
 
 def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
-    """Return the sets of options to call a function with: frames, views, or known joints."""
+    """Return the keyword arguments with which a function is tested."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
         return trial.places if "axes" in known else [{"frame": frame} for frame in trial.frames]
@@ -54,7 +54,7 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare each method with the first method, including damping, friction and a load."""
+    """Compare every method with the first method of its function, with damping and a load."""
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:
             continue
@@ -91,18 +91,18 @@ def _of_one(
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Return the accelerations of the known joints and the forces of the other joints."""
+    """Return accelerations at the known joints and forces at all other joints, as one array."""
     return np.where(_of(trial, known), qdd, tau)
 
 
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
-    """Convert accelerations to the forces M qdd that produce them. Known forces are unchanged."""
+    """Convert accelerations to forces M qdd. Entries at known joints are already forces."""
     part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))
 
 
 def _of(trial: Trial, joints: Any) -> np.ndarray:
-    """Return a mask of the degrees of freedom of the given joints."""
+    """Return a boolean mask (nv) that is True at the degrees of freedom of `joints`."""
     part = np.zeros(trial.model.nv, dtype=bool)
     for name in joints:
         part[trial.model.velocity_slices[trial.model.mover(name)]] = True
@@ -117,17 +117,17 @@ MAIN = (
     *("kinetic_energy", "potential_energy", "momentum", "center_of_mass"),
     *("centroidal_momentum_matrix", "integrate", "difference", "loop_residual", "loop_matrix"),
 )
-"""Functions compiled by default. With `full`, all functions are compiled."""
+"""Functions that are compiled by default. If `full` is True, all functions are compiled."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
-"""Functions that need the center of mass, and therefore a moving body with mass."""
+"""Functions that are defined only if the total mass of the moving bodies is positive."""
 
 BATCH = 11
-"""Batch size: larger than the number of SIMD lanes of any processor, and not a multiple of it."""
+"""Batch size. It is larger than any processor's SIMD width and not a multiple of it."""
 
 
 class Case(NamedTuple):
-    """A function, its options, and its input arrays at a state."""
+    """A function to test, with its options and input arrays."""
 
     trial: Trial
     function: str
@@ -135,7 +135,7 @@ class Case(NamedTuple):
     arrays: list[Any]
 
     def compiled(self, backend: str, **more: Any) -> Any:
-        """Return the function, compiled for a backend and evaluated at the state's time."""
+        """Return the function compiled for a backend, with the time set to `trial.t`."""
         with raising(self.function, backend):
             options = self.options | more | {"backend": backend}
             return self.trial.robot.function(self.function, **options).at(self.trial.t)
@@ -143,7 +143,7 @@ class Case(NamedTuple):
     def compare(
         self, method: str, found: Any, expected: Any, size: float = 0.0
     ) -> Iterator[Comparison]:
-        """Compare one or several results. Accelerations are converted to forces."""
+        """Compare results with expected values, after converting accelerations to forces."""
         at, function, known = self.trial, self.function, self.options.get("known", ())
         size, loss = max(size, size_of(at, function)), loss_of(at, function, method)
         for k, (a, b) in enumerate(zip(_parts(found), _parts(expected), strict=True)):
@@ -154,7 +154,7 @@ class Case(NamedTuple):
 
 
 def cases(trial: Trial) -> Iterator[Case]:
-    """Yield the main functions of a mechanism, or all functions with `full`."""
+    """Yield a test case for each main function, or for every function if `full` is True."""
     model, q, qdd, massless = trial.model, trial.q, trial.qdd, trial.model.source.massless
     absent = {
         "linearize": trial.nonholonomic,
@@ -183,7 +183,7 @@ def cases(trial: Trial) -> Iterator[Case]:
 
 
 def programs(trial: Trial) -> Iterator[Comparison]:
-    """Compare the interpreted program "fastest" with its algorithm on plain floats."""
+    """Compare interpreted programs with the same algorithms on plain floats."""
     for case in cases(trial):
         way = trial.ways(case.function, **case.options)[0].name
         expected = trial.run(case.function, *case.arrays, method=way, **case.options)
@@ -191,7 +191,10 @@ def programs(trial: Trial) -> Iterator[Comparison]:
 
 
 def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
-    """Return a check that compares a backend, at the last state of a batch, with `interpret`."""
+    """Return a check that compares a backend with `interpret`.
+
+    The backend evaluates a batch, and the last state of the batch is compared.
+    """
 
     def agrees(trial: Trial) -> Iterator[Comparison]:
         for case in cases(trial):
@@ -203,7 +206,7 @@ def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
 
 
 def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
-    """Check that a state gives bitwise identical results alone and at any index of a batch."""
+    """Check that single and batched evaluations return bitwise identical results."""
     for case in cases(trial):
         compiled = case.compiled("llvm")
         alone, batch = compiled(*case.arrays), compiled(*map(_batch, case.arrays))
@@ -221,7 +224,7 @@ def in_float32(trial: Trial) -> Iterator[Comparison]:
 
 
 def derived_programs(trial: Trial) -> Iterator[Comparison]:
-    """Compare derivatives of programs with respect to q with finite differences."""
+    """Compare derivative programs (d/dq) with finite differences."""
     for case in cases(trial):
         function, (first, *rest) = case.function, case.arrays
         sign = signature(trial.ways(function, **case.options)[0].algorithm)

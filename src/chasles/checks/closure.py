@@ -1,4 +1,4 @@
-"""Checks of closed loops: the loops stay closed, and their forces do no work."""
+"""Check that loops stay closed and that their constraint forces do no work."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,9 +15,10 @@ from chasles.model.model import Loop, Model
 
 
 def loops_close(trial: Trial) -> Iterator[Comparison]:
-    """Check A = d residual / dq, and that A qd = rate and A qdd = bias keep the residual constant.
+    """Compare the loop matrix, rate and bias with finite differences of the residual.
 
-    A constraint that applies only to velocities has no residual.
+    A = d residual / dq, d residual / dt = A qd - rate, and d(A qd - rate) / dt = A qdd - bias.
+    Constraints on velocities have no residual and are excluded from the first two comparisons.
     """
     q, qd, units = trial.q, trial.qd, trial.units.closing
     still = np.array(trial.model.holonomic_rows)
@@ -37,12 +38,12 @@ def loops_close(trial: Trial) -> Iterator[Comparison]:
 
 
 def _fast(trial: Trial, qdd: np.ndarray) -> float:
-    """Return the size of the accelerations, in rad/s^2 or robot lengths per s^2."""
+    """Return the largest of |qdd| and speed^2, in rad/s^2 or robot lengths per s^2."""
     return float(np.max(np.abs(qdd * trial.units.rate), initial=trial.speed**2))
 
 
 def constrained_motion(trial: Trial) -> Iterator[Comparison]:
-    """Check M qdd + h = tau + A' multipliers and A qdd = bias for all methods, with a load."""
+    """Check M qdd + h = tau + A' lambda and A qdd = bias for every method, with a load."""
     model, q, qd, rows = trial.closed, trial.q, trial.qd, trial.units.closing
     load = trial.load
     A, M, efforts = trial.run("loop_matrix", q), trial.M, trial.units.effort
@@ -74,22 +75,22 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 def _ways(model: Model) -> list[Method]:
     """Return the methods of constrained dynamics that support a mechanism.
 
-    Methods that must be requested by name are omitted, because their inverse inertias mix units
-    and lose digits for robots that are thousands of meters long.
+    Methods that are never chosen automatically are omitted. They invert inertias with mixed units,
+    which is inaccurate for robots that are thousands of meters long.
     """
     known = (way for way in CLOSED_LOOPS["constrained_dynamics"] if not way.by_name)
     return [way for way in known if not (way.needs and way.needs(model, {}))]
 
 
 def _near(margin: float, usual: float) -> Loss:
-    """Return the loss of digits near a singular configuration. It is infinite below `POOR`."""
+    """Return the accuracy loss near a singular configuration. It is infinite below `POOR`."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
     return Loss(times, f"the loops are near a singular configuration (margin {margin:.0e})")
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
-    """Return the first joint with only independent degrees of freedom, or an empty list."""
+    """Return a list with the first joint whose degrees of freedom are all independent, if any."""
     slices = model.velocity_slices
     free = [
         i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}
@@ -98,11 +99,11 @@ def _leading(model: Model) -> list[tuple[str, ...]]:
 
 
 POOR = 1e-5
-"""Singularity margin below which compiled equations lose too many digits."""
+"""Singularity margin below which loop equations are too inaccurate to be checked."""
 
 
 def freedoms(trial: Trial) -> Iterator[Comparison]:
-    """Check closing velocities, the independent mass matrix, and actuator forces."""
+    """Check `closing_step`, `independent_mass_matrix` and `actuator_forces`."""
     model, q, qd, units = trial.closed, trial.q, trial.qd, trial.units
     step, rates, health = trial.ask(model, "closing_step", q, qd)
     near = _near(health[1], POOR)
@@ -131,7 +132,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 
 
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
-    """Check the work and the minimal norm of actuator forces at all degrees of freedom."""
+    """Check that forces of actuators at all DoFs do the same work as tau and have minimal norm."""
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
     u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)
@@ -145,9 +146,9 @@ def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
 def health(trial: Trial) -> Iterator[Comparison]:
     """Check the closure error and the singularity margin that solvers report.
 
-    The closure error is the sum of the squared scaled residuals of positions and, for some solvers,
-    of velocities and accelerations. The margin is the smallest pivot of K M^-1 K' relative to its
-    diagonal.
+    The closure error is a sum of squared scaled residuals. Every solver includes position
+    residuals, and some solvers add velocity and acceleration residuals. The margin is the smallest
+    ratio of a pivot of K M^-1 K' to the corresponding diagonal entry.
     """
     model, kept = trial.closed, list(trial.closed.closure.rows)
     at = replace(trial, q=trial.run("integrate", trial.q, 0.05 * trial.direction))
@@ -179,9 +180,10 @@ def health(trial: Trial) -> Iterator[Comparison]:
 
 
 def errors_decay(trial: Trial) -> Iterator[Comparison]:
-    """Check that Baumgarte terms close open loops like a critically damped spring.
+    """Check that Baumgarte stabilization closes open loops with critical damping.
 
-    A qdd = bias - 2/T slip - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the independent rows.
+    A qdd = bias - 2/T (A qd - rate) - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the
+    independent rows.
     """
     model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
     q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
@@ -201,14 +203,14 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
 
 
 SOON = 0.1
-"""Time constant with which errors decay (s)."""
+"""Time constant for the decay of loop errors (s)."""
 
 PIVOTED = ("multipliers", "direct")
-"""Methods that report the singularity margin of K M^-1 K'."""
+"""Methods that report the smallest pivot of K M^-1 K' as the singularity margin."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Return the smallest pivot of K M^-1 K' relative to its diagonal, or 0 if singular."""
+    """Return the smallest pivot-to-diagonal ratio of K M^-1 K', or 0 if the matrix is singular."""
     try:
         A = K @ np.linalg.solve(M, K.T)
         pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2
@@ -218,7 +220,10 @@ def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
 
 
 def loop_joints(trial: Trial) -> Iterator[Comparison]:
-    """Check that the forces of loop joints act on the tree like A' multipliers."""
+    """Check the wrenches and velocities at loop joints.
+
+    The wrenches must produce the generalized forces A' lambda.
+    """
     if not trial.model.loops or trial.model.driven:
         return
     model, q, qd, rng = trial.model, trial.q, trial.qd, np.random.default_rng(0)
@@ -257,7 +262,7 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
 
 
 def _across(trial: Trial, loop: Loop) -> np.ndarray:
-    """Return the Jacobian of the velocity across a loop joint, in its successor frame."""
+    """Return the Jacobian of the relative velocity across a loop joint, in its successor frame."""
     S, P = (
         trial.run("jacobian", trial.q, frame=frame, axes="world", at="world")
         for frame in (loop.successor, loop.predecessor)

@@ -1,9 +1,8 @@
-"""Differences between two arrays, and units that make their entries comparable.
+"""Compare arrays whose entries have different units.
 
 In SI units, the joint torques of a millimeter-sized hand are negligible compared with its joint
-forces, while the torques of a crane dominate. Errors of the small entries would not be detected.
-Therefore lengths are measured relative to the robot's length, and each array is multiplied by
-factors that make its entries comparable.
+forces, and the forces of a crane are negligible compared with its torques. Errors in the smaller
+entries would go unnoticed. Arrays are therefore scaled with the robot's length before comparison.
 """
 
 import math
@@ -20,9 +19,9 @@ from chasles.model.spaces import freedom_units
 
 
 class Loss(NamedTuple):
-    """A loss of digits that no method can avoid.
+    """An accuracy loss that no method can avoid.
 
-    `times` is the factor that multiplies the tolerance, and `why` is the reason.
+    `times` multiplies the tolerance, and `why` describes the reason.
     """
 
     times: float = 1.0
@@ -33,12 +32,11 @@ NOTHING = Loss()
 
 
 class Comparison(NamedTuple):
-    """Two arrays that should be equal: results of a function, computed in two ways.
+    """A computed array and its expected value.
 
-    Differences are relative to the largest expected entry, or to `size` if `size` is larger (for
-    example, if all expected forces are zero). `loss` increases the tolerance of the check if digits
-    are lost. Both arrays are multiplied by `units`, which makes their entries comparable; `size`
-    refers to the products.
+    Differences are relative to the largest expected entry or to `size`, whichever is larger. `size`
+    is needed if, for example, all expected forces are zero. Both arrays are multiplied by `units`
+    before comparison, and `size` refers to the scaled arrays. `loss` increases the tolerance.
     """
 
     function: str
@@ -63,7 +61,7 @@ def relative_error(compared: Comparison) -> float:
 
 
 def first_difference(compared: Comparison, tolerance: float) -> str:
-    """Describe the first entry that differs by more than the tolerance, or return ""."""
+    """Return a description of the first entry that exceeds the tolerance, or an empty string."""
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return f"shape {a.shape} instead of {b.shape}"
@@ -76,7 +74,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the absolute differences of the entries, and the size that they are relative to."""
+    """Return the absolute differences and the scale for relative errors."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))
@@ -84,7 +82,7 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
 
 
 INVERTING = ("forward_dynamics", "hybrid_dynamics")
-"""Functions that solve for accelerations. Their results are compared as forces M qdd."""
+"""Functions that solve for accelerations, which are compared as forces M qdd."""
 
 
 # Units -----------------------------------------------------------------------------------------
@@ -92,17 +90,16 @@ INVERTING = ("forward_dynamics", "hybrid_dynamics")
 
 @dataclass(frozen=True)
 class Units:
-    """Factors that make the entries of arrays comparable, by kind of array.
+    """Scale factors that make array entries comparable.
 
     `length` is the robot's length in m. `effort` (nv) is 1 for rotations and the length for
-    translations. `position` (nq) is 1 over the length for coordinates in m, and 1 for other
-    coordinates. `closing` applies to the equations of loops.
+    translations. `position` (nq) is 1 / length for coordinates in m, and 1 for other coordinates.
+    `closing` scales the loop equations.
 
     Derived factors are `rate` (nv) for velocities, accelerations and steps; `inertia` and
-    `mobility` (nv, nv) for a mass matrix and its inverse; `symbols` (nv, nv, nv) for Christoffel
+    `mobility` (nv, nv) for the mass matrix and its inverse; `symbols` (nv, nv, nv) for Christoffel
     symbols; `twist` and `wrench` (6,); `jacobian` and `centroidal` (6, nv); `accelerance` (6, 6)
-    for an inverse inertia at a frame; `loops` for a matrix from velocities to rates of the loop
-    equations.
+    for an inverse inertia at a frame; and `loops` for the loop matrix.
     """
 
     length: float
@@ -123,13 +120,13 @@ class Units:
 
     @cached_property
     def pose(self) -> np.ndarray:
-        """Factors of a homogeneous matrix (4, 4)."""
+        """Scale factors for a homogeneous transformation matrix (4, 4)."""
         factors = np.ones((4, 4))
         factors[:3, 3] = 1.0 / self.length
         return factors
 
     def of(self, function: str, result: int = 0) -> Any:
-        """Return the factors of a function's result, or 1 if its entries are comparable."""
+        """Return the scale factors for a function's result, or 1 if no scaling is needed."""
         kinds = OF.get(function, [""])
         kind = kinds[min(result, len(kinds) - 1)]
         return getattr(self, kind) if kind else 1.0
@@ -152,14 +149,14 @@ _FUNCTIONS = {
 }
 OF = {"closed_form": ["inertia", "symbols", "effort"]}
 OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function in functions}
-"""Field of `Units` for each result of a function. Accelerations are compared as forces."""
+"""Names of the `Units` attributes that scale each function's results."""
 
 
 def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
-    """Return units based on the largest distance in the robot's data, or 1 m if there is none.
+    """Return units based on the robot's largest dimension, or on 1 m if all dimensions are zero.
 
-    counted: weights of the loop equations. The weight of a dropped equation is small, because the
-    other equations imply it only approximately.
+    `counted` contains weights for the loop equations. Dropped equations have small weights, because
+    the other equations imply them only approximately.
     """
     length = max(_lengths(model), default=0.0) or 1.0
     units = [unit for i in model.movers for unit in model.bodies[i].joint.units]
@@ -169,8 +166,9 @@ def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
 
 
 def _lengths(model: Model) -> Iterator[float]:
-    """Yield distances of joints, frames and loop ends, limits of prismatic joints, and radii of
-    gyration (m).
+    """Yield the robot's dimensions (m), the largest of which becomes the unit of length.
+
+    These are the offsets of joints and frames, limits of prismatic joints, and radii of gyration.
     """
     for X in (
         *(body.joint.placement for body in model.bodies),

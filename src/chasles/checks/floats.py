@@ -1,4 +1,4 @@
-"""Algorithms evaluated on plain floats, without tracing, simplification or compilation."""
+"""Evaluate algorithms on plain floats, without tracing, simplification or compilation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ ORACLES = {
     "inverse_dynamics": "newton-euler-vector",
     "bias_forces": "newton-euler-vector",
 }
-"""Reference method of each function. For functions not listed, it is the first in the table."""
+"""Reference methods. The default is the first method in the function's table."""
 
 
 def evaluate(
@@ -28,11 +28,11 @@ def evaluate(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Return the results of a function at one state, by running a method on plain floats.
+    """Evaluate a function at one state on plain floats.
 
-    `method` defaults to the method in `ORACLES`, or else to the first one in the function's table.
-    A function of any order uses all given rates. The model's damping and friction are included.
-    Evaluate a time-dependent model at a time (`Model.at`).
+    `method` defaults to the method in `ORACLES`, or else to the first method in the function's
+    table. Functions of any order use all given rates. Damping and friction are included. For a
+    time-dependent model, set the time first (`Model.at`).
     """
     wanted = method or ORACLES.get(function, "")
     way = next(m for m in METHODS[function] if wanted in ("", m.name))
@@ -47,9 +47,9 @@ def run(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Return the results of one algorithm at one state as arrays.
+    """Evaluate an algorithm at one state on plain floats, and return its results as arrays.
 
-    Arguments are as in `evaluate`.
+    The arguments are the same as for `evaluate`.
     """
     sign = signature(algorithm, max(len(arrays) - 1, 1))
     given = zip(sign.inputs, arrays, strict=False)

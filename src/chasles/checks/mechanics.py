@@ -1,4 +1,4 @@
-"""Checks of dynamics against Newton's and Euler's laws for each link, and against energy."""
+"""Check dynamics against the Newton-Euler equations of each link and against energy."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,9 +13,9 @@ from chasles.model.transmissions import tendons
 
 
 class Moving(NamedTuple):
-    """A moving link: its body index, mass, first moment, momentum and kinetic energy.
+    """Body index, mass, first moment, momentum and kinetic energy of a moving link.
 
-    The first moment and the momentum (angular, then linear) are about the world's origin.
+    The first moment and the momentum (angular, then linear) are about the world origin.
     """
 
     body: int
@@ -26,7 +26,7 @@ class Moving(NamedTuple):
 
 
 def links(trial: Trial) -> list[Moving]:
-    """Return every moving link, computed from its pose and velocity."""
+    """Compute the momentum and energy of every moving link from its pose and velocity."""
     found = []
     for link in trial.model.source.links:
         body = trial.model.frames[link.name].body
@@ -91,7 +91,7 @@ def sums_over_links(trial: Trial) -> Iterator[Comparison]:
 
 
 def stored(trial: Trial) -> float:
-    """Return the energy of springs: half the stiffness times the squared deflection."""
+    """Return the potential energy of joint springs and tendons."""
     model, V = trial.model, 0.0
     q = model.positions(trial.q.tolist())
     for i, body in enumerate(model.bodies):
@@ -108,7 +108,7 @@ def stored(trial: Trial) -> float:
 
 
 def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
-    """Return the world position of a point of a body."""
+    """Return the world position of a body-fixed point."""
     if i == WORLD:
         return np.array(list(point), dtype=float)
     body = trial.model.bodies[i]
@@ -119,7 +119,7 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the first moment of gravity-compensated mass, or 0 if actuators compensate it."""
+    """Return the first moment of the gravity-compensated mass, or 0 if actuators compensate it."""
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
         return total
@@ -147,7 +147,7 @@ def lift(trial: Trial) -> np.ndarray:
 
 
 def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
-    """Check that a joint's reaction is its links' rate of momentum minus the external forces."""
+    """Check that joint reactions equal the momentum rates of carried links minus their loads."""
     if not trial.model.bodies:
         return
     model, g = trial.model, np.array(list(trial.model.gravity_vector))
@@ -178,7 +178,7 @@ def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
 
 
 def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
-    """Shift a wrench about the world's origin to joint i, along the axes of its link."""
+    """Move a wrench from the world origin to joint i, and express it in the link's axes."""
     body = trial.model.bodies[i]
     T = trial.run("forward_kinematics", trial.q, frame=body.name)
     R, p = T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(list(body.data.child_pose.r))
@@ -186,7 +186,7 @@ def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
 
 
 def power_balance(trial: Trial) -> Iterator[Comparison]:
-    """Check that, without damping, the power of the joint forces equals the rate of energy."""
+    """Check that joint power equals the rate of change of the total energy, without damping."""
     model, q, qd, qdd = trial.model, trial.q, trial.qd, trial.qdd
     rate = trial.rate(
         lambda at: at.run("kinetic_energy", at.q, at.qd) + at.run("potential_energy", at.q)
@@ -256,7 +256,7 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
 
 
 def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
-    """Convert joint forces by body to generalized forces (nv)."""
+    """Convert joint forces, given for each body, to generalized forces (nv)."""
     found = np.zeros(model.nv)
     for i, part in model.efforts(parts).items():
         found[model.velocity_slices[i]] = list(part)
@@ -264,7 +264,7 @@ def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
 
 
 def factors(trial: Trial) -> Iterator[Comparison]:
-    """Check the factors of the mass matrix, and that a frame's inverse inertia is J M^-1 J'."""
+    """Check factorizations of M, and that the inverse operational inertia is J M^-1 J'."""
     M, inertia, lost = trial.M, trial.units.inertia, trial.inverting
     if trial.has("ltdl_factors"):
         L, D = trial.run("ltdl_factors", trial.q)
@@ -289,7 +289,11 @@ def factors(trial: Trial) -> Iterator[Comparison]:
 
 
 def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
-    """Check that joint forces are the regressor times link parameters, plus rotor forces."""
+    """Check that the regressor times the inertial parameters gives the joint forces.
+
+    Forces from rotors, springs and gravity compensation are not part of the regressor and are added
+    to the product.
+    """
     model = trial.model
     numbers: list[Any] = []
     for i in model.in_file_order:

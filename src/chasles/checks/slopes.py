@@ -1,4 +1,4 @@
-"""Checks of kinematics, and of derivatives against differences along a random direction."""
+"""Check kinematics, and compare derivatives with finite differences."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from chasles.checks.trial import Trial, slope_at
 
 
 def poses_move(trial: Trial) -> Iterator[Comparison]:
-    """Check that poses are rigid, and that their rates agree with frame_velocity."""
+    """Check that rotation matrices are orthogonal and that pose rates match `frame_velocity`."""
     for frame in trial.frames:
         T = trial.run("forward_kinematics", trial.q, frame=frame)
         R = T[:3, :3]
@@ -25,7 +25,7 @@ def poses_move(trial: Trial) -> Iterator[Comparison]:
 
 
 def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
-    """Check accelerations against rates of velocities, and jerks against rates of accelerations."""
+    """Compare accelerations and jerks with finite differences of velocities and accelerations."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     for frame in trial.frames:
         for view in ({"at": "frame"}, {"at": trial.views[-1]["at"]}):
@@ -43,7 +43,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """Check that J qd is the velocity in every view, and compare the kinds of acceleration."""
+    """Check that J qd is the frame velocity, and that the kinds of acceleration are consistent."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     g = np.array(list(trial.model.gravity_vector))
     for where in trial.places:
@@ -63,7 +63,7 @@ def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
 
 
 def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
-    """Check that every view of a velocity equals the default view, shifted and rotated."""
+    """Check that frame velocities at different points and along different axes are consistent."""
     for frame in trial.frames:
         T = trial.run("forward_kinematics", trial.q, frame=frame)
         R, p = T[:3, :3], T[:3, 3]
@@ -80,7 +80,7 @@ def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_change(trial: Trial) -> Iterator[Comparison]:
-    """Check that jacobian_rate returns the first and second time derivatives of J."""
+    """Check that `jacobian_rate` returns the first and second time derivatives of J."""
     if trial.model.driven:
         return
     q, qd, qdd = trial.q, trial.qd, trial.qdd
@@ -96,7 +96,7 @@ def jacobians_change(trial: Trial) -> Iterator[Comparison]:
 
 
 def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
-    """Check that generalized_jacobian describes motions with zero momentum (floating base)."""
+    """Check that `generalized_jacobian` gives frame velocities if the total momentum is zero."""
     q, qd, units = trial.q, trial.qd.copy(), trial.units
     if trial.model.floating:
         base = trial.model.velocity_slices[0]
@@ -113,7 +113,7 @@ def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
 
 
 def steps_add_up(trial: Trial) -> Iterator[Comparison]:
-    """Check that difference inverts integrate, half steps add up, and zero steps change nothing."""
+    """Check that `difference` inverts `integrate` and that steps can be split."""
     q, v = trial.q, 0.7 * trial.direction
     moved = trial.run("integrate", q, v)
     found, units = trial.run("difference", q, moved), trial.units.rate
@@ -128,7 +128,7 @@ def steps_add_up(trial: Trial) -> Iterator[Comparison]:
 
 
 def gradients(trial: Trial) -> Iterator[Comparison]:
-    """Check that gravity and spring forces are the gradient of energy, and C + C' = dM/dt."""
+    """Check that gravity and spring forces are the gradient of V, and that C + C' = dM/dt."""
     q, d = trial.q, trial.direction
     climbed = trial.slope(lambda x: trial.run("potential_energy", x))
     if not trial.model.driven:
@@ -142,7 +142,7 @@ def gradients(trial: Trial) -> Iterator[Comparison]:
 
 
 def sensitivities(trial: Trial) -> Iterator[Comparison]:
-    """Check D0, V0 and P0 of each method against slopes of inverse dynamics."""
+    """Compare the sensitivities D0, V0 and P0 with finite differences of inverse dynamics."""
     name, state = "inverse_dynamics_sensitivities", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, "inverse_dynamics", state)
     for way in trial.ways(name):
@@ -152,7 +152,7 @@ def sensitivities(trial: Trial) -> Iterator[Comparison]:
 
 
 def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check the recursion for derivatives of inverse dynamics, with a load and damping."""
+    """Check the recursive derivatives of inverse dynamics, with a load and damping."""
     name, state = "inverse_dynamics", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, name, state)
     found = trial.derivatives(name, *state, f_ext=trial.load)
@@ -163,13 +163,13 @@ def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
 def _along(
     trial: Trial, function: str, method: str, block: np.ndarray, slope: np.ndarray
 ) -> Comparison:
-    """Compare derivatives of joint forces along the direction."""
+    """Compare a joint-force derivative along `trial.direction` with a finite difference."""
     along, size, units = block @ trial.direction, trial.force * trial.speed, trial.units.effort
     return Comparison(function, method, along, slope, size, units=units)
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check derivatives of forward dynamics, and `linearize`, after multiplication by M."""
+    """Check the derivatives of forward dynamics and `linearize`, multiplied by M."""
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
@@ -197,7 +197,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return the rate at which a neighboring motion with equal velocity diverges."""
+    """Return the rate at which two neighboring motions with equal velocities diverge."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -215,9 +215,10 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return the derivatives of a function along the direction, one for each of three arrays.
+    """Return finite-difference derivatives of a function with respect to its three arrays.
 
-    push: the direction for the last array.
+    The direction is `trial.direction`. If `push` is given, it replaces the direction for the last
+    array.
     """
     q, x, y = state
     d, model = trial.direction, trial.whole

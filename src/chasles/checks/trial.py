@@ -1,4 +1,4 @@
-"""A random state of a robot, at which its functions are evaluated on plain floats."""
+"""Random robot states at which functions are evaluated on plain floats."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,17 +18,17 @@ from chasles.model import WORLD, Model
 from chasles.robot import Robot
 
 STEP = 1e-3
-"""Step of finite differences, in rad, robot lengths and s. Slopes have errors of about 1e-11."""
+"""Finite-difference step (rad, robot lengths, s). Derivative errors are about 1e-11."""
 
 CLOSED = 1e-13
-"""Closure error (rad, or relative to the robot's length) below which loops count as closed."""
+"""Largest residual of a closed loop, in rad or relative to the robot's length."""
 
 TRIES = 60
-"""Number of starting positions for closing the loops, increasingly close to neutral."""
+"""Number of random starting positions for closing the loops."""
 
 
 class Raised(Exception):
-    """An error raised by a function, with the function's name and method."""
+    """An exception raised by a tested function, with the names of the function and method."""
 
     def __init__(self, function: str, method: str, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {said(error)}")
@@ -37,7 +37,7 @@ class Raised(Exception):
 
 @contextmanager
 def raising(function: str, method: str) -> Iterator[None]:
-    """Add the function's name to errors, and suppress floating-point warnings."""
+    """Raise exceptions as `Raised` and suppress floating-point warnings."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -47,12 +47,12 @@ def raising(function: str, method: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A robot and one of its states: t (s), q, qd and qdd.
+    """A robot at a random state: t (s), q, qd and qdd.
 
-    Loops are closed at q, and qd and qdd keep them closed. `whole` is the mechanism with damping,
-    and `model` is the mechanism without damping, both at time t. Slopes are tested along
-    `direction` (nv).
-    `wrench` acts on the tool frame. Random lengths are proportional to the robot's size (`units`).
+    Loops are closed at q, and qd and qdd keep them closed. `whole` is the model with damping and
+    `model` is the model without damping, both at time t. Directional derivatives are taken along
+    `direction` (nv). `wrench` acts on the tool frame. Random lengths are proportional to the
+    robot's length.
     """
 
     robot: Robot
@@ -67,11 +67,11 @@ class Trial:
 
     @property
     def load(self) -> dict[Any, np.ndarray]:
-        """The wrench on the tool frame, as `f_ext`."""
+        """Value of `f_ext` that applies the wrench to the tool frame."""
         return self.on(self.robot.tool)
 
     def on(self, frame: str) -> dict[Any, np.ndarray]:
-        """Return the wrench along the world's axes at a frame's origin, as `f_ext`."""
+        """Return the value of `f_ext` that applies the wrench to a frame, along world axes."""
         return {WrenchKey(frame): self.wrench}
 
     @cached_property
@@ -88,7 +88,7 @@ class Trial:
 
     @cached_property
     def misfit(self) -> Loss:
-        """Digits lost by dropped loop equations, which are satisfied only approximately."""
+        """Accuracy loss because dropped loop equations are satisfied only approximately."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
         return (
             Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
@@ -96,32 +96,29 @@ class Trial:
 
     @cached_property
     def closed(self) -> Model:
-        """The mechanism with selected loop equations, which some functions need."""
+        """Frictionless model with the loop equations selected for constrained dynamics."""
         chosen = self.robot.function("constrained_dynamics", backend="interpret").model
         return chosen.at(self.t).frictionless()
 
-    # Evaluation-------------------------------------------------------------------------------
+    # Evaluation -------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function without damping. Return its result, or a tuple of several results."""
+        """Evaluate a function without damping. Several results are returned as a tuple."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function of a model. Errors include the function's name."""
+        """Evaluate a function of a model, and raise exceptions as `Raised`."""
         with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return the derivatives of a function with respect to each array, with damping.
-
-        The derivatives are computed by recursion.
-        """
+        """Return recursive derivatives of a function with respect to each array, with damping."""
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
     def ways(self, function: str, **options: Any) -> list[Method]:
-        """Return the methods that support this mechanism.
+        """Return the methods of a function that support this robot.
 
         Costly methods are included only for small robots, or if `full` is True.
         """
@@ -137,26 +134,26 @@ class Trial:
         ]
 
     def has(self, function: str) -> bool:
-        """Return True if some method of the function supports the mechanism."""
+        """Return True if at least one method of the function supports this robot."""
         return bool(self.ways(function))
 
     @property
     def nonholonomic(self) -> bool:
-        """True if a joint on a moving body is nonholonomic."""
+        """True if a nonholonomic joint connects two moving bodies."""
         return any(not b.joint.holonomic and b.parent != WORLD for b in self.model.bodies)
 
-    # Views of frames -------------------------------------------------------------------------
+    # Frames, axes and points ------------------------------------------------------------------
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The tool frame, and a frame on the body in the middle of the model."""
+        """Names of the tool frame and of a body in the middle of the model."""
         bodies = self.model.bodies
         middle = [bodies[len(bodies) // 2].name] if bodies else []
         return tuple(dict.fromkeys([self.robot.tool, *middle]))
 
     @property
     def views(self) -> tuple[dict[str, Any], ...]:
-        """Keyword arguments `axes` and `at` that cover all axes and kinds of points."""
+        """Combinations of `axes` and `at` to test, as keyword arguments."""
         point = tuple(self.units.length * x for x in (0.4, -0.2, 0.8))
         return (
             {"axes": "world", "at": "frame"},
@@ -166,7 +163,7 @@ class Trial:
 
     @property
     def places(self) -> list[dict[str, Any]]:
-        """Keyword arguments for every combination of frame and view (`axes`, `at`)."""
+        """Combinations of `frame`, `axes` and `at` to test, as keyword arguments."""
         return [{"frame": frame, **view} for frame in self.frames for view in self.views]
 
     # Comparisons ------------------------------------------------------------------------------
@@ -174,24 +171,24 @@ class Trial:
     def forces(
         self, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
     ) -> Comparison:
-        """Compare generalized forces (nv)."""
+        """Return a comparison of generalized forces (nv)."""
         return Comparison(function, method, found, expected, self.force, loss, self.units.effort)
 
     def twists(
         self, function: str, method: str, found: Any, expected: Any, order: int = 1
     ) -> Comparison:
-        """Compare twists or their rates.
+        """Return a comparison of twists or their time derivatives.
 
-        order: exponent n if the values scale with speed^n.
+        The entries are proportional to speed^order.
         """
         size = self.speed**order
         return Comparison(function, method, found, expected, size, units=self.units.twist)
 
-    # Sizes ------------------------------------------------------------------------------------
+    # Magnitudes -------------------------------------------------------------------------------
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """Joint torques of this motion, without damping."""
+        """Joint torques for the accelerations `qdd`, without damping."""
         return self.run("inverse_dynamics", self.q, self.qd, self.qdd)
 
     @cached_property
@@ -200,21 +197,21 @@ class Trial:
 
     @cached_property
     def force(self) -> float:
-        """Size of joint forces (N m). Forces of prismatic joints are multiplied by the length."""
+        """Magnitude of the joint torques (N m).
+
+        Forces of prismatic joints are multiplied by the robot's length.
+        """
         heavy = np.max(np.abs(self.M * self.units.inertia), initial=0.0) * self.speed
         return float(np.max(np.abs(self.tau * self.units.effort), initial=heavy))
 
     @cached_property
     def speed(self) -> float:
-        """Size of velocities, in rad/s or robot lengths per s."""
+        """Largest velocity, in rad/s or robot lengths per s, and at least 1."""
         return float(np.max(np.abs(self.qd * self.units.rate), initial=1.0))
 
     @cached_property
     def inverting(self) -> Loss:
-        """Digits lost by inverting the mass matrix.
-
-        None are lost up to a condition number of 1e4.
-        """
+        """Accuracy loss from inverting a mass matrix whose condition number exceeds 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
         why = f"the mass matrix has condition number {condition:.0e}"
@@ -222,36 +219,39 @@ class Trial:
 
     @cached_property
     def assembling(self) -> Loss:
-        """Digits lost by inverting the inertia of each link before the links are joined."""
+        """Accuracy loss from inverting each link's inertia before the links are assembled."""
         most = max(_carried(self.model, self.q), default=1.0)
-        why = f"the method inverts link inertias, and one link carries {most:.0e} times its inertia"
+        why = f"the method inverts link inertias, but a link carries {most:.0e} times its inertia"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
-    # Slopes -----------------------------------------------------------------------------------
+    # Derivatives ------------------------------------------------------------------------------
 
     def moved(self, s: float) -> "Trial":
-        """Return the same motion s seconds later, accurate to second order."""
+        """Return this trial s seconds later, accurate to second order in s."""
         step = s * self.qd + s * s / 2.0 * self.qdd
         q = self.run("integrate", self.q, step)
         return replace(self, t=self.t + s, q=q, qd=self.qd + s * self.qdd)
 
     def rate(self, value: Callable[["Trial"], Any]) -> np.ndarray:
-        """Return the time derivative of a value along the motion, by extrapolated differences."""
+        """Return the time derivative of value(trial) along the motion, by finite differences."""
         return slope_at(lambda s: value(self.moved(s)))
 
     def rate_of(self, function: str, *arrays: str, **options: Any) -> np.ndarray:
-        """Return the time derivative of a function of "q", "qd", "qdd" along the motion."""
+        """Return the time derivative of a function along the motion.
+
+        `arrays` names the function's inputs: "q", "qd" or "qdd".
+        """
         return self.rate(
             lambda at: at.run(function, *(getattr(at, name) for name in arrays), **options)
         )
 
     def slope(self, value: Callable[[np.ndarray], Any]) -> np.ndarray:
-        """Return the derivative of value(q) along the direction, at constant time."""
+        """Return the derivative of value(q) along `direction`, at constant time."""
         return slope_at(lambda s: value(self.run("integrate", self.q, s * self.direction)))
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Yield the ratio of each link's composite inertia to the link's inertia."""
+    """Yield the largest ratio of each link's composite inertia to its own inertia."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:
@@ -266,7 +266,7 @@ def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
 
 
 def _matrix(inertia: RigidInertia) -> np.ndarray:
-    """Return the inertia of a body as a matrix (6, 6) from twists to momenta."""
+    """Return a body's spatial inertia matrix (6, 6)."""
     m, (x, y, z) = float(inertia.m), map(float, inertia.h)
     h = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     I = np.array(inertia.I.matrix().rows, dtype=float)
@@ -274,7 +274,7 @@ def _matrix(inertia: RigidInertia) -> np.ndarray:
 
 
 ARM = 12
-"""Largest number of degrees of freedom for which closed forms are computed by default."""
+"""Largest number of degrees of freedom for which closed forms are checked by default."""
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:
@@ -290,7 +290,7 @@ def slope_at(value: Callable[[float], Any]) -> np.ndarray:
 
 
 def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
-    """Return a random state. Loops are closed at this state and stay closed."""
+    """Return a random state that satisfies the loop constraints."""
     rng = np.random.default_rng(seed)
     source = robot.model
     t = float(np.random.default_rng((seed, 1)).uniform(0.1, 1.0))
@@ -314,8 +314,8 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
 def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
     """Return a random position within the joint limits.
 
-    Angles are in [-pi, pi] if the limits allow it. Lengths without limits are proportional to the
-    robot's length.
+    Angles are in [-pi, pi] if the limits allow it. Unlimited prismatic coordinates are proportional
+    to the robot's length.
     """
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():
@@ -331,7 +331,7 @@ def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarr
 
 
 def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
-    """Return the least-norm solution of A x = b, scaled by `units`.
+    """Return the least-norm solution of A x = b in scaled units.
 
     Singular values below `cut` (relative to the largest) are treated as zero.
     """
@@ -341,7 +341,7 @@ def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray
 
 
 def _scale(model: Model, frame: str) -> np.ndarray:
-    """Return moments (N m) and forces (N) comparable to the weight of a frame's body."""
+    """Return a scale for random wrenches, based on the weight of the frame's body."""
     body = model.frames[frame].body
     if body == WORLD or float(model.bodies[body].inertia.m) <= 0.0:
         return np.ones(6)
@@ -351,7 +351,10 @@ def _scale(model: Model, frame: str) -> np.ndarray:
 
 
 def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
-    """Return a position that closes the loops, by Gauss-Newton steps from random positions."""
+    """Close the loops by Gauss-Newton steps from random starting positions.
+
+    The starting positions approach the neutral position with each attempt.
+    """
     neutral = [x for i in model.movers for x in model.bodies[i].joint.neutral()]
     for attempt in range(TRIES):
         reach = np.pi * (1.0 - attempt / TRIES)
@@ -364,13 +367,13 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
             step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]
             if np.max(np.abs(units.closing * residual)) <= CLOSED:
-                return q  # includes one more Gauss-Newton step, which squares the error
-    problem = f"no configuration that closes the loops was found in {TRIES} attempts"
+                return q  # the last step has squared the tested error
+    problem = f"the loops could not be closed in {TRIES} attempts"
     remedy = "inspect the mechanism with robot.mobility()"
     raise InputError("E-VERIFY-001", problem, remedy, part=f"verify: robot {model.name!r}")
 
 
 def arguments(function: str, method: Method, given: Mapping[str, Any], order: int = 1) -> list[Any]:
-    """Return the arrays of a function, selected by the argument names of its algorithm."""
+    """Return a function's input arrays in the order of its algorithm's arguments."""
     names = signature(method.algorithm, order).inputs
     return [given[name] for name in names if name != "f_ext"]

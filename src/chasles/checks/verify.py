@@ -1,4 +1,4 @@
-"""Verification: identities that every robot satisfies, evaluated at random states."""
+"""Verify at random states that a robot satisfies the identities of mechanics."""
 
 import math
 import operator
@@ -17,31 +17,31 @@ STATES = 2
 """Default number of random states."""
 
 WIDEST = 1e-2
-"""Tolerance above which a check is skipped, because it would accept almost any result."""
+"""Tolerance above which a check is skipped because it would accept almost any result."""
 
 
 ROUNDING = 1e-11
-"""Relative tolerance between methods. Measured: at most 4e-13 (python -m benchmarks verify)."""
+"""Relative tolerance between methods. `python -m benchmarks verify` measured at most 4e-13."""
 
 DIFFERENCES = 1e-8
-"""Relative tolerance of finite differences. The largest measured error is 4e-10, in linearize."""
+"""Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
 
 SINGLE = 2e-3
-"""Relative tolerance in single precision, for condition numbers of a few thousand."""
+"""Relative tolerance in single precision. It allows condition numbers of a few thousand."""
 
 
 DYNAMICS = "inverse_dynamics"
-"""A function that is available for every robot with masses."""
+"""Function that every robot with masses supports."""
 
 
 @dataclass(frozen=True)
 class Check:
     """A property that must hold at every state.
 
-    `name` describes it. `compare` yields pairs of arrays that must be equal, and `tolerance` is the
-    largest difference relative to the largest entry. `needs` names a function that the robot must
-    support. `compiled` marks checks that compile machine code, `full` marks checks that run only on
-    request, and `loops` marks checks for robots with loops or couplings.
+    `compare` yields the comparisons, whose relative errors must not exceed `tolerance`. `needs`
+    names a function that the robot must support. `compiled` marks checks that compile programs,
+    `full` marks checks that run only with `full=True`, and `loops` marks checks for robots with
+    loops or couplings.
     """
 
     name: str
@@ -96,16 +96,16 @@ CHECKS: tuple[Check, ...] = (
     Check("llvm in single precision", agreement.in_float32, SINGLE, compiled=True, full=True),
     Check("derived programs", agreement.derived_programs, DIFFERENCES, compiled=True, full=True),
 )
-"""Table of checks: one row per check."""
+"""All checks, in the order in which they run."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The worst error of one check, function and method over the states.
+    """The largest error of one check for one function and method, over all states.
 
-    `error` is the largest difference relative to the largest expected entry, or infinite if there
-    was no result. `seed` is the seed of the state. `detail` holds the first entry that differs, the
-    error that was raised, or the reason why the check was skipped.
+    `error` is relative to the largest expected entry, and infinite if there is no valid result.
+    `seed` is the seed of the state. `detail` describes the first entry that differs, the error that
+    was raised, or the reason why the check was skipped.
     """
 
     check: str
@@ -118,12 +118,15 @@ class Result:
 
     @property
     def checked(self) -> bool:
-        """Return True if enough digits are left at this state for a meaningful check."""
+        """Return True if the result is accurate enough for a meaningful check."""
         return self.tolerance <= WIDEST
 
     @property
     def ok(self) -> bool:
-        """Return True if the error is within the tolerance, or finite if it cannot be checked."""
+        """Return True if the error is within the tolerance.
+
+        A result that cannot be checked needs only a finite error.
+        """
         return self.error <= self.tolerance or (not self.checked and math.isfinite(self.error))
 
     def __str__(self) -> str:
@@ -134,7 +137,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Verification:
-    """The worst error of every check, function and method. `left_out` lists skipped parts."""
+    """The largest error of every check, function and method.
+
+    `left_out` lists functions that were not checked, with the reasons.
+    """
 
     robot: str
     results: tuple[Result, ...]
@@ -153,12 +159,12 @@ class Verification:
 
     @property
     def unchecked(self) -> tuple[Result, ...]:
-        """Results that cannot be checked, because too many digits are lost. See `detail`."""
+        """Results that cannot be checked because of accuracy loss. `detail` gives the reason."""
         return tuple(result for result in self.results if not result.checked)
 
     @property
     def worst(self) -> dict[str, Result]:
-        """The worst result of each check, relative to its tolerance."""
+        """The result of each check with the largest ratio of error to tolerance."""
         return _worst(self.results, lambda result: result.check)
 
     def __str__(self) -> str:
@@ -169,7 +175,7 @@ class Verification:
 
 
 def reasons(unchecked: Sequence[Result]) -> list[str]:
-    """Return the functions and methods that could not be checked, one line per reason."""
+    """Return one line per reason, with the functions and methods that could not be checked."""
     by: dict[str, dict[str, None]] = {}
     for result in unchecked:
         by.setdefault(result.detail, {})[f"{result.function}, {result.method}"] = None
@@ -177,17 +183,16 @@ def reasons(unchecked: Sequence[Result]) -> list[str]:
 
 
 def _rank(result: Result) -> tuple[bool, float]:
-    """Return a sort key.
+    """Return a sort key that increases with the ratio of error to tolerance.
 
-    Results that can be checked have larger keys. Among these, the key increases with the ratio of
-    error to tolerance.
+    Results that could not be checked come first.
     """
     share = result.error / result.tolerance if result.tolerance else result.error * 1e300
     return result.checked, share
 
 
 def _worst(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, Result]:
-    """Return the worst result for each key."""
+    """Return the result with the largest ratio of error to tolerance for each key."""
     found: dict[Any, Result] = {}
     for result in results:
         other = found.get(key(result))
@@ -206,27 +211,27 @@ def verify(
 ) -> Verification:
     """Check a robot's functions against each other and against physics, at random states.
 
-    The checks compare every method of each function with the others, backends with `interpret`,
-    energy with power, derivatives with finite differences, and loops with their closure.
+    The checks compare methods with each other, backends with `interpret`, energy with power, and
+    derivatives with finite differences. They also check that loops stay closed.
 
     Parameters
     ----------
     robot : Robot
         The robot.
     seed : int, optional
-        Seed of the first state. The other states use the following seeds.
+        Seed of the first state. It is incremented by 1 for each further state.
     states : int, optional
         Number of random states.
     full : bool, optional
         Also check closed forms for more than 12 degrees of freedom, every compiled function, single
         precision and derivatives of programs.
     step : callable, optional
-        Function that receives the name of each check before it runs.
+        Function that is called with the name of each check before the check runs.
 
     Returns
     -------
     Verification
-        Worst error of every check; `.ok` is True if all checks pass.
+        Largest error of every check; `.ok` is True if all checks pass.
 
     Examples
     --------
@@ -245,7 +250,7 @@ def verify(
 
 
 def left_out(at: Trial) -> tuple[str, ...]:
-    """Return the parts of a robot that are not checked, with the reasons."""
+    """Return the functions that are not checked, with the reasons."""
     if at.model.source.massless:
         return ("dynamics: no masses are given, so only kinematics was checked",)
     if at.model.nv > ARM and not at.full:
@@ -256,7 +261,7 @@ def left_out(at: Trial) -> tuple[str, ...]:
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
-    """Return the checks to run: all checks, or without the full or compiled checks."""
+    """Return the checks to run, with or without the `full` and `compiled` checks."""
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 
 
@@ -267,7 +272,7 @@ def results(
     *,
     step: Callable[[str], None] = lambda name: None,
 ) -> Iterator[Result]:
-    """Yield every comparison of every check at every state."""
+    """Run the checks at every state and yield their results."""
     for check in chosen:
         step(check.name)
         for k, at in enumerate(trials):

@@ -1,4 +1,4 @@
-"""The command-line application `chasles`: its subcommands, signals and exit statuses."""
+"""Command-line application `chasles`, with signal handling and exit codes."""
 
 import _thread
 import io
@@ -18,7 +18,7 @@ from chasles.version import VERSION
 
 
 class _Bare:
-    """Mixin that removes <bool>, which some releases of Typer print after flags, from the help."""
+    """Mixin that removes the <bool> that some Typer releases print after flags in the help."""
 
     def get_params(self, ctx: Any) -> Any:
         parameters = super().get_params(ctx)  # type: ignore[misc]
@@ -33,7 +33,7 @@ class One(_Bare, TyperCommand):
 
 
 class Commands(_Bare, TyperGroup):
-    """The group of all commands. It reports Ctrl-C even if no command has started yet."""
+    """Command group that reports Ctrl-C even before a command has started."""
 
     def make_context(self, *words: Any, **options: Any) -> Any:
         with _heard():
@@ -46,7 +46,7 @@ class Commands(_Bare, TyperGroup):
 
 @contextmanager
 def _heard() -> Iterator[None]:
-    """Report Ctrl-C, which Typer ignores silently, and a failure to install shell completion."""
+    """Report Ctrl-C and system errors in one line, and escape user input in usage errors."""
     try:
         yield
     except KeyboardInterrupt:
@@ -56,8 +56,8 @@ def _heard() -> Iterator[None]:
     except OSError as error:
         command.leave(f"error: {command.worded(error)}", command.WRONG)
     except Exception as error:
-        if hasattr(error, "format_message") and hasattr(error, "message"):  # a usage error
-            error.message = shown(error.message)  # it quotes the user's input
+        if hasattr(error, "format_message") and hasattr(error, "message"):
+            error.message = shown(error.message)  # a usage error quotes the user's input
         raise
 
 
@@ -123,13 +123,13 @@ def main() -> None:
 
 
 def _raised_again(dropped: Any) -> None:
-    """Raise Ctrl-C again if it interrupted code that cannot raise, such as a finalizer."""
+    """Raise KeyboardInterrupt again if it occurred in a finalizer, where it is ignored."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
-        again = threading.Timer(0.3, _thread.interrupt_main)  # wait until this hook has returned
+        again = threading.Timer(0.3, _thread.interrupt_main)  # after this hook has returned
         again.daemon = True
         try:
             again.start()
-        except KeyboardInterrupt:  # Ctrl-C was pressed again in this hook
+        except KeyboardInterrupt:  # Ctrl-C was pressed again during this hook
             _raised_again(dropped)
     else:
         sys.__unraisablehook__(dropped)

@@ -1,4 +1,4 @@
-"""The quantities that `chasles sweep` varies: values, ranges and distributions."""
+"""Parser for the `--over` options of `chasles sweep`: values, ranges and distributions."""
 
 import itertools
 import math
@@ -13,12 +13,12 @@ from chasles.errors import InputError
 RANGE = re.compile(r"([^:]+):([^:]+):([0-9]{1,9})")
 LAW = re.compile(r"(uniform|normal)\(([^,]+),([^,]+)\)")
 MOST = 10**9
-"""Largest number of runs."""
+"""Maximum number of runs in a sweep."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A quantity to vary: the values of a grid, or a distribution `law` with two parameters."""
+    """A varied quantity, with either grid values or a random distribution (`law`)."""
 
     name: str
     values: tuple[float, ...] = ()
@@ -26,16 +26,15 @@ class Axis:
     numbers: tuple[float, float] = (0.0, 0.0)
 
     def drawn(self, rng: np.random.Generator) -> float:
-        """Return a random value."""
+        """Draw a random value from the distribution."""
         return float(getattr(rng, self.law)(*self.numbers))
 
 
 @dataclass(frozen=True)
 class Axes:
-    """The runs of a sweep: `samples` random runs at each point of a grid.
+    """All runs of a sweep, with `samples` random runs per grid point.
 
-    The first quantity varies slowest. The random values of a run depend on the seed and on the
-    run's index.
+    The first quantity varies slowest. Random values depend only on the seed and the run index.
     """
 
     axes: tuple[Axis, ...]
@@ -48,13 +47,13 @@ class Axes:
 
     @property
     def count(self) -> int:
-        """Number of runs."""
+        """Total number of runs."""
         return math.prod((len(axis.values) for axis in self.axes if not axis.law), start=1) * max(
             self.samples, 1
         )
 
     def values(self, run: int) -> dict[str, float]:
-        """Return the values of a run."""
+        """Return the value of each quantity in the given run."""
         point, rng = run // self.samples, np.random.default_rng([self.seed, run])
         found: dict[str, float] = {}
         for axis in reversed([axis for axis in self.axes if not axis.law]):
@@ -105,7 +104,7 @@ def _axis(word: str) -> Axis:
             return Axis(name, tuple(map(float, spaced)))
         return Axis(name, tuple(map(_number, text.split(","))))
     except ValueError:
-        problem = f"{word!r:.80} cannot be read"
+        problem = f"invalid quantity {word!r:.80}"
         remedy = "give NAME=A,B,..., NAME=FROM:TO:COUNT, NAME=uniform(A,B) or NAME=normal(MEAN,SD)"
         raise InputError("E-SWEEP-001", problem, remedy, part="--over") from None
 

@@ -40,7 +40,7 @@ from chasles.plots.paper import check_picture, save
 from chasles.writing import check_target, whole
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
-"""Exit statuses: failed check, usage error or invalid file, internal error, Ctrl-C, closed pipe."""
+"""Exit codes for a failed check, invalid input, an internal error, Ctrl-C and a closed pipe."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Answer:
     """The result of a command.
 
     `data` is the machine-readable output, `show` prints the output as text, and `status` is the
-    exit status. `then` is called afterwards and runs until Ctrl-C.
+    exit status. `then`, if set, is called after the output and runs until Ctrl-C.
     """
 
     data: Mapping[str, Any]
@@ -73,7 +73,7 @@ def note(line: str) -> None:
 
 
 def write_saved(console: Console, files: Mapping[str, Path]) -> None:
-    """Print the path and the kind of each saved file."""
+    """Print one line per saved file with its kind and path."""
     for what, path in files.items():
         write(console, f"{what.replace('_', ' ').capitalize()} saved to {path}")
 
@@ -120,7 +120,7 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
     for name, parameter in every.items():
         _complete(name, parameter.default, hints[name])
     told = (command.__doc__ or "").replace("    Examples:", "    \bExamples:")
-    run.__name__, run.__doc__ = command.__name__, told  # \b: keep the lines of this paragraph
+    run.__name__, run.__doc__ = command.__name__, told  # \b keeps the line breaks
     run.__annotations__ = {name: hints[name] for name in every}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[n]) for n, p in every.items()]
@@ -129,7 +129,7 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 
 
 WRITTEN = ("output", "plot", "recorded", "report", "table", "write_scenario")
-"""Parameters of commands that name files to write."""
+"""Command parameters that name output files."""
 
 
 def _check_outputs(given: Mapping[str, Any]) -> None:
@@ -143,9 +143,9 @@ def _check_outputs(given: Mapping[str, Any]) -> None:
 
 
 def _complete(name: str, default: Any, hint: Any) -> None:
-    """Give a flag only its positive name (no --no-NAME), and hide empty defaults."""
+    """Drop the --no-NAME form of flags, and hide empty defaults in the help."""
     for info in getattr(hint, "__metadata__", ()):
-        if get_args(hint)[0] is bool and info.default is ...:  # Typer stores the first name here
+        if get_args(hint)[0] is bool and info.default is ...:  # no explicit flag name
             info.default = f"--{name.replace('_', '-')}"
         if info.show_default is True and (default == "" or info.default_factory):
             info.show_default = False
@@ -165,13 +165,13 @@ def deliver(answer: Answer, as_json: bool) -> None:
 
 
 def flush() -> None:
-    """Flush the output; a command succeeds only if all its output was written."""
+    """Flush stdout, so that write errors are raised."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def plain(value: Any) -> Any:
-    """Return a value that JSON can represent. A number that is not finite becomes null."""
+    """Convert a value to JSON types. Infinity and NaN become null."""
     if isinstance(value, Mapping):
         return {str(key): plain(x) for key, x in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -184,19 +184,18 @@ def plain(value: Any) -> Any:
 
 
 ENDLESS = 10_000
-"""Width (columns) of output that is not a terminal, so that `grep` finds names on one line."""
+"""Line width (columns) for output to a file or pipe, large enough to avoid wrapping."""
 
 
 LONGEST_LINE = 10_000
-"""Largest number of characters of a printed line. Lists of names can be long."""
+"""Maximum length (characters) of a printed line."""
 
 
 class Terminal(Console):
-    """A console for text that contains names from files, and for pipes that may be closed.
+    """Console that prints untrusted names safely and raises an error if the pipe is closed.
 
-    All text, including text in tables, passes through `render_str`. It escapes unprintable
-    characters, so that no name controls the terminal, and shortens long names as
-    `chasles.errors.shown` does. `guarded` handles a closed pipe.
+    `render_str` processes all text, including table cells. Unprintable characters are escaped, so
+    that a name cannot control the terminal. Long names are shortened.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
@@ -220,9 +219,9 @@ class Terminal(Console):
 def guarded(
     debug: bool = False, as_json: bool = False, options: Sequence[str] = ()
 ) -> Iterator[None]:
-    """Report errors in one line on stderr and exit; with --json, also print their fields.
+    """Report an error in one line on stderr and exit. With --json, also print its fields.
 
-    options: the command's options. Remedies name them instead of Python arguments.
+    options: names of the command's options, which replace Python argument names in remedies.
     """
     try:
         yield
@@ -247,14 +246,14 @@ def guarded(
 
 
 def worded(error: BaseException) -> str:
-    """Return the text of an error; for a system error, the file and the problem."""
+    """Return an error message. For a system error, the message names the file."""
     if isinstance(error, OSError) and not isinstance(error, ChaslesError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
 
 
 def leave(line: str, status: int, error: BaseException | None = None) -> NoReturn:
-    """Print a line on stderr and exit. If an error is given, its traceback is printed first."""
+    """Print a line on stderr and exit. With `error`, print its traceback first."""
     if error is not None:
         lines = "".join(traceback.format_exception(error))
         print(shown(lines, lines=True), end="", file=sys.stderr)
@@ -263,17 +262,17 @@ def leave(line: str, status: int, error: BaseException | None = None) -> NoRetur
 
 
 def hang_up() -> None:
-    """Discard further output, including the flush at exit, after the reader closed the pipe."""
+    """Redirect stdout to the null device after the reader has closed the pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
-# Tables and bars ------------------------------------------------------------------------------
+# Tables and progress bars ---------------------------------------------------------------------
 
 
 def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
-    """Return an empty table with text columns, followed by number columns that do not wrap."""
+    """Return an empty table with text columns followed by right-aligned number columns."""
     made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     for column in words:
         made.add_column(column, overflow="fold")
@@ -283,13 +282,13 @@ def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
 
 
 def vector(entries: Iterable[float]) -> str:
-    """Return numbers in parentheses, with four significant digits each."""
+    """Format a vector in parentheses, with four significant digits per component."""
     return f"({', '.join(f'{x + 0.0:.4g}' for x in entries)})"
 
 
 @contextmanager
 def bar(total: float | None, *columns: ProgressColumn) -> Iterator[Callable[..., None]]:
-    """Show a progress bar on stderr if it is a terminal; yield a function that updates it."""
+    """Show a progress bar if stderr is a terminal; yield a function that updates the bar."""
     console = Console(stderr=True)
     moving = Progress(
         BarColumn(20), *columns, console=console, transient=True, disable=not console.is_terminal
@@ -299,7 +298,7 @@ def bar(total: float | None, *columns: ProgressColumn) -> Iterator[Callable[...,
 
 
 class _Rate(ProgressColumn):
-    """A progress column that shows the steps per second."""
+    """Progress column that shows steps per second."""
 
     def render(self, task: Any) -> Text:
         speed = task.speed or 0.0
@@ -308,7 +307,7 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def counting(total: float | None) -> Iterator[Callable[[float], None]]:
-    """Show a progress bar with rate and time left; yield a function that adds a count."""
+    """Show a progress bar with rate and remaining time; yield a function that advances it."""
     columns = (TaskProgressColumn(), _Rate(), TimeRemainingColumn(), TextColumn("left"))
     with bar(total, *columns) as told:
         yield lambda count: told(advance=count)
@@ -316,21 +315,21 @@ def counting(total: float | None) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def steps(count: int) -> Iterator[Callable[[str], None]]:
-    """Show a progress bar for `count` steps; yield a function to call at every step."""
+    """Show a progress bar for `count` steps; yield a function to call before each step."""
     with bar(count, TimeElapsedColumn(), TextColumn("{task.description}", markup=False)) as told:
         done = itertools.count()
         yield lambda what: told(completed=next(done), description=shown(what))
 
 
-# Files of numbers ------------------------------------------------------------------------------
+# Table files -----------------------------------------------------------------------------------
 
 Add = Callable[[np.ndarray], None]
-"""Function that adds rows to a table."""
+"""Function that appends rows to a table file."""
 
 
 @contextmanager
 def csv_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
-    """Write a header and one line per row, with all digits of every number."""
+    """Write a CSV file with a header and numbers in full precision."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, lineterminator="\n").writerow(names)
 
@@ -342,7 +341,7 @@ def csv_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
 
 @contextmanager
 def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
-    """Write one column of doubles per name. Each added block of rows is one row group."""
+    """Write a Parquet file of doubles. Each call of the yielded function adds one row group."""
     import pyarrow as arrow
     from pyarrow import parquet
 
@@ -356,13 +355,13 @@ def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
 
 
 TABLES = {".csv": csv_table, ".parquet": parquet_table}
-"""Writers of tables by the file's suffix."""
+"""Table writers by file suffix."""
 
 
 def check_new_table(
     path: Path, *, overwrite: bool, suffixes: Sequence[str] = tuple(TABLES)
 ) -> None:
-    """Raise an error at once if a table cannot be written."""
+    """Check, before any computation, that a table file can be written."""
     check_folder(path)
     if path.suffix.lower() not in suffixes:
         problem = "unknown table format"
@@ -379,21 +378,23 @@ def check_new_table(
             import pyarrow  # noqa: F401
         except ImportError:
             remedy = "run pip install 'chasles[data]', or write a .csv file"
-            raise InputError("E-CLI-030", "Parquet needs pyarrow", remedy, file=path) from None
+            raise InputError(
+                "E-CLI-030", "writing Parquet files needs pyarrow", remedy, file=path
+            ) from None
 
 
-# Pictures --------------------------------------------------------------------------------------
+# Plots -----------------------------------------------------------------------------------------
 
 
 def check_new_picture(path: Path, *, overwrite: bool) -> None:
-    """Raise an error at once if a plot cannot be written."""
+    """Check, before any computation, that a plot file can be written."""
     check_folder(path)
     check_picture(path)
     check_target(path, overwrite=overwrite)
 
 
 def picture(figure: Any, suffix: str) -> bytes:
-    """Return a matplotlib figure as the bytes of a file."""
+    """Render a matplotlib figure to bytes in the format that `suffix` names."""
     stream = io.BytesIO()
     save(figure, stream, suffix)
     return stream.getvalue()

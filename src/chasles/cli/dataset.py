@@ -1,8 +1,8 @@
-"""The computation of `chasles motion` on logs of any length: one Parquet table for each file.
+"""Implementation of `chasles motion` for logs of any length, with one Parquet table per log.
 
-Each file is read, processed and written block by block, so that memory does not grow with its
-length. A table is either complete or missing. Its metadata identify the log and the options that it
-was made with, so that an interrupted run continues with the remaining files.
+Logs are read, processed and written in blocks, so that memory use does not depend on their length.
+Tables are written atomically. Metadata in each table identify the log and the options, so that an
+interrupted run can continue with the remaining logs.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from chasles.cli.scene import digest
 from chasles.cli.tables import Table, resumed, unlike
 from chasles.errors import InputError
 from chasles.formats.motion import MOTION_FILE, Motion
-from chasles.identification.logs import Reader, column_names, extremes, files
+from chasles.identification.logs import Reader, column_names, files
 from chasles.identification.samples import Log
 from chasles.model.model import suggest
 from chasles.robot import Robot
@@ -33,8 +33,7 @@ from chasles.version import VERSION
 from chasles.writing import whole
 
 Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Function that takes a job and the arrays q, qd and qdd of a block, and returns a row per state.
-"""
+"""Function of a job and the arrays q, qd and qdd that returns one row per state."""
 
 
 def _by_frame(function: Callable[..., np.ndarray]) -> Compute:
@@ -50,7 +49,7 @@ def _energies(job: "Job", q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.
 
 
 def _reactions(job: "Job", q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
-    unloaded = np.zeros(job.robot.mechanism.rows)  # the loops transmit no forces
+    unloaded = np.zeros(job.robot.mechanism.rows)  # assume zero loop forces
     return job.robot.joint_reactions(q, qd, qdd, multipliers=unloaded).reshape(len(q), -1)
 
 
@@ -67,11 +66,11 @@ QUANTITIES: dict[str, Compute] = {
     "reactions": _reactions,
     "energy": _energies,
 }
-"""Groups of columns, and the function that computes each group."""
+"""Functions that compute the columns of each quantity."""
 
 
 def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of the columns of each quantity, as `chasles motion` writes them."""
+    """Return the column names of each quantity in the output of `chasles motion`."""
 
     def framed(entries: Sequence[str]) -> list[str]:
         return [f"{frame}.{entry}" for frame in frames for entry in entries]
@@ -88,7 +87,7 @@ def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """Results of one file.
+    """Summary of one log.
 
     states: number of states. skipped: number of skipped rows by reason. peak, squares: largest
     magnitude and sum of squares of each generalized force.
@@ -102,7 +101,7 @@ class Done:
 
     @classmethod
     def read(cls, summary: Mapping[str, Any]) -> "Done":
-        """Return the results of a table that an earlier run completed."""
+        """Restore the summary of a table that an earlier run completed."""
         sums = tuple(summary["peak"]), tuple(summary["squares"])
         return cls(summary["states"], summary["skipped"], *sums, resumed=True)
 
@@ -117,14 +116,14 @@ def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
 
 
 Partition = tuple[Path, Path]
-"""Paths of a log and of the table that is computed from it."""
+"""Paths of a log and its output table."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The computation for each file; it can be pickled and run in any process.
+    """Computation to run on each log. Jobs can be pickled and run in any process.
 
-    wanted: quantities, or names of columns. columns, units, skip_bad: as in `logs.Reader`.
+    wanted: names of quantities or columns. columns, units, skip_bad: as in `logs.Reader`.
     differentiate: compute missing velocities and accelerations. threads: number of threads that
     compute the blocks of one file.
     """
@@ -152,7 +151,7 @@ class Job:
 
     @cached_property
     def chosen(self) -> dict[str, list[int] | None]:
-        """For each quantity, the indices of the columns to write; None means all columns."""
+        """Indices of the columns to write for each quantity. None means all columns."""
         found: dict[str, list[int] | None] = {}
         for quantity, names in groups(self.robot, self.frames).items():
             some = [k for k, name in enumerate(names) if name in self.wanted]
@@ -164,7 +163,7 @@ class Job:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the columns in the table, without the time."""
+        """Names of the output columns, without the time."""
         known = groups(self.robot, self.frames)
         return [
             name
@@ -175,32 +174,32 @@ class Job:
 
     @cached_property
     def recipe(self) -> str:
-        """Digest of everything that determines a table, except the log.
+        """Digest of all inputs that determine a table, except the log.
 
-        `skip_bad` is not included: a table without skipped rows is the same with and without it.
+        `skip_bad` is excluded, because it has no effect on a table without skipped rows.
         """
         given = sorted(self.columns.items()), sorted(self.units.items()), self.differentiate
         parts = (VERSION, digest(self.robot), self.names, given)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def mark(self, source: Path) -> bytes:
-        """Return the origin of a table as JSON.
+        """Return JSON data that identify the inputs of a table.
 
-        The origin is the log's name, size and modification time, and the recipe.
+        The data contain the log's name, size and modification time, and the recipe.
         """
         found = source.stat()
         origin = {"source": source.name, "bytes": found.st_size, "changed": found.st_mtime_ns}
         return json.dumps({**origin, "recipe": self.recipe}).encode()
 
     def reader(self) -> Reader:
-        """Return a reader of logs. Positions are not differentiated across gaps in time."""
+        """Return a log reader. Finite differences never span gaps in time."""
         needed = ("q",) if self.differentiate else ("q", "qd", "qdd")
         gaps, threaded = not self.differentiate, self.threads > 1
         given = (self.robot, self.columns, self.units, self.skip_bad, needed)
         return Reader(*given, gaps=gaps, threaded=threaded)
 
     def _with_rates(self, reader: Reader, logs: Iterator[Log]) -> Iterator[Log]:
-        """Add missing velocities and accelerations to logs, one motion after another."""
+        """Add missing velocities and accelerations to each motion in the logs."""
         count = 0
 
         def number(log: Log) -> int:
@@ -219,10 +218,10 @@ class Job:
                     raise
                 if not self.skip_bad or error.code == "E-CLI-009":
                     raise error.at(file=read[0].file) from None
-                reader.skipped.add("motions of less than three rows", 1)
+                reader.skipped.add("motions with fewer than three rows", 1)
 
     def table(self, log: Log) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the columns of a block and its generalized forces.
+        """Return the columns of a block, and its generalized forces by joint, (nv, n).
 
         The first column is the time if the log has times.
         """
@@ -231,20 +230,21 @@ class Job:
         tau, found = np.zeros((0, 0)), [] if log.t is None else [log.t]
         for quantity, some in self.chosen.items():
             array = QUANTITIES[quantity](self, log.q, log.qd, log.qdd)
+            array = np.ascontiguousarray(array.T)
             if quantity == "tau":
                 tau = array
-            array = array if some is None else array[:, some]
+            array = array if some is None else array[some]
             with np.errstate(over="ignore", invalid="ignore"):
                 finite = np.isfinite(array.sum()) or np.all(np.isfinite(array))
             if not finite:
-                row = log.first + int(np.argmin(np.all(np.isfinite(array), axis=1)))
+                row = log.first + int(np.argmin(np.all(np.isfinite(array), axis=0)))
                 problem, remedy = f"{quantity} of this row is not finite", "check the units"
                 raise InputError("E-CLI-271", problem, remedy, file=log.file, line=row)
-            found += list(np.ascontiguousarray(array.T))
+            found += list(array)
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one file, unless it exists. Report counts of states to `told`."""
+        """Compute the table for one log unless it exists. Report the number of states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:
@@ -264,8 +264,8 @@ class Job:
                 out.add(columns)
                 count = len(columns[0])
                 if tau.size:
-                    peak = np.maximum(peak, np.max(np.abs(extremes(tau)), axis=0))
-                    squares = squares + np.einsum("ni,ni->i", tau, tau)
+                    peak = np.maximum(peak, np.maximum(tau.max(axis=1), -tau.min(axis=1)))
+                    squares = squares + np.einsum("in,in->i", tau, tau)
                 states += count
                 told(count)
             sums = tuple(map(float, peak)), tuple(map(float, squares))
@@ -275,7 +275,7 @@ class Job:
 
 
 def partitions(logs: Path, target: Path) -> list[Partition]:
-    """Return absolute paths of the logs in a file or folder, each with the path of its table."""
+    """Return the absolute paths of each log and its output table."""
     logs, target = logs.absolute(), target.absolute()
     if not logs.is_dir():
         return [(logs, target)]
@@ -288,13 +288,13 @@ def partitions(logs: Path, target: Path) -> list[Partition]:
 
 
 def is_dataset(path: Path) -> bool:
-    """Return True for a folder of logs. The folder of a simulation contains a motion file."""
+    """Return True if the path is a folder of logs and not a simulation folder."""
     return path.is_dir() and not (path / MOTION_FILE).exists()
 
 
 @dataclass
 class Total:
-    """Results of all files."""
+    """Combined summary of all logs."""
 
     peak: np.ndarray
     squares: np.ndarray
@@ -306,7 +306,7 @@ class Total:
     skipped: dict[str, int] = field(default_factory=dict)
 
     def add(self, done: Done) -> None:
-        """Add the results of a file."""
+        """Add the summary of one log."""
         self.states += done.states
         self.files += 1
         for reason, count in done.skipped.items():
@@ -327,7 +327,7 @@ class Total:
         return self.computed / max(self.seconds, 1e-9)
 
     def data(self, job: Job) -> dict[str, Any]:
-        """Return machine-readable results, with generalized forces only if they were computed."""
+        """Return machine-readable results. Joint torques are included if they were computed."""
         names = column_names(job.robot)["tau"] if "tau" in job.chosen and self.states else ()
         forces = [
             {"column": name, "peak": peak, "rms": rms}
@@ -345,7 +345,7 @@ def run(
     cluster: str | None = None,
     threads: int = THREADS,
 ) -> Total:
-    """Compute the missing tables of all files in parallel, on this machine or on a cluster."""
+    """Compute all missing tables in parallel, on this machine or on a cluster."""
     start, none = time.perf_counter(), np.zeros(job.robot.nv)
     total = Total(none, none)
     if cluster is not None or len(pairs) > 1:
@@ -357,7 +357,7 @@ def run(
 
 
 def count_of(files: Sequence[Path]) -> int | None:
-    """Return the total number of rows of Parquet files; None if one cannot be read."""
+    """Return the total number of rows in Parquet files, or None if it is unknown."""
     if any(file.suffix.lower() != ".parquet" for file in files):
         return None
     try:

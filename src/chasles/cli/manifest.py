@@ -1,7 +1,7 @@
-"""The manifest run.json of a simulation: digests of its inputs, and a list of its files.
+"""Manifest `run.json` of a simulation folder, with digests of the inputs and of all files.
 
-Each file is listed with the SHA-256 of its bytes before it is written. A resumed run can therefore
-recognize the files of the simulation, even after it was killed. Other files are never replaced or
+The SHA-256 digest of each file is added to the manifest before the file is written. A resumed run
+can therefore recognize its own files, even after it was killed. Other files are never replaced or
 removed.
 """
 
@@ -21,19 +21,19 @@ from chasles.writing import collect, held, store, whole
 MANIFEST, SCENARIO, MOTION = "run.json", "scenario.toml", MOTION_FILE
 MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT = "motion.png", "energy.png", "contact.png"
 PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
-"""Files of a simulation whose names do not depend on their contents."""
+"""Simulation files with fixed names. The names of parts contain digests."""
 
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 FORMAT = "chasles-run-2"
 MOST_BYTES = 2**24
-"""Largest number of bytes read from a manifest, enough for about a hundred thousand parts."""
+"""Maximum size (bytes) of a manifest, sufficient for about a hundred thousand parts."""
 
 
 class Manifest:
-    """The files of a folder by name, with digests of their contents.
+    """Manifest of a simulation folder.
 
-    `facts` holds the other values of the manifest. While the manifest is locked, no other process
-    writes to the folder.
+    `files` maps file names to digests, and `facts` contains the other entries. While the folder is
+    locked, no other simulation writes to it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,7 +52,7 @@ class Manifest:
             return False
         except (OSError, ValueError, RecursionError) as error:
             problem = getattr(error, "strerror", None) or "the file is damaged or not a manifest"
-            remedy = "move it away, or choose another --output"
+            remedy = "move the file elsewhere, or choose another --output"
             raise ModelError("E-CLI-033", problem, remedy, file=path) from None
         files = there.pop("files", None) if isinstance(there, dict) else None
         facts = there if isinstance(there, dict) else {}
@@ -63,14 +63,14 @@ class Manifest:
             and all(name in PRODUCTS or PART.fullmatch(name) for name in files)
             and all(isinstance(digests, list) for digests in files.values())
         ):
-            problem = "the file is damaged or a manifest of another version"
-            remedy = "move it away, or choose another --output"
+            problem = "the manifest is damaged or from another version"
+            remedy = "move the file elsewhere, or choose another --output"
             raise ModelError("E-CLI-060", problem, remedy, file=path)
         self.facts, self.files = facts, files
         return True
 
     def lock(self) -> None:
-        """Lock the folder against other processes until `unlock` or the end of this process."""
+        """Lock the folder against other processes until `unlock` is called or this process ends."""
         try:
             descriptor = held(self.folder)
         except BlockingIOError:
@@ -111,7 +111,7 @@ class Manifest:
                 problem = (
                     "this file is not part of the simulation in this folder, or it was changed"
                 )
-                remedy = "move it away, or choose another --output"
+                remedy = "move the file elsewhere, or choose another --output"
                 raise ExistingFileError("E-CLI-062", problem, remedy, file=path)
 
     def write(self, name: str, data: bytes) -> None:
@@ -125,7 +125,7 @@ class Manifest:
             part.write_bytes(data)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove the given files if they are unchanged, and all their entries in the manifest."""
+        """Remove files from the manifest, and delete unchanged files from the folder."""
         removed = list(names)
         for name in removed:
             if self.is_own(name):
@@ -134,7 +134,7 @@ class Manifest:
             self.files.pop(name, None)
 
     def save(self) -> None:
-        """Write the manifest itself."""
+        """Write the manifest to disk."""
         store(
             self.folder / MANIFEST, json.dumps(self.facts | {"files": self.files}, indent=1) + "\n"
         )

@@ -1,6 +1,6 @@
-"""The computation of `chasles motion`: kinematics and inverse dynamics along a motion, in chunks.
+"""Implementation of `chasles motion`: kinematics and inverse dynamics along a motion, in chunks.
 
-It follows the program of Legnani et al. (1996), part II, figs. 4 and 6.
+The algorithm follows Legnani et al. (1996), part II, figs. 4 and 6.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from chasles.robot import Robot
 from chasles.writing import whole
 
 CLOSED = 1e-6
-"""Largest residual of closed loops along a motion file, in rad or m."""
+"""Tolerance (rad or m) for loop-closure residuals along a motion."""
 
 POSE = [f"M{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3, 4)]
 VELOCITY = ["wx", "wy", "wz", "vx", "vy", "vz"]
@@ -36,23 +36,20 @@ ARRAYS = ("t", "q", "qd", "qdd")
 """Fields of a motion that have one row per instant."""
 
 REACH = 3
-"""Largest offset, in instants, of a position that is used to compute a derivative.
-
-The second derivative at the ends of the motion uses this offset.
-"""
+"""Number of instants that finite differences need beyond each end of a chunk."""
 
 
 @dataclass
 class Task:
-    """A motion to compute.
+    """Inputs and options of `chasles motion`.
 
-    source: the robot's file or name. motion: the motion file. frames: frames whose motion is
-    computed (default: the robot's tool). summarized: frame of the summary (default: the first of
-    `frames`). forces: file of external forces and couples on the frame `forces_on` (default: the
-    tool), along its axes and at its origin. Without this file, the forces on the gripper in a .dat
-    robot file apply. step: time step (s) of a motion without times. differentiate: compute missing
-    velocities and accelerations. at: point whose velocity and acceleration are computed: the
-    frame's origin, or the point at the world's origin.
+    source: robot file or name. motion: motion file. frames: frames to compute (default: the robot's
+    tool). summarized: frame shown in the summary (default: the first of `frames`). forces: file of
+    external forces and couples that act at the origin of the frame `forces_on` (default: the tool),
+    along its axes. The default is the gripper load in a .dat robot file, if any. step: time step
+    (s) of a motion without times. differentiate: compute missing velocities and accelerations. at:
+    reference point of velocities and accelerations, either the frame's origin or the body point at
+    the world origin.
     """
 
     robot: Robot
@@ -72,7 +69,7 @@ class Task:
         self.summarized = self.summarized or self.frames[0]
         if self.forces_on and self.forces is None:
             problem = "--forces-on needs --forces"
-            raise InputError("E-CLI-018", problem, "give both")
+            raise InputError("E-CLI-018", problem, "add --forces, or omit --forces-on")
         self.forces_on = self.forces_on or last
         for frame in (*self.frames, self.summarized, self.forces_on):
             self.robot.model.frame(frame)
@@ -82,7 +79,7 @@ class Task:
 
     @property
     def inputs(self) -> list[str]:
-        """Input files."""
+        """Paths of all input files."""
         files = [self.motion] if self.forces is None else [self.motion, self.forces]
         return [*inputs(self.robot.model.source), *map(str, files)]
 
@@ -106,7 +103,7 @@ class States:
 
     @property
     def table(self) -> np.ndarray:
-        """Results as one row per instant, with the columns that `columns` names."""
+        """Results as a table with one row per instant. `columns` returns its column names."""
         n = len(self.motion.q)
         time = np.arange(self.motion.first, self.motion.first + n)
         parts = [time if self.motion.t is None else self.motion.t]
@@ -117,7 +114,7 @@ class States:
 
 
 def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
-    """Return the names of the table's columns."""
+    """Return the column names of the output table."""
     names = ["t" if timed else "instant"]
     for frame in frames:
         names += [f"{frame}.{entry}" for entry in (*POSE, *VELOCITY, *ACCELERATION)]
@@ -128,12 +125,12 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
     return [*names, "kinetic", "potential"]
 
 
-# The summary -----------------------------------------------------------------------------------
+# Summary ---------------------------------------------------------------------------------------
 
 
 @dataclass
 class Summary:
-    """A summary of a motion of any length.
+    """Summary of a motion, updated chunk by chunk.
 
     peak, rms: values for each generalized force. speed, acceleration: largest values at the
     summarized frame. work: work (J) of the generalized forces and of the external forces, by the
@@ -160,7 +157,7 @@ class Summary:
         return np.sqrt(self.squares / max(1, self.instants))
 
     def add(self, states: States, frame: int = 0) -> None:
-        """Add the next instants. `frame` is the index of the summarized frame."""
+        """Update the summary with the next chunk. `frame` is the index of the summarized frame."""
         t, n = states.motion.t, len(states.tau)
         total = states.kinetic + states.potential
         if self.instants == 0:
@@ -180,7 +177,7 @@ class Summary:
         shown = [index if t is None else t, states.motion.q, states.tau, speeds]
         chosen = np.column_stack(shown)[index % self._stride == 0]
         self.samples = np.concatenate([self.samples, chosen]) if self.samples.size else chosen
-        while len(self.samples) > _MOST_SAMPLES:  # thin out as the motion continues
+        while len(self.samples) > _MOST_SAMPLES:  # drop every other sample
             self.samples, self._stride = self.samples[::2], 2 * self._stride
         self.instants += n
 
@@ -228,7 +225,7 @@ def run(
 
 
 def _check_closed(task: Task, motion: Motion) -> None:
-    """Raise an error if the loops of a robot are not closed along a motion."""
+    """Raise an error if the robot's loops are not closed along the motion."""
     if not task.robot.model.constraints:
         return
     size = np.abs(task.robot.loop_residual(motion.q)).max(axis=-1, initial=0.0)
@@ -243,7 +240,7 @@ def _check_closed(task: Task, motion: Motion) -> None:
 
 
 def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
-    """Yield the results along the motion in chunks."""
+    """Compute the results along the motion, and yield them in chunks."""
     robot, file = task.robot, str(task.motion)
     motion = read(task.motion, robot.model, step=task.step, chunk=chunk)
     if task.differentiate:
@@ -263,7 +260,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
         for frame, wrench in (f_ext or {}).items():
             velocity = robot.frame_velocity(q, qd, frame=frame, axes="frame")
             power += np.sum(wrench.value * velocity, axis=-1)
-        unloaded = np.zeros(robot.mechanism.rows)  # the loops transmit no forces
+        unloaded = np.zeros(robot.mechanism.rows)  # assume zero loop forces
         yield States(
             some,
             [robot.forward_kinematics(q, frame=name) for name in task.frames],
@@ -279,7 +276,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces from a file or a .dat robot: no row, one row, or one row per instant."""
+    """External forces from a file: none, one row for all instants, or one row per instant."""
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on
@@ -290,13 +287,13 @@ class _Loads:
             self.frame, rows = dat.GRIPPER, iter(dat.actions(task.source))
         ahead = list(itertools.islice(rows, 2))
         if task.forces is not None and not ahead:
-            problem = "the file has no forces"
-            raise InputError("E-CLI-024", problem, "give rows of six numbers", file=task.forces)
+            problem = "the file contains no forces"
+            raise InputError("E-CLI-024", problem, "give six numbers per row", file=task.forces)
         self.count = len(ahead)
         self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 
     def take(self, motion: Motion) -> dict[str, Wrench] | None:
-        """Return the wrenches (couple, then force) at the next instants as `f_ext`."""
+        """Return the external wrenches at the next instants, as the argument `f_ext`."""
         if not self.count:
             return None
         taken = np.array(list(itertools.islice(self.rows, len(motion.q))))
@@ -319,14 +316,15 @@ class _Loads:
         return InputError(code, problem, remedy, file=self.file)
 
 
-# Missing rates --------------------------------------------------------------------------------
+# Finite differences ---------------------------------------------------------------------------
 
 
 def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Motion]:
-    """Add missing velocities and accelerations to a motion. Results do not depend on the chunks.
+    """Compute missing velocities and accelerations of a motion by finite differences.
 
-    Errors are of second order in the time step, which may vary smoothly. Errors of accelerations
-    from positions are of first order at the first two and the last two instants.
+    The result does not depend on the chunk size. Errors are of second order in the time step, which
+    may vary smoothly. Accelerations computed from positions have first-order errors at the first
+    two and last two instants.
     """
     before: list[Motion] = []
     here = next(motion)
@@ -352,7 +350,7 @@ def _times(file: str, block: Motion) -> np.ndarray:
         problem = "--differentiate needs times"
         raise InputError("E-CLI-009", problem, "add a column t, or use --step", file=file)
     if len(block.t) < 3:
-        problem = f"{len(block.t)} instants"
+        problem = f"the motion has only {len(block.t)} instants"
         raise InputError(
             "E-CLI-010", problem, "--differentiate needs at least three instants", file=file
         )
@@ -362,7 +360,7 @@ def _times(file: str, block: Motion) -> np.ndarray:
 def _rates(
     t: np.ndarray, x: np.ndarray, difference: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Return the derivative, at each instant, of the parabola through it and its neighbors."""
+    """Differentiate samples by fitting a parabola through each sample and its neighbors."""
     h = np.diff(t)[:, None]
     d = difference(x[:-1], x[1:]) / h
     share = h[:-1] / (h[:-1] + h[1:])
@@ -373,7 +371,7 @@ def _rates(
 
 
 def _joined(parts: list[Motion]) -> Motion:
-    """Join consecutive motions."""
+    """Concatenate consecutive chunks of a motion."""
     known = [name for name in ARRAYS if getattr(parts[0], name) is not None]
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in known

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the robot that a command names."""
+"""Options shared by several commands, and loading of the robot that a command names."""
 
 import inspect
 import os
@@ -33,7 +33,7 @@ class Loading:
 
 @dataclass(frozen=True)
 class Asked:
-    """The robot of a command. `target` is a file or a name, as it was typed."""
+    """Robot argument of a command. `target` is the file or name that the user typed."""
 
     target: str
     how: Loading
@@ -44,7 +44,7 @@ class Asked:
 
     @property
     def file(self) -> Path | None:
-        """File of the robot; None for a built-in robot."""
+        """Path of the robot file, or None for a built-in robot."""
         return located(self.target)
 
 
@@ -55,14 +55,14 @@ def find(target: str, how: Loading) -> Robot:
 
 
 def located(target: str) -> Path | None:
-    """Return the file of a robot, given by path or name; None for a built-in robot."""
+    """Locate a robot file by path or name. Return None for a built-in robot."""
     if target.partition(":")[0] in robots.ROBOTS and not os.path.exists(target):
         return None
     return registry.find(target, also=robots.ROBOTS) if is_name(target) else Path(target)
 
 
 def _built(target: str, how: Loading) -> Robot:
-    """Return a built-in robot with the requested options."""
+    """Build a built-in robot with the given options."""
     name, _, arguments = target.partition(":")
     needed, given = needs(name), arguments.split(",") if arguments else []
     counts = all(re.fullmatch("[0-9]{1,4}", word) for word in given)
@@ -83,7 +83,7 @@ def _built(target: str, how: Loading) -> Robot:
 
 
 def needs(name: str) -> list[str]:
-    """Return the names of the arguments that a built-in robot requires, in capitals."""
+    """Return the names of the required arguments of a built-in robot, in capitals."""
     words = inspect.signature(robots.ROBOTS[name]).parameters.values()
     return [word.name.upper() for word in words if word.default is inspect.Parameter.empty]
 
@@ -92,33 +92,33 @@ def needs(name: str) -> list[str]:
 
 
 def among(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return a function for shell completion: it lists the words that begin with a text."""
+    """Return a shell-completion function that lists the words with the typed prefix."""
     known = tuple(dict.fromkeys(words))
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
 
 def installed(incomplete: str) -> list[str]:
-    """Return installed robots whose names begin with the typed text."""
+    """Complete the names of installed robots."""
     return among(robot.name for robot in registry.installed())(incomplete)
 
 
 def names(incomplete: str) -> list[str]:
-    """Return robots whose names begin with the typed text; the shell completes files itself."""
+    """Complete the names of built-in and installed robots. The shell completes file names."""
     return among([*robots.ROBOTS, *installed(incomplete)])(incomplete)
 
 
 def option(help: str, *names: str, **more: Any) -> Any:
-    """Return an option of a command. By default it has the name of its parameter."""
+    """Return a command option, named after its parameter by default."""
     return typer.Option(*names, help=help, **more)
 
 
 def repeatable(help: str, *names: str, **more: Any) -> Any:
-    """Return an option that may occur any number of times."""
+    """Return a command option that can be repeated."""
     return option(help, *names, default_factory=list, **more)
 
 
 def pairs(flag: str, words: list[str]) -> dict[str, str]:
-    """Return NAME=VALUE pairs as a dictionary."""
+    """Parse NAME=VALUE options into a dictionary."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -137,7 +137,7 @@ NoMimic = Annotated[bool, option("Give mimic joints their own coordinates.", **_
 NoSnap = Annotated[bool, option("Keep printed angles such as 1.5708 instead of pi/2.", **_ROBOT)]
 Strict = Annotated[bool, option("Treat an invalid inertia as an error.", **_ROBOT)]
 Arguments = Annotated[
-    list[str], repeatable("Argument of a .xacro file; repeatable.", metavar="NAME=VALUE", **_ROBOT)
+    list[str], repeatable("Argument for a .xacro file; repeatable.", metavar="NAME=VALUE", **_ROBOT)
 ]
 Trust = Annotated[bool, option("Allow a .xacro file to run Python.", **_ROBOT)]
 Target = Annotated[
@@ -157,15 +157,16 @@ Functions = Annotated[
         autocompletion=among(FUNCTIONS),
     ),
 ]
-Frame = Annotated[str, option("Frame of functions that take one. Default: the tool.")]
+Frame = Annotated[str, option("Frame for functions that need one. Default: the tool.")]
 Overwrite = Annotated[bool, option("Overwrite existing files.")]
 Cluster = Annotated[
-    str | None, option("Dask scheduler to run on, such as tcp://host:8786.", metavar="ADDRESS")
+    str | None,
+    option("Dask scheduler (tcp://host:8786), or local:N for N processes.", metavar="ADDRESS"),
 ]
 
 
 def method_option(help: str, **more: Any) -> Any:
-    """Return an option for the name of a method of any function."""
+    """Return a command option for a method name."""
     known = among(method.name for row in FUNCTIONS.values() for method in row)
     return option(help, "--method", "-m", autocompletion=known, **more)
 
@@ -179,7 +180,7 @@ def asked(
     strict: Strict = False,
     trust: Trust = False,
 ) -> Asked:
-    """Return the robot of a command from the options that all robot commands share."""
+    """Return the robot argument from the options common to all robot commands."""
     how = Loading(floating, not no_mimic, not no_snap, strict, given(argument), trust)
     return Asked(target, how)
 
@@ -196,7 +197,7 @@ def given(words: Sequence[str]) -> dict[str, str]:
 
 
 def listed(words: list[str]) -> list[str]:
-    """Return the names in an option's values. A value may hold names separated by commas."""
+    """Split the comma-separated values of a repeatable option into names."""
     return [name.strip() for word in words for name in word.split(",") if name.strip()]
 
 
@@ -206,7 +207,7 @@ def has_frame(function: str) -> bool:
 
 
 def check_folder(output: Path) -> None:
-    """Raise an error if the folder of an output file does not exist."""
+    """Raise an error if the parent folder of an output file does not exist."""
     if not os.path.isdir(output.absolute().parent):
         problem = "the folder does not exist"
-        raise InputError("E-CLI-027", problem, "create it first", file=output)
+        raise InputError("E-CLI-027", problem, "create the folder first", file=output)

@@ -1,12 +1,12 @@
-"""The folder of a simulation: numbered parts while it runs, one motion file when it has finished.
+"""Simulation folder, with numbered parts during the run and one motion file at the end.
 
     run.json                digests of the scenario and the robot, version, list of files
     scenario.toml           the scenario
-    part-000001-DIGEST.npz  states, and the end state; DIGEST is computed from the file's bytes
+    part-000001-DIGEST.npz  states and the end state; DIGEST is a hash of the file
     motion.npz              all states; it replaces the parts
 
-Files are written atomically: under another name, flushed to disk, then renamed. A run that was
-killed continues from its last part. `manifest` records the files of each run.
+Files are written atomically: to a temporary file that is flushed to disk and then renamed. A run
+that was killed can continue from its last part. `manifest` records the files of each run.
 """
 
 import hashlib
@@ -30,15 +30,14 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Prefixes of the arrays for the end state and the solver's memory; fields of the end state."""
+"""Array-name prefixes for the end state and the solver's memory, and the end-state fields."""
 
 
 class Recording:
-    """The folder of a simulation.
+    """Context manager for a simulation folder, which unlocks the folder on exit.
 
-    `end` is the state at which its last part stopped, `notes` lists damaged or unexpected files,
-    and `finished` is True if the complete motion is in its file. Use it as a context manager, which
-    unlocks the folder on exit.
+    `end` is the end state of the last part, and `notes` are messages for the user. `finished` is
+    True if the motion file has been written.
     """
 
     def __init__(self, folder: Path, scene: Scene) -> None:
@@ -58,7 +57,7 @@ class Recording:
     # Starting and resuming --------------------------------------------------------------------
 
     def begin(self, *, overwrite: bool, inputs: Iterable[str] = ()) -> None:
-        """Prepare the folder for a new simulation. `inputs` are files that it must not replace."""
+        """Prepare the folder for a new simulation. `inputs` are files that must not be replaced."""
         self._check_new(overwrite, inputs)
         with self._placed("the folder cannot be used; choose another --output"), self._locking():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +69,7 @@ class Recording:
             self._write_scenario()
 
     def _check_new(self, overwrite: bool, inputs: Iterable[str]) -> None:
-        """Raise an error if starting would overwrite other data."""
+        """Raise an error if a new simulation would overwrite other data."""
         if self._manifest.load() and not overwrite:
             problem = "the folder already contains a simulation"
             remedy = (
@@ -96,13 +95,13 @@ class Recording:
             self._manifest.load()
             self._manifest.check_own([MOTION])
             self.finished = self._manifest.is_own(MOTION)
-            if not (self.folder / SCENARIO).exists():  # the run was killed before it was written
+            if not (self.folder / SCENARIO).exists():  # missing if the run was killed early
                 self._write_scenario()
             for path in self._found():
                 arrays = _intact(path)
                 if arrays is None or str(arrays["after"]) != self._last:
                     self.notes.append(
-                        f"{path}: damaged, or written after a damaged part; computed again"
+                        f"{path}: the part is damaged or follows a damaged part; computed again"
                     )
                     path.unlink()
                     continue
@@ -111,7 +110,7 @@ class Recording:
 
     @contextmanager
     def _locking(self) -> Iterator[None]:
-        """Unlock the folder after an error."""
+        """Unlock the folder if the block raises an error."""
         try:
             yield
         except BaseException:
@@ -140,19 +139,19 @@ class Recording:
                 raise ModelError("E-CLI-034", problem, remedy, file=self.folder)
 
     def _found(self) -> list[Path]:
-        """Return all parts of this simulation, in order."""
+        """Return the paths of all parts of this simulation, in order."""
         names = [name for name in self._manifest.files if PART.fullmatch(name)]
         return [self.folder / name for name in sorted(names) if self._manifest.is_own(name)]
 
     @property
     def _last(self) -> str:
-        """Name of the last part, to which the next part refers."""
+        """Name of the last part. The next part stores this name."""
         return self._parts[-1].name if self._parts else ""
 
     # Writing ----------------------------------------------------------------------------------
 
     def add(self, pieces: Sequence[Trajectory]) -> None:
-        """Write pieces of a motion as the next part."""
+        """Write consecutive pieces of a trajectory as the next part."""
         end = pieces[-1].end
         assert end is not None
         arrays = joined([_rows(piece) for piece in pieces])
@@ -202,11 +201,11 @@ class Recording:
 
     @property
     def how_to_go_on(self) -> str:
-        """Command that continues the simulation."""
+        """Shell command that continues the simulation."""
         return f"chasles simulate --output {shlex.quote(str(self.folder))} --resume"
 
     def store(self, name: str, data: bytes) -> None:
-        """Write a file of the simulation atomically."""
+        """Write a simulation file atomically."""
         until = 0.0 if self.end is None else self.end.t
         remedy = (
             f"the motion up to t = {until:.6g} s is saved; free disk space, then continue with: "
@@ -216,7 +215,7 @@ class Recording:
 
     @contextmanager
     def _placed(self, remedy: str) -> Iterator[None]:
-        """Convert system errors about the folder to errors with a remedy."""
+        """Convert operating-system errors to `FileError` with a remedy."""
         try:
             yield
         except ExistingFileError:
@@ -231,7 +230,7 @@ class Recording:
 
 
 def _rows(piece: Trajectory) -> dict[str, np.ndarray]:
-    """Return the states of a trajectory by name, one per row."""
+    """Return the arrays of a trajectory by name, with one row per state."""
     rows, met = {"t": piece.t, "q": piece.q, "qd": piece.qd}, piece.touching
     if piece.act is not None:
         rows["act"] = piece.act
@@ -241,28 +240,28 @@ def _rows(piece: Trajectory) -> dict[str, np.ndarray]:
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Concatenate rows."""
+    """Concatenate the arrays of consecutive parts."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarray]:
-    """Return the arrays of a motion file after checking their shapes and types."""
+    """Check the shapes and dtypes of the arrays in a motion file, and return them."""
     n, met = arrays["t"].size, arrays["contact_gaps"].shape[1:] if "contact_gaps" in arrays else ()
     shapes: dict[str, tuple[int, ...]] = {"t": (n,), "q": (n, robot.nq), "qd": (n, robot.nv)}
     shapes |= {"tau": (n, robot.nv), "kinetic": (n,), "potential": (n,)}
     shapes |= {"contact_gaps": (n, *met), "contact_forces": (n, *met, 3)} if met else {}
     for name, shape in shapes.items():
         if arrays[name].shape != shape or arrays[name].dtype != float or not n:
-            problem = f"{name} has shape {arrays[name].shape} instead of {shape} in float64"
+            problem = f"{name} has shape {arrays[name].shape}; expected float64 of shape {shape}"
             raise ModelError("E-CLI-053", problem)
     return arrays
 
 
 def _states(path: Path) -> dict[str, np.ndarray]:
-    """Return the rows of a part."""
+    """Return the state arrays of a part."""
     arrays = _intact(path)
     if arrays is None:
-        problem = "the part was damaged in the meantime"
+        problem = "the part was damaged during the run"
         raise ModelError("E-CLI-037", problem, "compute it again with --resume", file=path)
     return {n: array for n, array in arrays.items() if not n.startswith((END, MEMORY, "after"))}
 
@@ -284,7 +283,7 @@ def _digest(data: bytes) -> str:
 
 
 def _intact(path: Path) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a part; None if the file is damaged."""
+    """Return the arrays of a part, or None if the file is damaged."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -294,7 +293,7 @@ def _intact(path: Path) -> dict[str, np.ndarray] | None:
         return None
     try:
         arrays = archive.arrays(io.BytesIO(data))
-        _end(arrays), str(arrays["after"])  # check that both are present, for resuming
+        _end(arrays), str(arrays["after"])  # both are needed to resume
     except (ValueError, KeyError, TypeError):
         return None
     return arrays

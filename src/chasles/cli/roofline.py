@@ -1,4 +1,4 @@
-"""Times of functions relative to the machine's limits for arithmetic and memory."""
+"""Roofline model: function times relative to the machine's arithmetic and memory limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.graphs import captured
 
 GPU_SIZES, GPU_BYTES = (4096, 2**20), 2**32
-"""Batch sizes (states) on the GPU, and the largest total size of their arrays (bytes)."""
+"""Batch sizes (states) on the GPU, and the maximum total array size (bytes)."""
 
 LAUNCHES = 10
-"""Number of launches in a timed graph."""
+"""Number of kernel launches in a timed CUDA graph."""
 
 CHECKED, TOLERANCE = 64, {"float64": 1e-9, "float32": 2e-2}
-"""Number of states whose GPU results are compared with the processor's, and the tolerance.
+"""Number of states at which GPU and CPU results are compared, and the tolerances.
 
-The tolerance is relative to the largest result.
+Tolerances are relative to the largest result.
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """Time (s) of a function on a batch, and its lower bounds on this machine.
+    """Time (s) of a function for a batch, and its lower bounds on this machine.
 
     `arithmetic` and `memory` are the lower bounds (s). `device` is "1 core", "N cores" or "GPU".
     """
@@ -48,22 +48,22 @@ class Row:
 
     @property
     def bound(self) -> str:
-        """The limit that applies: "arithmetic" or "memory"."""
+        """The binding limit, "arithmetic" or "memory"."""
         return "arithmetic" if self.arithmetic >= self.memory else "memory"
 
     @property
     def fraction(self) -> float:
-        """Speed as a fraction of the speed at the limit that applies."""
+        """Speed as a fraction of the binding limit."""
         return max(self.arithmetic, self.memory) / self.seconds
 
     def data(self) -> dict[str, Any]:
-        """Return all values as machine-readable data."""
+        """Return the row as machine-readable data."""
         return vars(self) | {"bound": self.bound, "fraction": self.fraction}
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """Limits of one core, all cores and the GPU (if any), and timings relative to them."""
+    """Machine limits of one core, all cores and the GPU, and function timings."""
 
     one: Limits
     every: Limits
@@ -72,7 +72,7 @@ class Roofline:
 
     @staticmethod
     def measured(*, gpu: bool = True) -> "Roofline":
-        """Measure the limits of this machine, in about a second."""
+        """Measure the limits of this machine, which takes about a second."""
         return Roofline(processor(1), processor(cores()), _gpu() if gpu else None)
 
     def _row(
@@ -85,10 +85,10 @@ class Roofline:
     def known(
         self, title: str, compiled: Compiled, batch: int, times: Sequence[float]
     ) -> Iterator[Row]:
-        """Yield rows from known times per state.
+        """Yield rows for times that have already been measured.
 
-        times: for a single call, and for a batch on one core, on all cores, and on one core in
-        float32.
+        times: seconds per state for a single call, and for a batch on one core, on all cores, and
+        on one core in float32.
         """
         work = Work.of(compiled.program)
         call, one, every, single = times
@@ -122,7 +122,7 @@ class Roofline:
     def on_gpu(
         self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray]
     ) -> Iterator[Row]:
-        """Time a function on the GPU, in CUDA graphs, after checking its results."""
+        """Check the results of a function on the GPU, then time it in CUDA graphs."""
         if self.gpu is None:
             return
         work = Work.of(compiled.program)
@@ -139,7 +139,7 @@ class Roofline:
         return {name: vars(each) if each else None for name, each in found.items()}
 
     def show(self, console: Console) -> None:
-        """Print the machine's limits, and the percentage of them that each function reaches."""
+        """Print the machine's limits, and each function's speed as a percentage of them."""
         for each in (self.one, self.every, self.gpu):
             if each is not None:
                 double, single = (each.operations[d] / 1e9 for d in ("float64", "float32"))
@@ -172,7 +172,7 @@ def _percent(row: Row) -> str:
 
 
 def _gpu() -> Limits | None:
-    """Return the limits of the GPU, if there is one."""
+    """Return the limits of the GPU, or None without a GPU."""
     try:
         return cuda_limits.measured()
     except (ImportError, RuntimeError):
@@ -180,14 +180,14 @@ def _gpu() -> Limits | None:
 
 
 def _repeated(a: np.ndarray, count: int) -> np.ndarray:
-    """Return `count` states by repeating the given states."""
+    """Repeat the given states until there are `count` states."""
     return np.resize(a, (count, *a.shape[1:]))
 
 
 def _launched(
     title: str, compiled: Compiled, values: Mapping[str, np.ndarray], dtype: str
 ) -> float:
-    """Check the results, and return the time (s) per launch in a graph of several launches."""
+    """Check the results on the GPU, and return the time (s) per launch in a CUDA graph."""
     there = compiled.cuda.single if dtype == "float32" else compiled.cuda
     graph = captured(lambda *a: [there(*a) for _ in range(LAUNCHES)][-1], values, "cupy", None)
     results = graph()
@@ -198,6 +198,6 @@ def _launched(
         found = result[:CHECKED].get()
         error = float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
         if not error <= TOLERANCE[dtype]:
-            problem = f"GPU results differ from the processor's results by {error:.1e} (relative)"
+            problem = f"GPU results differ from CPU results (relative error {error:.1e})"
             raise InputError("E-CLI-046", problem, "timing was skipped", part=title)
     return cuda_limits.seconds(graph) / LAUNCHES

@@ -1,18 +1,17 @@
-"""Scenarios of `chasles simulate`: robot, start, control and contacts, from a TOML file or flags.
+"""Scenarios for `chasles simulate`, read from a TOML file or from flags.
 
-`format = "scenario"` and `robot` are required at the top; everything else is optional. Units are SI
-units and radians.
+Only the keys `format = "scenario"` and `robot` are required. Units are SI units and radians.
 
-- top: robot (a file, given by its full path or relative to the scenario's folder, or the name of a
-  built-in or installed robot); floating, mimic, snap, strict, arguments (as in `chasles.load`);
+- top: robot (an absolute path, a path relative to the scenario's folder, or the name of a built-in
+  or installed robot); floating, mimic, snap, strict, arguments (as in `chasles.load`);
   duration, dt, integrator, rtol, atol, every, dissipation, limits (as in `chasles.simulate`);
   contacts ("file" for the shapes and planes of the robot's file, or "none"); ground ({kind =
-  "rigid", ...}: the plane z = 0, which all collision shapes of the file touch). Without contacts,
-  ground and [[contact]] tables, a robot whose file has a ground plane stands on it.
+  "rigid", ...}: contact law between the plane z = 0 and all collision shapes of the file). By
+  default, contacts is "file" if the robot's file has a ground plane.
 - [start]: q and qd, each as a list of all coordinates or as {joint = number}. By default q is the
   neutral position, or the first position of a followed motion; random (a seed) makes it random, and
-  keyframe (a name) sets q, qd, controls and activations. In closed loops, the dependent coordinates
-  are computed from the independent ones.
+  keyframe (a name) sets q, qd, controls and activations. The dependent coordinates of
+  closed loops are computed from the independent coordinates.
 - [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), stiffness, damping
   (one number, or one per degree of freedom), target (like q; by default the initial position) or
   follow (a motion file), feedforward. The law "actuators" takes ctrl (constant controls) and act
@@ -56,11 +55,11 @@ from chasles.writing import store
 
 @dataclass(frozen=True)
 class Scenario:
-    """The checked values of a scenario, and their source for error messages.
+    """Checked values of a scenario.
 
-    `top` holds the top-level values, `tables` holds the tables listed in `TABLES`, which may be
-    empty, and `contacts` holds the rows of `contact`. `placed(error, *path)` adds the file and
-    table, or the flag, of a value to an error.
+    `top` contains the top-level values, `tables` the tables listed in `TABLES`, and `contacts` the
+    `[[contact]]` tables. `placed(error, *path)` adds the location of a value, in the file or as a
+    flag, to an error.
     """
 
     top: dict[str, Any]
@@ -69,19 +68,19 @@ class Scenario:
     placed: Callable[..., Any]
 
     def error(self, code: str, problem: str, remedy: str, *path: str | int) -> ModelError:
-        """Return an error about a value."""
+        """Return an error with the location of the invalid value."""
         return self.placed(ModelError(code, problem, remedy), *path)
 
     @contextmanager
     def blamed(self, *path: str | int) -> Iterator[None]:
-        """Add the name of a value to errors raised in the block."""
+        """Add the location of a value to errors raised in the block."""
         try:
             yield
         except InputError as error:
             raise self.placed(error.at(problem=error.fault), *path) from None
 
     def text(self, folder: Path) -> str:
-        """Return the scenario as TOML text. The robot's path is relative to a folder."""
+        """Return the scenario as TOML text. The robot's path is relative to `folder`."""
         robot = Path(self.top["robot"])
         if os.path.exists(robot):
             robot = Path(os.path.relpath(robot, folder))
@@ -95,7 +94,7 @@ class Scenario:
         return "\n".join(lines) + "\n"
 
     def digest(self) -> str:
-        """Return the SHA-256 of everything except the robot, which has a separate digest."""
+        """Return the SHA-256 digest of the scenario without the robot, which has its own digest."""
         text = replace(self, top=self.top | {"robot": ""}).text(Path())
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -113,7 +112,7 @@ def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
 
 
 def is_scenario(target: str) -> bool:
-    """Return True if the target of a command is a scenario, not a robot."""
+    """Return True if the target of a command is a scenario file."""
     if Path(target).suffix.lower() != ".toml" or not os.path.isfile(target):
         return False
     return TomlFile(target, snap=False).data.get("format") == "scenario"
@@ -121,7 +120,7 @@ def is_scenario(target: str) -> bool:
 
 @contextmanager
 def _own_code() -> Iterator[None]:
-    """Replace the error code for invalid field values by the error code for scenarios."""
+    """Replace the general error code for invalid values with the code for scenarios."""
     try:
         yield
     except ModelError as error:
@@ -136,7 +135,7 @@ def read(path: str | os.PathLike[str]) -> Scenario:
     """Read a scenario from a file."""
     source = TomlFile(path, snap=False)
     if source.data.get("format") != "scenario":
-        problem = 'this file is not a scenario, which begins with format = "scenario"'
+        problem = 'this file is not a scenario; a scenario contains format = "scenario"'
         raise source.error("E-SCENARIO-001", problem, "", "format")
     if "units" in source.data:
         problem = "scenarios use SI units and radians"
@@ -155,16 +154,17 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 
 @_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
-    """Return a scenario with values replaced by flags, or a scenario made of flags only.
+    """Return a scenario with values from flags, which override the values of `base`.
 
-    given: top-level values and tables by name, as in a file; contacts as rows. If a flag sets q,
-    random or keyframe, the file's values of all three are ignored. Contacts from flags replace the
-    file's contacts.
+    given: values of the flags, structured like a scenario file. If a flag sets q, random or
+    keyframe, the file's values of all three are ignored. Contacts from flags replace the file's
+    contacts.
     """
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
-    used |= {(n,) for n in TABLES if n in given and not tables.get(n)}  # tables given only by flags
+    # Errors in tables that only flags define also name the flag.
+    used |= {(n,) for n in TABLES if n in given and not tables.get(n)}
 
     def placed(error: ModelError, *path: str | int) -> Any:
         if base is None or {path[:1], path[:2]} & used:
@@ -201,11 +201,11 @@ def _consistent(
     if control:
         _check_control(made, control)
     if "keyframe" in tables["start"] and "random" in tables["start"]:
-        problem, remedy = "keyframe and random are both given", "leave one of them out"
+        problem, remedy = "keyframe and random cannot be combined", "omit one of them"
         raise made.error("E-SCENARIO-033", problem, remedy, "start", "keyframe")
     if disturbance and control.get("law") == ACTUATORS:
         problem = f"a disturbance cannot be combined with law {ACTUATORS!r}"
-        raise made.error("E-SCENARIO-034", problem, "leave one of them out", "disturbance")
+        raise made.error("E-SCENARIO-034", problem, "omit one of them", "disturbance")
     if disturbance and set(disturbance) != set(TABLES["disturbance"]):
         lacking = ", ".join(key for key in TABLES["disturbance"] if key not in disturbance)
         raise made.error("E-SCENARIO-004", f"the disturbance lacks {lacking}", "", "disturbance")
@@ -214,22 +214,22 @@ def _consistent(
 
 
 def _check_ground(made: Scenario, rows: list[dict[str, Any]]) -> None:
-    """Raise an error unless the ground is rigid and the only contact of the scenario."""
+    """Raise an error if the ground is not rigid or is combined with other contacts."""
     if "ground" not in made.top:
         return
     if rows or "contacts" in made.top:
-        problem = "contacts are given twice: by the ground and by other settings"
+        problem = "ground cannot be combined with other contact settings"
         raise made.error("E-SCENARIO-038", problem, "remove one of them", "ground")
     with made.blamed("ground"):
         law = checked_table("law", made.top["ground"])
     if law["kind"] != "rigid":
         problem = f"law {law['kind']!r} needs frames that touch the ground"
-        remedy = "name them with --foot FRAME:RADIUS or [[contact]] tables, or use 'rigid'"
+        remedy = "name the frames with --foot FRAME:RADIUS or [[contact]] tables, or use 'rigid'"
         raise made.error("E-SCENARIO-039", problem, remedy, "ground")
 
 
 def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a checked contact, with its shapes and its law."""
+    """Return the checked shapes and law of a contact."""
     values = {}
     for key in KINDS:
         if key not in row:
@@ -254,7 +254,7 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
             problem = f"{key} is not a parameter of law {law!r}"
             raise made.error("E-SCENARIO-007", problem, "", "control", key)
     if "target" in control and "follow" in control:
-        problem, remedy = "target and follow are both given", "omit one of them"
+        problem, remedy = "target and follow cannot be combined", "omit one of them"
         raise made.error("E-SCENARIO-032", problem, remedy, "control", "follow")
     needed = [key for key in OLD_GAINS.values() if key in known and law != "gravity"]
     given = {OLD_GAINS.get(key, key) for key in control}
@@ -268,27 +268,31 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
 
 
 def checked_table(what: str, given: Any) -> dict[str, Any]:
-    """Return the checked table of a body, surface or law, with converted values."""
+    """Check the table for a body, surface or law, and convert its values."""
     if not isinstance(given, Mapping):
-        raise ModelError("E-SCENARIO-014", f"{what} is {given!r:.40}", "give {kind = ..., ...}")
+        raise ModelError(
+            "E-SCENARIO-014", f"{what} is not a table: {given!r:.40}", "give {kind = ..., ...}"
+        )
     rest, known = dict(given), KINDS[what]
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
-        problem = f"kind is {kind!r:.40}"
+        problem = f"unknown kind {kind!r:.40}"
         raise ModelError("E-SCENARIO-015", problem, f"give one of {', '.join(known)}", part=what)
     friction = {}
     if what == "law" and known[kind] is not contact.Rigid and "friction" in rest:
         friction = {"friction": _numbers(contact.SoftFriction, "friction", rest.pop("friction"))}
     table = {"kind": kind} | _numbers(known[kind], f"{what} {kind!r}", rest) | friction
-    _made(what, table)  # the class checks the fields together
+    _made(what, table)  # the constructor checks the values
     return table
 
 
 def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
-    """Return checked values for the fields of a class."""
+    """Check values for the fields of a class, and convert them."""
     if not isinstance(given, Mapping):
         raise ModelError(
-            "E-SCENARIO-016", f"{what} is {given!r:.40}", "give an inline table in braces"
+            "E-SCENARIO-016",
+            f"{what} is not a table: {given!r:.40}",
+            "give an inline table in braces",
         )
     known = {f.name: VALUES[f.type] for f in fields(cls) if f.type in VALUES}
     for key in given:
@@ -306,7 +310,7 @@ def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
 
 
 def _made(what: str, table: Mapping[str, Any]) -> Any:
-    """Return the shape or law of a checked table. A shape without a frame is fixed in the world."""
+    """Build a shape or law from a checked table. A shape without a frame is fixed in the world."""
     rest = {key: x for key, x in table.items() if key != "kind"}
     cls = KINDS[what][table["kind"]]
     if what != "law":
@@ -320,5 +324,5 @@ def _made(what: str, table: Mapping[str, Any]) -> Any:
 
 
 def pair(row: Mapping[str, Any]) -> contact.Pair:
-    """Return the contact pair of a checked row."""
+    """Build a contact pair from a checked `[[contact]]` table."""
     return contact.Pair(**{what: _made(what, row[what]) for what in KINDS})

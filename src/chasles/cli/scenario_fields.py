@@ -1,4 +1,4 @@
-"""Fields of a scenario: the keys of its tables, their allowed values, and their flags."""
+"""Keys of scenario files, with their allowed values and command-line flags."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,15 +15,15 @@ CONTROLS: dict[str, Any] = {
     "gravity": GravityCompensation,
     "computed-torque": ComputedTorque,
 }
-"""The controllers by name."""
+"""Controller classes by name."""
 
 ACTUATORS = "actuators"
-"""Control law that gives the file's actuators constant controls. `ACTUATED` lists its keys."""
+"""Control law with constant actuator controls. `ACTUATED` lists its keys."""
 
 ACTUATED = ("ctrl", "act")
 
 METHODS = (*INTEGRATORS, TIME_STEPPING)
-"""Names of integrators."""
+"""Names of all integrators."""
 
 LAWS = (*CONTROLS, ACTUATORS, "none")
 
@@ -40,10 +40,10 @@ KINDS: dict[str, dict[str, type]] = {
         "azad-featherstone": contact.AzadFeatherstone,
     },
 }
-"""Shapes and laws by name. Soft laws also take friction = {coefficient, stiffness, damping}."""
+"""Shapes and contact laws. Soft laws also take friction = {coefficient, stiffness, damping}."""
 
 OLD_GAINS = {"kp": "stiffness", "kd": "damping"}
-"""Names of gains in older scenarios, and their current names."""
+"""Names of gains in older scenarios, with their current names."""
 
 
 def _positive(value: Any) -> float:
@@ -53,7 +53,7 @@ def _positive(value: Any) -> float:
 
 
 def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """Return a check for values of exactly one type that satisfy a condition."""
+    """Return a converter that accepts values of exactly one type that satisfy a condition."""
 
     def convert(value: Any) -> Any:
         if type(value) is not kind or not suits(value):
@@ -128,10 +128,10 @@ VALUES = {
     Place: Field(numbers(3), "three finite numbers"),
     str | None: Field(_only(str), "the name of a frame"),
 }
-"""Checks of the fields of shapes and laws, by type. Fields of other types cannot be given."""
+"""Value checks for shapes and contact laws, by field type. Other fields cannot be set."""
 
 DEFAULTS = {"duration": 1.0}
-"""Default values of top-level keys that neither the file nor a flag gives."""
+"""Default values of top-level keys."""
 
 FLAGS: dict[tuple[str | int, ...], str] = {
     ("robot",): "robot",
@@ -139,10 +139,10 @@ FLAGS: dict[tuple[str | int, ...], str] = {
     ("contact",): "--foot",
     ("arguments",): "--argument",
 }
-"""Flags whose names differ from their keys. The robot is an argument, not a flag."""
+"""Flags whose names differ from the scenario keys. The robot is an argument, not a flag."""
 
 
 def flag(*path: str | int) -> str:
-    """Return the flag that sets the value at a path of keys."""
+    """Return the flag for a scenario value, given its path of keys."""
     known = FLAGS.get(path) or FLAGS.get(path[:1])
     return known or (f"--{path[0]}" if path[0] == "disturbance" else f"--{path[-1]}")

@@ -1,4 +1,4 @@
-"""A scenario with its robot: the initial state, forces, contacts and digest."""
+"""Scenes: robots with the initial states, controllers and contacts of their scenarios."""
 
 import hashlib
 import math
@@ -25,23 +25,23 @@ from chasles.rollouts import End, Trajectory
 from chasles.trajectory import load
 
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
-"""Top-level keys of a scenario that are arguments of `simulate`."""
+"""Top-level scenario keys that are passed to `simulate`."""
 
 LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust")
-"""Top-level keys that determine how the robot is loaded."""
+"""Top-level scenario keys that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
-"""Rounding error allowed in times at which the disturbance changes, relative to `hold`."""
+"""Tolerance for rounding errors in the times of disturbance changes, relative to `hold`."""
 
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot in its scenario.
+    """A robot with the initial state, controller and contacts of its scenario.
 
-    driven: controls and activations of actuators, if the control law uses them. digest: SHA-256 of
-    the robot's description, without locations in files.
+    driven: actuator controls and activations, or {} if the control law does not use actuators.
+    digest: SHA-256 digest of the robot description.
     """
 
     scenario: Scenario
@@ -56,9 +56,9 @@ class Scene:
     def simulate(
         self, steps: int | None = None, resume: End | None = None, **more: Any
     ) -> Trajectory:
-        """Simulate some steps (default: all), from the start or from the end of an earlier run.
+        """Simulate `steps` steps (default: all), from the initial state or from `resume`.
 
-        more: further options of `simulate`.
+        more: further options of `Robot.simulate`.
         """
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
@@ -75,20 +75,20 @@ class Scene:
 
     @property
     def stepped(self) -> bool:
-        """True if contact is solved within time steps."""
+        """True if the time-stepping integrator is used."""
         top = self.scenario.top
         usual = TIME_STEPPING if "ground" in top or self.contacts == "file" else ""
         return bool(top.get("integrator", usual) == TIME_STEPPING)
 
     def points(self, q: np.ndarray) -> np.ndarray | None:
-        """Return the contact points (n, points, 3), in the world, at configurations q (n, nq)."""
+        """Return contact points (n, points, 3) in the world frame for configurations q (n, nq)."""
         pairs = file_pairs(self.robot) if self.contacts == "file" else self.contacts
         return contact_points(self.robot.model, pairs, q, stepped=self.stepped)
 
     def torques(self, motion: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the joint torques (n, nv) from the controller, actuators and disturbance.
 
-        motion: times, states and, with actuators, activations; see `Recording`.
+        motion: arrays t, q, qd and, for actuators with activations, act.
         """
         robot, states = self.robot, (motion["q"], motion["qd"])
         if self.driven:
@@ -104,9 +104,9 @@ class Scene:
 
 
 def loaded(scenario: Scenario, *, trust: bool = False) -> Robot:
-    """Return the robot of a scenario.
+    """Load the robot of a scenario.
 
-    `trust` allows the robot's file to run Python; a scenario cannot allow this.
+    `trust` allows a .xacro file to run Python. The scenario itself cannot allow this.
     """
     top = scenario.top
     how = Loading(**{key: top[key] for key in LOADING if key in top}, trust=trust)
@@ -115,7 +115,7 @@ def loaded(scenario: Scenario, *, trust: bool = False) -> Robot:
 
 
 def made(scenario: Scenario, *, trust: bool = False, robot: Robot | None = None) -> Scene:
-    """Return the scene of a scenario. Errors name the location of an invalid value.
+    """Build the scene for a scenario. Errors name the location of the invalid value.
 
     trust: as in `loaded`. robot: the robot to use instead of the scenario's robot.
     """
@@ -127,7 +127,7 @@ def made(scenario: Scenario, *, trust: bool = False, robot: Robot | None = None)
 
 
 def digest(robot: Robot) -> str:
-    """Return a digest of everything in a robot that affects its motion."""
+    """Return a digest of the robot properties that affect its motion."""
     source = robot.model.source
     parts: dict[str, Any] = {
         name: tuple(replace(part, where="") for part in getattr(source, name))
@@ -141,7 +141,7 @@ def digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Return the initial q and qd. Loops are closed near q by changing dependent coordinates.
+    """Return the initial q and qd. Dependent coordinates are adjusted to close the loops.
 
     By default, a robot that follows a motion starts at the first position of the motion.
     """
@@ -164,7 +164,7 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return coordinates, given in the scenario as a list or as values of some joints by name."""
+    """Return coordinates from a scenario, where they are a list or a table by joint name."""
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):
@@ -185,7 +185,7 @@ def _coordinates(
 
 
 def _keyframe(scenario: Scenario, robot: Robot) -> Any:
-    """Return the initial keyframe of a scenario, if any."""
+    """Return the initial keyframe of a scenario, or None."""
     name = scenario.tables["start"].get("keyframe")
     if name is None:
         return None
@@ -197,7 +197,10 @@ def _keyframe(scenario: Scenario, robot: Robot) -> Any:
 
 
 def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
-    """Return controls and activations, by default the keyframe's; {} for other control laws."""
+    """Return actuator controls and activations, or {} if the control law has no actuators.
+
+    The default values come from the keyframe, or are zero.
+    """
     if scenario.tables["control"].get("law") != ACTUATORS:
         return {}
     if not robot.actuators:
@@ -232,7 +235,7 @@ def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
-    """Return the controller, after checking it; its default target is the initial position."""
+    """Build and check the controller, whose default target is the initial position."""
     given = scenario.tables["control"]
     law = given.get("law", "none")
     if law in ("none", ACTUATORS):
@@ -254,7 +257,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Return random joint torques that change every `hold` seconds, generated from the seed."""
+    """Return a function for random joint torques that change every `hold` seconds."""
     given = scenario.tables["disturbance"]
     if not given:
         return None
@@ -277,7 +280,7 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
 
 
 def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
-    """Return one number per degree of freedom."""
+    """Broadcast a scenario value to one number per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
         problem = f"{key} has {given.size} numbers"
@@ -296,7 +299,7 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["f
     if not scenario.contacts:
         return _of_the_file(scenario, robot)
     if scenario.top.get("contacts") == "file":
-        problem = "contacts are given twice: from the file and one by one"
+        problem = "contacts from the file cannot be combined with other contacts"
         raise scenario.error("E-SCENARIO-031", problem, "remove one of them", "contacts")
     firm = [row["law"]["kind"] == "rigid" for row in scenario.contacts]
     if (scenario.top.get("limits") or any(firm)) and not all(firm):
@@ -312,7 +315,7 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["f
 
 
 def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
-    """Return contacts of all collision shapes with each other and with the plane z = 0."""
+    """Return contact pairs among all collision shapes and with the plane z = 0."""
     law = scenario.top["ground"]
     pairs = file_pairs(
         robot,
@@ -322,13 +325,13 @@ def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
     )
     if not pairs:
         problem = f"robot {robot.name!r} has no collision shapes that could touch the ground"
-        remedy = "name the frames that touch it: --foot FRAME:RADIUS"
+        remedy = "name the contact frames with --foot FRAME:RADIUS"
         raise scenario.error("E-SCENARIO-040", problem, remedy, "ground")
     return tuple(pairs)
 
 
 def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contacts of the robot's file if requested, or if it has a ground plane."""
+    """Return the contacts of the robot's file, by default only if it has a ground plane."""
     top, source = scenario.top, robot.model.source
     stands = source.planes and not (source.loops or source.couplings or "integrator" in top)
     return "file" if top.get("contacts", "file" if stands else "none") == "file" else ()

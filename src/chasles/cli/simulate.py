@@ -1,4 +1,4 @@
-"""The computation of `chasles simulate`: make a scenario from flags, then simulate in pieces."""
+"""Implementation of `chasles simulate`: build a scenario from flags, and simulate it in pieces."""
 
 import signal
 import time
@@ -20,12 +20,12 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 DEEP = 1e-3
-"""Smallest initial penetration of the ground (m) that is reported in a note."""
+"""Initial ground penetration (m) from which a note is printed."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A motion to simulate, and the folder for it.
+    """A simulation to run, and its output folder.
 
     target: a robot, a scenario file, or "" to continue with the scenario in the folder. given:
     values of flags, which override the scenario. save: wall-clock time (s) between parts.
@@ -54,16 +54,16 @@ class Task:
         return with_flags(read(self.target or self.folder / SCENARIO), self.given)
 
     def inputs(self, scenario: Scenario) -> list[str]:
-        """Return the input files: scenario and robot."""
+        """Return the paths of the scenario and robot files."""
         return [name for name in (self.target, scenario.top["robot"]) if Path(name).is_file()]
 
     def recording(self) -> Recording:
-        """Return the folder, ready to start or to continue."""
+        """Prepare the output folder for a new or resumed simulation."""
         if self.resume and self.overwrite:
             problem = "--resume and --overwrite cannot be combined"
             raise ModelError("E-CLI-040", problem, "give only one of them")
         scene = made(self.scenario(), trust=self.trust)
-        first = scene.simulate(1)  # raise errors before any file is written
+        first = scene.simulate(1)  # check the scenario before any file is written
         recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
@@ -74,7 +74,7 @@ class Task:
 
 
 def _notes(scene: Scene, first: Trajectory) -> list[str]:
-    """Return notes about limits, contacts and overlap at the start. `first` is the first step."""
+    """Return notes about the initial state and the contacts. `first` is the first time step."""
     outside = outside_limits(scene.robot, scene.q, "the initial state")
     notes = [f"{outside}; set another with --q"] if outside else []
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:
@@ -89,7 +89,7 @@ def _notes(scene: Scene, first: Trajectory) -> list[str]:
 
 
 def _overlap(scene: Scene, first: Trajectory) -> list[str]:
-    """Return a note if a floating robot starts at least `DEEP` below the ground's surface."""
+    """Return a note if a floating robot initially penetrates the ground by `DEEP` or more."""
     met, model = first.touching, scene.robot.model
     floating = [b.data.name for b in model.bodies if b.joint.floating]
     depth = -float(met.gaps[0].min()) if met is not None and met.gaps.size else 0.0
@@ -107,7 +107,7 @@ def _overlap(scene: Scene, first: Trajectory) -> list[str]:
 def run(
     recording: Recording, progress: Callable[[float], None], stop: Callable[[], bool], save: float
 ) -> None:
-    """Simulate to the end, or until `stop()` is true; write a part every `save` seconds."""
+    """Simulate to the end, or until `stop()` returns True; write a part every `save` seconds."""
     pieces: list[Trajectory] = []
     end, saved = recording.end, time.monotonic()
     try:
@@ -123,7 +123,7 @@ def run(
         if pieces:
             recording.add(pieces)
         until = f", up to t = {end.t:.6g} s" if end else ""
-        kept = f"the motion until then is in {recording.folder}{until}"
+        kept = f"the motion so far is in {recording.folder}{until}"
         kept += "; change the scenario and start again"
         raise error.at(remedy="; ".join(filter(None, (error.remedy, kept)))) from error
     if pieces:
@@ -134,7 +134,7 @@ def run(
 def interruptible() -> Iterator[Callable[[], bool]]:
     """Yield a function that returns True after Ctrl-C or SIGTERM.
 
-    A second signal is handled as usual.
+    A second signal has its usual effect.
     """
     asked: list[int] = []
     before: dict[signal.Signals, Any] = {}
@@ -157,13 +157,13 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 
 def said(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of flags for `scenario.with_flags`; None and empty values are omitted."""
+    """Drop None and empty values from the flags passed to `scenario.with_flags`."""
     found = {key: said(x) if isinstance(x, dict) else x for key, x in values.items()}
     return {key: x for key, x in found.items() if x is not None and x != {} and x != []}
 
 
 def coordinates(flag: str, given: Sequence[str] | None) -> Any:
-    """Return all numbers of one flag, or {joint: numbers} from JOINT=NUMBERS flags."""
+    """Parse NUMBERS into a list, or JOINT=NUMBERS flags into {joint: numbers}."""
     if not given:
         return None
     if len(given) == 1 and "=" not in given[0]:
@@ -181,7 +181,7 @@ def coordinates(flag: str, given: Sequence[str] | None) -> Any:
 
 
 def gains(flag: str, text: str | None) -> float | list[float] | None:
-    """Return one number, or a list of comma-separated numbers."""
+    """Parse one number, or a list of comma-separated numbers."""
     if text is None:
         return None
     found = _numbers(flag, text)
@@ -189,7 +189,7 @@ def gains(flag: str, text: str | None) -> float | list[float] | None:
 
 
 def disturbance(text: str | None) -> dict[str, Any]:
-    """Return the values of effort=NUMBER,hold=NUMBER,seed=NUMBER."""
+    """Parse effort=NUMBER,hold=NUMBER,seed=NUMBER into a dictionary."""
     found = {} if text is None else _pairs("--disturbance", text.split(","))
     if "seed" in found and found["seed"] == int(found["seed"]):
         found["seed"] = int(found["seed"])
@@ -197,10 +197,10 @@ def disturbance(text: str | None) -> dict[str, Any]:
 
 
 def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
-    """Return contacts with the plane z = 0, with a contact law given as LAW,KEY=NUMBER,...
+    """Return the scenario values for contacts with the ground plane z = 0.
 
-    With feet FRAME[:RADIUS], the contacts are rows of `contact`. Without feet, all collision shapes
-    of the robot's file touch the ground, and the law is the value of `ground`.
+    ground: contact law as LAW,KEY=NUMBER,... feet: frames that touch the ground, as FRAME[:RADIUS].
+    Without feet, all collision shapes of the robot's file touch the ground.
     """
     if not ground:
         if feet:
@@ -222,7 +222,7 @@ def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
 
 
 def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:
-    """Return KEY=NUMBER pairs; friction.stiffness=NUMBER belongs to the table `friction`."""
+    """Parse KEY=NUMBER pairs. A key such as friction.stiffness sets a value in a nested table."""
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")

@@ -1,7 +1,7 @@
-"""The computation of `chasles sweep`: runs of a scenario with varied values, saved as tables.
+"""Implementation of `chasles sweep`: simulate a scenario with varied values and write tables.
 
-Each task simulates a range of runs and writes one table. Like the tables of `dataset`, each table
-is complete or missing, and an interrupted sweep continues with the missing tables.
+Each task simulates a range of runs and writes one table. Tables are written atomically, so that an
+interrupted sweep can continue with the missing tables.
 """
 
 import hashlib
@@ -29,13 +29,13 @@ from chasles.version import VERSION
 from chasles.writing import whole
 
 RUNS = 64
-"""Largest number of runs per table."""
+"""Maximum number of runs per table."""
 
 WHOLE = ("every", "random", "seed")
-"""Values of a scenario that are integers."""
+"""Scenario keys with integer values."""
 
 REFUSALS = ("E-MOTION-098", "E-MOTION-135")
-"""Error codes of motions whose compiled code cannot take model parameters as inputs."""
+"""Error codes for motions that cannot be compiled with model parameters as inputs."""
 
 CONTACT = ("contact.deepest", "contact.force")
 RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
@@ -43,7 +43,7 @@ RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
 
 @dataclass(frozen=True)
 class Swept:
-    """Results of one table: the number of runs, and the number of runs that did not converge."""
+    """Number of runs in one table, and number of runs that did not converge."""
 
     runs: int
     failed: int
@@ -52,7 +52,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The simulation of each run; it can be pickled and run in any process.
+    """Simulation of the runs in each table. Sweeps can be pickled and run in any process.
 
     robot: the scenario's robot. motions: write every state of a run, not only the last state.
     """
@@ -65,27 +65,27 @@ class Sweep:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the columns: the run, its values, the time, the state and results."""
+        """Column names: run index, varied quantities, time, state and results."""
         columns = motion.columns(self.robot.model)
         state = ["t", *columns["q"], *columns["qd"]]
         return ["run", *self.axes.names, *state, *(RESULTS[:2] if self.motions else RESULTS)]
 
     @cached_property
     def recipe(self) -> str:
-        """Digest of everything that determines the dataset."""
+        """Digest of all inputs that determine the dataset."""
         parts = (VERSION, digest(self.robot), self.scenario.digest(), self.axes, self.names)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def simulated(self, run: int, before: Robot | None = None) -> tuple[Robot, Trajectory]:
-        """Return the robot and the motion of a run.
+        """Simulate a run; return its robot and motion.
 
-        before: the robot of the previous run. It is reused, with its compiled code, if both runs
-        have the same robot parameters.
+        before: robot of the previous run, reused with its compiled code if both runs have the same
+        robot parameters.
         """
         given, changed = self._given(run)
         scenario = with_flags(self.scenario, given)
         if self._shared(changed):
-            self.robot.with_parameters(changed)  # raises errors for impossible values
+            self.robot.with_parameters(changed)  # check the values
             moved = made(scenario, robot=self.robot).simulate(model_parameters=changed)
             return self.robot, moved
         same = before is not None and run > 0 and self._given(run - 1)[1] == changed
@@ -94,7 +94,7 @@ class Sweep:
         return robot, made(scenario, robot=robot).simulate()
 
     def _shared(self, changed: Mapping[str, float]) -> bool:
-        """Return True if one program can be used for all values of the changed parameters.
+        """Return True if one compiled program can be used for these parameter values.
 
         A zero-valued parameter, such as a missing mass, may require a different program.
         """
@@ -102,7 +102,7 @@ class Sweep:
 
     @cached_property
     def _compiled(self) -> bool:
-        """True if model parameters can be inputs of the compiled motion."""
+        """True if the motion can be compiled with model parameters as inputs."""
         given, changed = self._given(0)
         if any(name.rpartition(".")[2] not in ("mass", "stiffness") for name in changed):
             return False
@@ -118,7 +118,7 @@ class Sweep:
         return True
 
     def _energies(self, robot: Robot, run: int, found: Trajectory) -> tuple[np.ndarray, np.ndarray]:
-        """Return kinetic and potential energies (n,) of a run."""
+        """Return the kinetic and potential energies (n,) along a run."""
         _, changed = self._given(run)
         if not self._shared(changed):
             return robot.kinetic_energy(found.q, found.qd), robot.potential_energy(found.q)
@@ -128,13 +128,13 @@ class Sweep:
 
     @cached_property
     def _energy(self) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
-        """Kinetic and potential energy, as functions of states and of the changed parameters."""
+        """Compiled kinetic and potential energy, as functions of state and changed parameters."""
         free = tuple(self._given(0)[1])
         kinetic = compile_function(self.robot, "kinetic_energy", parameters=free)
         return kinetic, compile_function(self.robot, "potential_energy", parameters=free)
 
     def _given(self, run: int) -> tuple[dict[str, Any], dict[str, float]]:
-        """Return a run's scenario values, in the form of flags, and its robot parameters."""
+        """Split the values of a run into scenario values and robot parameters."""
         given: dict[str, Any] = {}
         changed: dict[str, float] = {}
         for name, value in self.axes.values(run).items():
@@ -158,7 +158,7 @@ class Sweep:
         return given, changed
 
     def rows(self, run: int, before: Robot | None) -> tuple[np.ndarray, Robot | None]:
-        """Return the rows of a run and its robot. The robot is None if the run did not converge."""
+        """Return the rows and the robot of a run. The robot is None if the run did not converge."""
         values = self.axes.values(run)
         head = [float(run), *values.values()]
         try:
@@ -185,7 +185,7 @@ class Sweep:
         return np.array([[*head, *table[-1], change, *contact, 0.0]]), robot
 
     def __call__(self, part: "Part", told: Told) -> Swept:
-        """Simulate the runs of a table, unless it exists. Call `told` after each run."""
+        """Simulate the runs of one table unless it exists. Call `told` after each run."""
         runs, target = part
         origin = {"sweep": self.recipe, "first": runs.start, "last": runs.stop}
         mark = json.dumps(origin).encode()
@@ -211,7 +211,7 @@ Part = tuple[range, Path]
 
 
 def parts(sweep: Sweep, folder: Path) -> Iterator[Part]:
-    """Yield the parts of a sweep, with the paths of their tables in a folder."""
+    """Yield ranges of runs and the paths of their tables in a folder."""
     count = sweep.axes.count
     for k, first in enumerate(range(0, count, RUNS)):
         yield range(first, min(first + RUNS, count)), folder.absolute() / f"part-{k:06d}.parquet"

@@ -1,4 +1,4 @@
-"""Parquet tables of results. Each table is complete or missing, and stores its origin."""
+"""Parquet tables of results, with metadata that identify their inputs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,20 @@ import numpy as np
 from chasles.errors import ExistingFileError
 
 MARK, SUMMARY = b"chasles", b"chasles summary"
-"""Keys of a table's metadata that hold its origin, and the summary of its results."""
+"""Metadata keys for the inputs of a table and for the summary of its results."""
 
 
 GROUP = 65_536
-"""Number of buffered rows at which a row group is written."""
+"""Number of buffered rows that triggers the writing of a row group."""
+
+ENCODING: dict[str, Any] = {
+    "use_dictionary": False,
+    "use_byte_stream_split": True,
+    "compression": "lz4",
+}
+"""Encoding of the columns. The bytes of all numbers are stored one after the other: all first
+bytes, all second bytes, ... In smooth signals, sign and exponent repeat and are compressed.
+"""
 
 
 class Table:
@@ -33,15 +42,16 @@ class Table:
             self.writer.close()
 
     def add(self, columns: Sequence[np.ndarray]) -> None:
-        """Add rows, given as columns. An additional first column is the time t."""
+        """Append rows, given as a list of columns. An extra first column is the time t."""
         import pyarrow
         from pyarrow import parquet
 
         if self.writer is None:
             timed = len(columns) > len(self.names)
-            fields = [(n, pyarrow.float64()) for n in (["t"] if timed else []) + [*self.names]]
+            names = (["t"] if timed else []) + [*self.names]
+            fields = [pyarrow.field(name, pyarrow.float64(), nullable=False) for name in names]
             schema = pyarrow.schema(fields, metadata={MARK: self.mark})
-            self.writer = parquet.ParquetWriter(self.path, schema, use_dictionary=False)
+            self.writer = parquet.ParquetWriter(self.path, schema, **ENCODING)
         self.held.append(pyarrow.record_batch(list(columns), schema=self.writer.schema))
         if sum(batch.num_rows for batch in self.held) >= GROUP:
             self._write()
@@ -53,10 +63,9 @@ class Table:
         if self.held:
             self.writer.write_table(pyarrow.Table.from_batches(self.held))
             self.held.clear()
-            pyarrow.default_memory_pool().release_unused()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Add the summary to a complete table. A table without rows has no column t."""
+        """Write the summary after the last row. A table without rows has no column t."""
         if self.writer is None:
             self.add([np.zeros(0) for _ in self.names])
         self._write()
@@ -64,7 +73,7 @@ class Table:
 
 
 def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
-    """Return the summary of a complete table; raise an error if its origin differs."""
+    """Return the summary of an existing table; raise an error if its inputs differ."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -77,7 +86,7 @@ def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
 
 
 def unlike(target: Path, source: str) -> ExistingFileError:
-    """Return the error for an existing table that another command wrote."""
-    problem = f"the table was not made from this {source} by the same command"
+    """Return the error for an existing table with different inputs."""
+    problem = f"the existing table was made from another {source} or with other options"
     remedy = "choose another folder, or replace the tables with --overwrite"
     return ExistingFileError("E-CLI-272", problem, remedy, file=target)

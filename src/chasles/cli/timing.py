@@ -1,4 +1,4 @@
-"""Interleaved timing of several functions, so that all are subject to the same noise."""
+"""Interleaved timing of several functions, so that noise affects all of them equally."""
 
 import gc
 import time
@@ -8,11 +8,11 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 CALLS = 256
-"""Number of states in a loop of single calls."""
+"""Number of states in a timed loop of single calls."""
 
 
 class Way(NamedTuple):
-    """A run to time: its number of states, the function, and the clock."""
+    """A function to time, with the number of states per call and the clock."""
 
     states: int
     run: Callable[[], object]
@@ -20,12 +20,12 @@ class Way(NamedTuple):
 
 
 def loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Call a function for every row in a loop that runs in C, and discard the results."""
+    """Call a function for every row without the overhead of a Python loop."""
     deque(starmap(call, rows), maxlen=0)
 
 
 def interleaved(ways: Sequence[Way], seconds: float) -> list[float]:
-    """Return the shortest time (s) per state of each run, from at least three rounds."""
+    """Return the shortest time (s) per state of each function, over at least three rounds."""
     least = [float("inf")] * len(ways)
     collecting = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Videos recorded by commands: flags, and recording with a progress bar."""
+"""Video options of commands, and recording with a progress bar."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,7 @@ def shoot(
     triangles: int = MOST_TRIANGLES,
     shadows: bool | None = None,
 ) -> list[str]:
-    """Record a motion of a robot as a video; return the notes of the viewer."""
+    """Record a video of a robot's motion; return the viewer's notes."""
     columns = (
         TaskProgressColumn(),
         TextColumn("{task.completed:.3g} of {task.total:.3g} s recorded,"),

@@ -1,4 +1,4 @@
-"""Errors, warnings and notes for the shell, with options instead of Python arguments."""
+"""Messages for the shell, which name options instead of Python arguments."""
 
 import re
 import warnings
@@ -12,30 +12,30 @@ from chasles.errors import ChaslesError
 from chasles.robot import Robot
 
 MOST_NAMED = 3
-"""Largest number of joints named in a note."""
+"""Maximum number of joints named in a note."""
 
 REMEDIES = {
     "E-CALL-067": "give the link that the joint moves a mass, or the joint an armature",
     "E-CALL-360": "give --pose X,Y,Z for a position only",
     "E-CONTACT-012": "give each contact the law 'rigid'",
     "E-LOOP-011": "start from another position",
-    "E-LOOP-021": "give only independent joints, as JOINT=X; the others follow from them",
-    "E-LOOP-023": "give only independent joints, as JOINT=X; the others follow from them",
+    "E-LOOP-021": "give only independent joints, as JOINT=X",
+    "E-LOOP-023": "give only independent joints, as JOINT=X",
     "E-LOOP-035": "omit --method",
     "E-MOTION-007": "give each contact a soft law, or use --integrator time-stepping",
     "E-MOTION-070": "give each contact the law 'rigid'",
     "E-MOTION-121": "increase --dt, or reduce --duration",
     "E-MOTION-122": "increase --dt",
-    "E-MOTION-184": "give only independent joints, as JOINT=X; the others follow from them",
+    "E-MOTION-184": "give only independent joints, as JOINT=X",
     "E-MOTION-134": "use --ground for a floor at z = 0",
     "E-MOTION-203": "remove the sensors from the scenario",
     "E-MOTION-133": "give each contact the law 'rigid', or use another --integrator",
     "E-PATH-017": "use --kind spline with a table of postures",
     "E-PATH-037": "give --duration",
-    "E-PATH-039": "use a robot whose joints have one coordinate each",
+    "E-PATH-039": "use a robot without rolling joints",
     "E-VERIFY-001": "`chasles info` shows the mobility of the mechanism",
 }
-"""Remedies for the shell, by error code, for errors where renaming arguments is not enough."""
+"""Remedies for the shell by error code, used where renaming arguments is not enough."""
 
 _COLUMNS = re.compile(r"(columns|units)=\{([^}]*)\}")
 _ENTRY = re.compile(r"'([^']*)': (?:'([^']*)'|\.\.\.)")
@@ -49,7 +49,7 @@ def in_the_shell(error: ChaslesError, options: Iterable[str]) -> ChaslesError:
 
 
 def renamed(text: str, options: Iterable[str]) -> str:
-    """Return a text in which options replace Python arguments of the same names."""
+    """Replace the names of Python arguments in a message with the matching options."""
     known = {name.lstrip("-").replace("-", "_"): name for name in options}
 
     def pairs(found: re.Match[str]) -> str:
@@ -72,7 +72,7 @@ def renamed(text: str, options: Iterable[str]) -> str:
 
 @contextmanager
 def warnings_as_notes(write: Callable[[str], None], options: Iterable[str]) -> Iterator[None]:
-    """Print each distinct warning of chasles as one line, without its source location."""
+    """Print each distinct warning once, as a one-line note."""
     told: set[str] = set()
 
     def show(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
@@ -87,7 +87,7 @@ def warnings_as_notes(write: Callable[[str], None], options: Iterable[str]) -> I
 
 
 def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
-    """Return a note about joints outside their limits or beyond two turns; "" if there are none.
+    """Return a note about joints outside their limits or beyond two turns, or "".
 
     q: one configuration (nq,), or several (n, nq). The note names the farthest value of each joint.
     """
@@ -109,7 +109,7 @@ def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
 
 
 def _range(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the limits of a joint. For an angle without limits, they are two turns."""
+    """Return the joint limits. An unlimited angle gets limits of two turns."""
     limits = robot.joint(joint).limits
     far = 4.0 * np.pi if _turns(robot, joint) else np.inf
     lower = -far if np.isinf(limits.lower) else limits.lower
@@ -121,5 +121,5 @@ def _turns(robot: Robot, joint: str) -> bool:
 
 
 def options_of(parameters: Iterable[Any]) -> tuple[str, ...]:
-    """Return the long names of the options of a command."""
+    """Return the long option names of a command."""
     return tuple(name for p in parameters for name in p.opts if name.startswith("--"))

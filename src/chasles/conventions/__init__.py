@@ -1,6 +1,6 @@
-"""Conversion of states, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS.
+"""Convert states, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS.
 
-None of these libraries is imported.
+The libraries themselves are not imported.
 """
 
 from chasles.conventions.libraries import FREE_IN_WORLD as FREE_IN_WORLD

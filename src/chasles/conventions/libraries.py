@@ -1,7 +1,7 @@
-"""States, forces and matrices of a robot in the conventions of Pinocchio, MuJoCo and Drake.
+"""Convert robot states, forces and matrices to the conventions of Pinocchio, MuJoCo and Drake.
 
-`chasles.model.JOINTS` lists the coordinates of each joint type in each library. All conversions are
-derived from these lists.
+All conversions are derived from `chasles.model.JOINTS`, which lists the coordinates of each joint
+type in each library.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from chasles.robot import Array, Robot
 _OF_ANGLE = {"cos": "angle", "sin": "angle"}
 
 Words = list[tuple[str, str]]
-"""(joint, coordinate name) for each entry of a vector. An example of a name is "qw"."""
+"""Joint name and coordinate name, such as "qw", for each entry of a vector."""
 
 
 def _library(name: str) -> dict[str, Numbers]:
@@ -30,23 +30,23 @@ def _library(name: str) -> dict[str, Numbers]:
 
 
 LIBRARIES = {name: _library(name) for name in ("Pinocchio", "MuJoCo", "Drake")}
-"""Joint types of each library with their coordinates, according to its documentation."""
+"""Coordinates of each joint type, by library."""
 
 LINEAR_FIRST = ("Pinocchio",)
-"""Libraries whose twists, wrenches and Jacobians have the linear part first."""
+"""Libraries in which the linear part of twists, wrenches and Jacobians comes first."""
 
 FREE_IN_WORLD = ("MuJoCo",)
-"""Libraries whose free joints are relative to the world."""
+"""Libraries in which free joints are defined relative to the world."""
 
-# Conversion of a robot ------------------------------------------------------------------------
+# Conversion -----------------------------------------------------------------------------------
 
 
 class _Turn(NamedTuple):
-    """Linear velocities of a joint that the library expresses along the parent's axes.
+    """Velocity components of a joint that the library expresses in parent axes.
 
     attitude: indices of the quaternion (or angle) in q. spin: indices of the angular velocity in
-    qd. here, there: indices of the three velocities (two for a planar joint) in qd and in the
-    library.
+    qd. here, there: indices of the components (two for a planar joint, otherwise three) in qd and
+    in the library's velocity vector.
     """
 
     attitude: list[int]
@@ -63,7 +63,7 @@ class _Turn(NamedTuple):
         return stacked([[c, -s], [s, c]])
 
     def drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return w x v, the part of the acceleration that is due to the rotation of the axes."""
+        """Return w x v, the acceleration term due to the rotation of the body axes."""
         w, v = qd[..., self.spin], qd[..., self.here]
         if w.shape[-1] == 3:
             return np.cross(w, v)
@@ -72,15 +72,16 @@ class _Turn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Convention:
-    """Conversion of one robot to another library (`to_...`) and back (`from_...`).
+    """Conversion of a robot's quantities to another library (`to_...`) and back (`from_...`).
 
-    `library` is the name of the library, `joints` are the joint names of chasles in the order of
-    the library, and `nq` and `nv` are the sizes in the library. Methods `to_...` take the state in
-    chasles (q, qd, qdd) first, and methods `from_...` take the state in the library (x, v, a), with
-    any leading dimensions. Both models must describe the same mechanism, with equal link frames.
+    `library` is the name of the library. `joints` lists the joints in the library's order, by their
+    names in chasles. `nq` and `nv` are the dimensions in the library. Methods `to_...` take the
+    chasles state (q, qd, qdd) first, and methods `from_...` take the library's state (x, v, a).
+    Arrays may have leading batch dimensions. Both models must describe the same mechanism with the
+    same link frames.
 
-    Velocities in the library are T qd. T only permutes and rotates, so its inverse is its
-    transpose: forces convert as T tau, Jacobians as J T', mass matrices as T M T'.
+    The library's velocities are T qd, where T is an orthogonal matrix. Forces convert as T tau,
+    Jacobians as J T', and mass matrices as T M T'.
     """
 
     library: str
@@ -88,11 +89,11 @@ class Convention:
     nq: int
     nv: int
     _nq_here: int
-    _places: np.ndarray  # for each library position, the index in q (of the angle for cos and sin)
-    _cosines: list[int]  # indices of cosines among the library's positions
+    _places: np.ndarray  # index in q for each library position
+    _cosines: list[int]  # indices of cosines in the library's positions
     _sines: list[int]
-    _quaternions: Mapping[str, list[int]]  # indices of each joint's quaternion in the library
-    _order: np.ndarray  # for each library velocity, the index in qd
+    _quaternions: Mapping[str, list[int]]  # quaternion indices of each joint
+    _order: np.ndarray  # index in qd for each library velocity
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:
@@ -106,7 +107,7 @@ class Convention:
         Returns
         -------
         x : ndarray, shape (..., nq)
-            Positions in the library, with quaternions of unit length.
+            Positions in the library, with unit quaternions.
 
         Raises
         ------
@@ -138,7 +139,7 @@ class Convention:
         Returns
         -------
         q : ndarray, shape (..., robot.nq)
-            Joint positions; angles from a cosine and a sine are in [-pi, pi].
+            Joint positions. Angles computed from a cosine and a sine are in [-pi, pi].
 
         Examples
         --------
@@ -264,7 +265,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Convert joint torques to the library's joint torques, which have the same power.
+        """Convert joint torques to the library's coordinates. The power is unchanged.
 
         Parameters
         ----------
@@ -289,7 +290,7 @@ class Convention:
         return self._there(numbers("q", q, self._nq_here), numbers("tau", tau, self.nv))
 
     def from_effort(self, x: Array, tau: Array) -> np.ndarray:
-        """Convert the library's joint torques to joint torques of chasles.
+        """Convert the library's joint torques to chasles coordinates.
 
         Parameters
         ----------
@@ -315,9 +316,9 @@ class Convention:
         return self._here(self.from_position(x), numbers("tau", tau, self.nv))
 
     def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
-        """Convert a Jacobian to the library's velocities and row order.
+        """Convert a Jacobian to the library's velocity coordinates and row order.
 
-        The centroidal momentum matrix converts in the same way.
+        The centroidal momentum matrix can be converted in the same way.
 
         Parameters
         ----------
@@ -343,7 +344,7 @@ class Convention:
         return self.spatial(self._there(q, numbers("J", J, self.nv)), axis=-2)
 
     def from_jacobian(self, x: Array, J: Array) -> np.ndarray:
-        """Convert the library's Jacobian to the convention of chasles, angular rows first.
+        """Convert the library's Jacobian to the chasles convention, with angular rows first.
 
         Parameters
         ----------
@@ -397,7 +398,7 @@ class Convention:
         return self._there(q, half).swapaxes(-1, -2)
 
     def from_mass_matrix(self, x: Array, M: Array) -> np.ndarray:
-        """Convert the library's mass matrix, or its inverse, to the coordinates of chasles.
+        """Convert the library's mass matrix, or its inverse, to chasles coordinates.
 
         Parameters
         ----------
@@ -425,9 +426,9 @@ class Convention:
         return self._here(q, half).swapaxes(-1, -2)
 
     def spatial(self, value: Array, *, axis: int = -1) -> np.ndarray:
-        """Convert a twist, wrench or momentum, in either direction.
+        """Convert twists, wrenches or momenta to or from the library's component order.
 
-        The halves are swapped if the library has the linear part first.
+        Swaps the angular and linear parts if the linear part comes first in the library.
 
         Parameters
         ----------
@@ -450,14 +451,14 @@ class Convention:
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return the product of T and a value."""
+        """Multiply T by vectors along the last axis."""
         out = _spread(value, q)[..., self._order]
         for turn in self._turns:
             out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return the product of T' and a value."""
+        """Multiply T' by vectors along the last axis."""
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:
@@ -466,7 +467,7 @@ class Convention:
         return out
 
     def _drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return T' (dT/dt) qd, the additional term of the library's accelerations."""
+        """Return T' (dT/dt) qd, the velocity-dependent term in the library's accelerations."""
         out = np.zeros_like(qd)
         for turn in self._turns:
             out[..., turn.here] = turn.drift(qd)
@@ -474,15 +475,15 @@ class Convention:
 
 
 def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion of a robot's states to Pinocchio.
+    """Return the conversion between chasles and Pinocchio for a robot.
 
     Parameters
     ----------
     robot : Robot
         The robot.
     joints : sequence of str, optional
-        Joint names in Pinocchio's order, `list(model.names)[1:]`. Default: the order of chasles. A
-        free joint at the root may have another name in Pinocchio.
+        Joint names in Pinocchio's order, `list(model.names)[1:]`. Default: the joint order in
+        chasles. A free joint at the root may have another name in Pinocchio.
 
     Returns
     -------
@@ -492,12 +493,12 @@ def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     Raises
     ------
     ModelError
-        If Pinocchio lacks a joint type of the robot, or the names do not match.
+        If Pinocchio does not support a joint type of the robot, or the names do not match.
 
     Notes
     -----
-    Pinocchio's reader gives continuous joints two coordinates (cosine, sine) and makes mimic joints
-    independent. Load a robot with mimic joints with `mimic=False`.
+    Pinocchio's URDF parser represents a continuous joint by two coordinates (cosine and sine), and
+    treats mimic joints as independent. If the robot has mimic joints, load it with `mimic=False`.
 
     Examples
     --------
@@ -509,15 +510,15 @@ def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
 
 
 def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion of a robot's states to MuJoCo.
+    """Return the conversion between chasles and MuJoCo for a robot.
 
     Parameters
     ----------
     robot : Robot
         The robot.
     joints : sequence of str, optional
-        Names of `model.joint(i)`, in order. Default: the order of chasles. A free joint at the root
-        may have another name in MuJoCo, or none.
+        Joint names in the order of `model.joint(i)`. Default: the joint order in chasles. A free
+        joint at the root may have another name in MuJoCo, or no name.
 
     Returns
     -------
@@ -527,12 +528,12 @@ def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     Raises
     ------
     ModelError
-        If MuJoCo lacks a joint type of the robot, or the names do not match.
+        If MuJoCo does not support a joint type of the robot, or the names do not match.
 
     Notes
     -----
-    Coordinates of a robot from an MJCF file include the `ref` of joints. For other robots `ref` is
-    unknown: add `ref` to the coordinate in chasles to obtain MuJoCo's coordinate.
+    Joint positions of a robot loaded from an MJCF file include `ref`. For other robots, `ref` is
+    unknown. Add it to the joint positions in chasles to obtain MuJoCo's joint positions.
 
     Examples
     --------
@@ -544,14 +545,14 @@ def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
 
 
 def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion of a robot's states to Drake.
+    """Return the conversion between chasles and Drake for a robot.
 
     Parameters
     ----------
     robot : Robot
         The robot.
     joints : sequence of str, optional
-        Joint names in the order of `position_start()`. Default: the order of chasles. A
+        Joint names in the order of `position_start()`. Default: the joint order in chasles. A
         QuaternionFloatingJoint at the root may have another name in Drake.
 
     Returns
@@ -562,7 +563,7 @@ def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     Raises
     ------
     ModelError
-        If Drake lacks a joint type of the robot, or the names do not match.
+        If Drake does not support a joint type of the robot, or the names do not match.
 
     Examples
     --------
@@ -599,19 +600,19 @@ def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Con
 
 
 def _words(rows: Mapping[str, Numbers]) -> tuple[Words, Words]:
-    """Return the names of the coordinates and velocities of all joints, in order."""
+    """Return the names of the position and velocity coordinates of all joints, in order."""
     x = [(joint, word) for joint, row in rows.items() for word in row.position.split()]
     v = [(joint, word) for joint, row in rows.items() for word in row.velocity.split()]
     return x, v
 
 
 def _places(words: Words, joint: str, initials: str) -> list[int]:
-    """Return the indices of a joint's coordinates whose names begin with one of the initials."""
+    """Return the indices of a joint's coordinates whose names start with one of `initials`."""
     return [k for k, (name, word) in enumerate(words) if name == joint and word[0] in initials]
 
 
 def _row(library: str, robot: Robot, name: str) -> Numbers:
-    """Return a joint's coordinates in a library; raise an error if it has no equivalent joint."""
+    """Return a joint's coordinates in a library; raise an error for an unsupported joint."""
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:
@@ -639,8 +640,8 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
 def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the names of all joints except fixed joints, in the library's order.
 
-    The floating base may have different names in different libraries. If all other joints are
-    found, the remaining joint is the base.
+    The floating base may have another name in the library. If only one joint has no match, and it
+    is a free joint, it is the base.
     """
     ours = robot.joints
     fixed = {data.name for data in robot.model.source.joints if data.kind == "fixed"}
@@ -664,7 +665,7 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
 
 
 def _spread(value: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Broadcast a value over the leading dimensions of a state."""
+    """Broadcast an array to the batch dimensions of q."""
     lead = np.broadcast_shapes(value.shape[:-1], q.shape[:-1])
     return np.broadcast_to(value, (*lead, value.shape[-1]))
 

@@ -1,4 +1,4 @@
-"""Positions and velocities by joint name, and as ROS messages."""
+"""Convert positions and velocities to and from mappings by joint name and ROS messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
     Returns
     -------
     values : dict
-        {joint: its part of q}: (...) for joints with one coordinate, else (..., n).
+        Positions by joint name: shape (...) for joints with one coordinate, otherwise (..., n).
 
     Examples
     --------
@@ -46,7 +46,7 @@ def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
     Returns
     -------
     values : dict
-        {joint: its part}: (...) for joints with one degree of freedom, else (..., n).
+        Values by joint name: shape (...) for joints with one degree of freedom, otherwise (..., n).
 
     Examples
     --------
@@ -60,16 +60,16 @@ def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
 def position_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
-    """Return q from joint positions by name, as `robot.state` does.
+    """Return q from a mapping of joint names to positions, like `robot.state`.
 
     Parameters
     ----------
     robot : Robot
         The robot.
     values : mapping
-        {joint: position}.
+        Positions by joint name.
     default : array_like, shape (..., nq), optional
-        Positions of the other joints. Default: neutral.
+        Positions of joints that are not in `values`. Default: neutral.
 
     Returns
     -------
@@ -88,16 +88,16 @@ def position_from_names(
 def velocity_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
-    """Return qd, qdd or tau from values by joint name.
+    """Return qd, qdd or tau from a mapping of joint names to values.
 
     Parameters
     ----------
     robot : Robot
         The robot.
     values : mapping
-        {joint: value}.
+        Values by joint name.
     default : array_like, shape (..., nv), optional
-        Values of the other joints. Default: zero.
+        Values of joints that are not in `values`. Default: zero.
 
     Returns
     -------
@@ -133,12 +133,12 @@ def to_joint_state(
     Returns
     -------
     message : dict
-        Lists by field.
+        Lists by field name.
 
     Notes
     -----
-    The message supports only joints with one degree of freedom; convert a floating base with
-    `to_pose`.
+    The message supports only joints with one degree of freedom. Convert the pose of a floating base
+    with `to_pose`.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def to_joint_state(
 def from_joint_state(
     robot: Robot, message: Any, *, default: Array = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (q, qd, tau) of a sensor_msgs/JointState, or of a mapping with its fields.
+    """Return (q, qd, tau) from a sensor_msgs/JointState message or an equivalent mapping.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def from_joint_state(
     q : ndarray, shape (..., nq)
         Joint positions.
     qd, tau : ndarray, shape (..., nv)
-        Joint velocities and torques; zero for joints without a value.
+        Joint velocities and torques. The default value is zero.
 
     Notes
     -----
@@ -214,6 +214,6 @@ def _field(message: Any, key: str) -> Any:
 def _by_name(
     array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Return {joint: its part}: (...) for joints with one coordinate, else (..., n)."""
+    """Split an array by joint: shape (...) for joints with one coordinate, otherwise (..., n)."""
     parts = {name: array[..., where(name)] for name in joints}
     return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}

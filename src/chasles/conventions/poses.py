@@ -1,4 +1,4 @@
-"""6-vectors, quaternions and poses in the conventions of other libraries."""
+"""Convert 6-vectors, quaternions and poses to the conventions of other libraries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,11 +16,11 @@ REFERENCE_FRAMES = {
     "WORLD": {"axes": "world", "at": "world"},
     "LOCAL_WORLD_ALIGNED": {"axes": "world", "at": "frame"},
 }
-"""Values of `axes` and `at` for each of Pinocchio's reference frames."""
+"""Options `axes` and `at` for each of Pinocchio's reference frames."""
 
 
 def reference_frame(word: Any) -> dict[str, str]:
-    """Return `axes=` and `at=` for a reference frame of Pinocchio.
+    """Return the options `axes` and `at` for one of Pinocchio's reference frames.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def reference_frame(word: Any) -> dict[str, str]:
 
 
 def swap(value: Array, *, axis: int = -1) -> np.ndarray:
-    """Exchange the halves of 6-vectors: angular first to linear first, and back.
+    """Swap the angular and linear parts of 6-vectors.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     Returns
     -------
     value : ndarray
-        Array of the same shape, with its halves exchanged.
+        Array of the same shape, with both parts swapped.
 
     Raises
     ------
@@ -95,12 +95,12 @@ def scalar_last(quaternion: Array) -> np.ndarray:
     Parameters
     ----------
     quaternion : array_like, shape (..., 4)
-        Scalar first.
+        Quaternions, scalar first.
 
     Returns
     -------
     quaternion : ndarray, shape (..., 4)
-        Scalar last.
+        Quaternions, scalar last.
 
     Examples
     --------
@@ -117,12 +117,12 @@ def scalar_first(quaternion: Array) -> np.ndarray:
     Parameters
     ----------
     quaternion : array_like, shape (..., 4)
-        Scalar last.
+        Quaternions, scalar last.
 
     Returns
     -------
     quaternion : ndarray, shape (..., 4)
-        Scalar first.
+        Quaternions, scalar first.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def scalar_first(quaternion: Array) -> np.ndarray:
 
 
 def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Convert homogeneous matrices to positions and quaternions (x, y, z, w) of ROS.
+    """Convert homogeneous matrices to positions and quaternions (x, y, z, w), as in ROS.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
     position : ndarray, shape (..., 3)
         Positions (m).
     quaternion : ndarray, shape (..., 4)
-        Quaternions of unit length, scalar last, w >= 0.
+        Unit quaternions, scalar last, with w >= 0.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     T = numbers("a pose", T, 4)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
-    products = stacked(  # 4 q q': each row is a multiple of q; the longest is the most accurate
+    products = stacked(  # 4 q q'; all rows are parallel to q, and the longest is most accurate
         [
             [1.0 + xx - yy - zz, xy + yx, zx + xz, zy - yz],
             [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],
@@ -171,7 +171,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def from_pose(position: Array, quaternion: Array) -> np.ndarray:
-    """Return homogeneous matrices of positions and quaternions (x, y, z, w).
+    """Convert positions and quaternions (x, y, z, w) to homogeneous matrices.
 
     Parameters
     ----------
@@ -210,12 +210,12 @@ def unit(what: str, quaternion: np.ndarray) -> np.ndarray:
     size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
     if not np.all(size):
         raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
-    scaled = quaternion / size  # avoid overflow of the squares
+    scaled = quaternion / size  # avoid overflow in the norm
     return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 
 
 def matrix(quaternion: np.ndarray) -> np.ndarray:
-    """Return rotation matrices (..., 3, 3) of nonzero quaternions (w, x, y, z)."""
+    """Convert nonzero quaternions (w, x, y, z) to rotation matrices (..., 3, 3)."""
     scaled = quaternion / np.max(np.abs(quaternion), axis=-1, keepdims=True)
     entries: Any = tuple(np.moveaxis(scaled, -1, 0))
     k: Any = 2.0 / np.sum(scaled * scaled, axis=-1)
@@ -223,5 +223,5 @@ def matrix(quaternion: np.ndarray) -> np.ndarray:
 
 
 def stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """Return matrices (..., rows, columns) from arrays (...)."""
+    """Assemble matrices (..., rows, columns) from nested sequences of entries (...)."""
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -2,7 +2,7 @@
 
 from chasles import contact, distances
 found = robot.distance(q, obstacles={"table": contact.Box(None, (1.0, 1.0, 0.1))})
-scene = distances.Scene(robot, obstacles=...)  # prepared once, for many calls: scene(q)
+scene = distances.Scene(robot, obstacles=...)  # reusable for many calls: scene(q)
 robot.inverse_kinematics({"hand": T}, avoid=distances.Avoid(obstacles, margin=0.02))
 """
 

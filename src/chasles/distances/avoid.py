@@ -1,4 +1,4 @@
-"""Obstacles and self-collisions that inverse kinematics avoids."""
+"""Collision avoidance for inverse kinematics."""
 
 import math
 import warnings
@@ -22,46 +22,45 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Largest distance (m) by which spheres extend beyond an obstacle, and largest number of spheres.
-"""
+"""Limits for the spheres that enclose an obstacle: distance (m) beyond its surface, and number."""
 
 POSTURES = 256
-"""Number of random configurations. A pair of links that overlaps in all of them is ignored."""
+"""Number of random configurations that are checked for pairs of links that always overlap."""
 
 
 class Posing(Machine, Protocol):
-    """A robot that returns random configurations within its limits."""
+    """Protocol for robots that can return random configurations."""
 
     def random(self, rng: Any = None, size: Any = ()) -> np.ndarray:
-        """Return configurations (*size, nq)."""
+        """Return random configurations (*size, nq) within the joint limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Avoid:
-    """Obstacles and self-collisions that `inverse_kinematics` avoids.
+    """Collision avoidance options for `inverse_kinematics`.
 
     Parameters
     ----------
     obstacles
-        {name: shape} as in `distance`. A sphere may also be an array (..., 4) of its center and
-        radius, which may differ between problems. Obstacles that are not spheres, capsules, boxes
-        or planes are enclosed in spheres, within 1 cm.
+        {name: shape} as in `distance`. An array (..., 4) of centers and radii defines spheres, one
+        for each problem of a batch. Obstacles other than spheres, capsules, boxes and planes are
+        replaced by enclosing spheres, which extend up to 1 cm beyond the obstacle.
     margin
-        Smallest distance (m) to keep.
+        Smallest allowed distance (m).
     shapes
-        Spheres and capsules on frames of the robot. By default `enclosing_shapes()`, which contain
-        the collision shapes of the robot's file.
+        Spheres and capsules attached to frames of the robot. The default is `enclosing_shapes()`,
+        which contain the collision shapes of the model file.
     pairs
         Pairs of names, as in `distance`.
     weight
-        Weight of overlaps relative to other targets, if not all targets can be met.
+        Weight of overlaps relative to other targets when not all targets can be reached.
     tolerance
-        Distance (m) beyond the margin that the solver aims for.
+        Additional distance (m) beyond the margin that the solver tries to reach.
 
     Notes
     -----
-    A `solved` configuration keeps the margin between all pairs. Pairs of links that are too close
-    in all of 256 random configurations are ignored, with a warning.
+    In a `solved` configuration, the distance of each pair is at least the margin. Pairs of links
+    that are closer than the margin in all of 256 random configurations are ignored, with a warning.
     """
 
     obstacles: Any = None
@@ -75,14 +74,15 @@ class Avoid:
         for name in ("margin", "tolerance"):
             value = a_number(name, getattr(self, name), PART)
             if not math.isfinite(value) or value < 0.0 or (name == "tolerance" and value == 0.0):
-                problem = f"{name} must be finite and positive, not {value!r}"
+                sign = "positive" if name == "tolerance" else "nonnegative"
+                problem = f"{name} must be finite and {sign}, not {value!r}"
                 raise InputError("E-DIST-050", problem, part=PART)
 
 
 def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
-    """Return targets of inverse kinematics and a clearance target.
+    """Add a clearance target to inverse kinematics targets.
 
-    avoid: an `Avoid`, or a mapping of obstacle names to shapes.
+    `avoid` is an `Avoid`, or a mapping from obstacle names to shapes.
     """
     if isinstance(avoid, Mapping):
         avoid = Avoid(avoid)
@@ -93,7 +93,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # targets have frame names; any frame will do
+    frame = robot.model.source.links[0].name  # targets need a frame name; any frame will do
     before = given.get(frame)
     if before is None:
         others = []
@@ -106,12 +106,12 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
 
 
 def clearance(robot: Posing, avoid: Avoid) -> Clearance:
-    """Return the clearance target for an `Avoid`."""
+    """Return the clearance target defined by `avoid`."""
     plain, batched = _sorted(avoid.obstacles)
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "clearance supports spheres and capsules, and boxes only against spheres"
+        problem = "avoid supports only pairs of spheres and capsules, and of a sphere and a box"
         remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
@@ -126,7 +126,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the obstacles of a scene, and the arrays of spheres that differ between problems."""
+    """Return the obstacles by name, and the arrays of spheres that differ between problems."""
     if obstacles is None:
         return None, {}
     plain: dict[str, Any] = {}
@@ -145,20 +145,25 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
     array = some_numbers(f"obstacle {name!r}", given, PART).astype(float)
     good = array.shape[-1:] == (4,) and np.isfinite(array).all()
     if not good or not (array[..., 3] > 0.0).all():
-        problem = f"obstacle {name!r} must have shape (..., 4): finite centers and positive radii"
+        problem = (
+            f"obstacle {name!r} must be an array (..., 4) of finite centers and positive radii"
+        )
         raise InputError("E-DIST-053", problem, part=PART)
     return array
 
 
 def _round(element: Element) -> list[Any]:
-    """Return an obstacle unchanged if its kind is supported, or spheres that enclose it."""
+    """Return a supported obstacle unchanged, or enclosing spheres for any other kind."""
     if element.kind in OBSTACLES:
         return [element]
     return list(enclosed(element, "spheres", FINE, MANY))
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Return groups of pairs, except pairs of links that overlap in all random configurations."""
+    """Return the pairs by group, without pairs of links that overlap in all random configurations.
+
+    These pairs are reported in a warning.
+    """
     names = {e.owner for e in scene.closed_obstacles}
     inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]
     kept = dict(scene.groups)

@@ -1,4 +1,4 @@
-"""The method `Robot.distance`."""
+"""Distances between links and obstacles: `Robot.distance`."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from chasles.functions.doors import check_robot
 from chasles.motion.contract import Array, Machine
 
 KEPT = 8
-"""Number of scenes cached for a robot."""
+"""Largest number of scenes cached per robot."""
 
 
 def distance(
@@ -21,13 +21,13 @@ def distance(
     meshes: str = "hull",
     threads: int | None = None,
 ) -> Distances:
-    """Return the distances of pairs; see `Robot.distance`."""
+    """Return the distances between pairs of shapes; see `Robot.distance`."""
     check_robot(PART, robot)
     return _prepared(robot, pairs, obstacles, shapes, meshes)(q, threads=threads)
 
 
 def _prepared(robot: Machine, pairs: Any, obstacles: Any, shapes: Any, meshes: str) -> Scene:
-    """Return a scene from the robot's cache, which holds scenes by their options."""
+    """Return the scene with these options from the robot's cache, or create and cache it."""
 
     def make() -> Scene:
         return Scene(robot, pairs, obstacles=obstacles, shapes=shapes, meshes=meshes)

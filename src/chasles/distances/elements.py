@@ -1,4 +1,4 @@
-"""Shapes of links and obstacles, as used to compute distances."""
+"""Geometry of links and obstacles for distance computations."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,20 +22,21 @@ from chasles.motion.solvers import optional
 PART = "distance"
 
 ROUND = ("sphere", "capsule")
-"""Kinds of shapes whose distances have closed forms in `functions.rounds`."""
+"""Shape kinds with closed-form distances in `functions.rounds`."""
 
 MESHES = ("hull", "triangles")
-"""Forms of a mesh: its convex hull, or the surface of its triangles."""
+"""Representations of a mesh: its convex hull, or its triangles."""
 
 Shape = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | ShapeData
 
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """Shape of a link or obstacle (`owner`), with axes R and origin r in a frame or the world.
+    """Collision shape of a link or obstacle named `owner`.
 
-    kind and size are as in `ShapeData`; further kinds are "plane" (the half-space below z = 0),
-    "hull" and "triangles", which have vertices (n, 3) in the shape's frame, and faces (m, 3).
+    R and r are the orientation and origin of the shape in `frame`, or in the world if it is None.
+    `kind` and `size` are as in `ShapeData`. Additional kinds are "plane" (the half-space z < 0),
+    "hull" and "triangles", with vertices (n, 3) in the shape's frame and faces (m, 3).
     """
 
     owner: str
@@ -50,12 +51,12 @@ class Element:
 
     @cached_property
     def round(self) -> Round:
-        """Shape as a sphere or capsule, with its end points in the frame."""
+        """Sphere or capsule for the closed-form distances, with end points in `frame`."""
         half = 0.5 * self.size[1] * self.R[:, 2] if self.kind == "capsule" else np.zeros(3)
         return Round(self.frame, self.size[0], place(self.r - half), place(self.r + half))
 
     def numbers(self) -> np.ndarray:
-        """Return the parameters of an obstacle, as in `functions.rounds.OBSTACLES`."""
+        """Return the parameters of the obstacle in the order of `functions.rounds.OBSTACLES`."""
         if self.kind == "box":
             half = 0.5 * np.array(self.size)
             return np.concatenate([self.R.ravel(), self.r, half])
@@ -66,7 +67,7 @@ class Element:
 
     @cached_property
     def solid(self) -> Any:
-        """Shape as a coal geometry, in the shape's frame."""
+        """Coal geometry in the shape's frame."""
         coal = optional("coal")
         if self.kind in ("hull", "triangles"):
             assert self.vertices is not None
@@ -76,10 +77,10 @@ class Element:
         return getattr(coal, self.kind.capitalize())(*self.size)
 
     def points(self) -> np.ndarray:
-        """Return points (n, 3), in the frame, whose convex hull contains the shape.
+        """Return points (n, 3), expressed in `frame`, whose convex hull contains the shape.
 
-        Cylinders are enclosed in a prism, and ellipsoids in a polyhedron. Spheres, capsules and
-        planes are not supported.
+        Cylinders are replaced by a prism and ellipsoids by a polyhedron that contains them.
+        Spheres, capsules and planes are not supported.
         """
         return np.asarray(self._points() @ self.R.T + self.r)
 
@@ -106,7 +107,7 @@ CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in
 
 
 def _around_ball() -> np.ndarray:
-    """Return the corners of a polyhedron around the unit ball: an icosahedron, subdivided once."""
+    """Return the vertices of a subdivided icosahedron that contains the unit ball."""
     g = 0.5 * (1.0 + np.sqrt(5.0))
     base = np.array([[0, a, b * g] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
     corners = np.concatenate([np.roll(base, k, axis=1) for k in range(3)])
@@ -142,11 +143,11 @@ def _triangles(vertices: np.ndarray, faces: np.ndarray | None) -> Any:
     return assembled
 
 
-# Shapes of files --------------------------------------------------------------------------------
+# Shapes from model files ------------------------------------------------------------------------
 
 
 def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Element]:
-    """Return the collision shapes of a robot's file, for some links or for all."""
+    """Return the collision shapes in a model file, optionally only for some links."""
     wanted = None if links is None else set(links)
     chosen = [s for s in model.source.shapes if s.collides and (wanted is None or s.link in wanted)]
     missing = [s for s in chosen if s.kind == "mesh" and _path(model, s.file) is None]
@@ -156,9 +157,9 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
 
 
 def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
-    """Return the planes of a robot's file, for some links or all.
+    """Return the planes in a model file, optionally only for some links.
 
-    Planes that do not move are expressed in the world frame.
+    Fixed planes are expressed in the world frame.
     """
     wanted = None if links is None else set(links)
     found = []
@@ -184,13 +185,13 @@ def _absent(model: Model, missing: Sequence[ShapeData]) -> ModelError:
     some = ", ".join([*files][:2]) + (", ..." if len(files) > 2 else "")
     packages = [name for name in dict.fromkeys(map(package_of, files)) if name]
     found = f"add the folder that contains {packages[0]} to ROS_PACKAGE_PATH" if packages else ""
-    remedy = f"{found or 'put them there'}, or give pairs without {', '.join([*links][:3])}"
-    problem = f"{len(files)} mesh files of collision shapes were not found: {some}"
+    remedy = f"{found or 'restore the files'}, or pass pairs without {', '.join([*links][:3])}"
+    problem = f"mesh files for collision shapes were not found ({len(files)}): {some}"
     return ModelError("E-DIST-001", problem, remedy, part=f"robot {model.name!r}")
 
 
 def of_data(shape: ShapeData, owner: str, frame: str | None, file: str, meshes: str) -> Element:
-    """Return the `Element` for a shape from a file."""
+    """Convert a shape from a model file to an `Element`."""
     R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
     size = tuple(map(float, shape.size))
     if shape.kind != "mesh":
@@ -211,7 +212,7 @@ def _solid(vertices: np.ndarray) -> bool:
 
 
 def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return all vertices and faces of a mesh file."""
+    """Read a mesh file, and return its vertices and faces."""
     path = mesh_file(shape.file, file)
     if path is None:
         problem = f"mesh file {shape.file!r} was not found"
@@ -239,7 +240,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def of_shape(shape: Any, owner: str, frame: str | None, pose: np.ndarray) -> Element:
-    """Return the `Element` for a shape of `chasles.contact`, or a `ShapeData`, in a frame."""
+    """Convert a `ShapeData`, or a shape from `chasles.contact`, to an `Element`."""
     if isinstance(shape, ShapeData):
         made = of_data(shape, owner, frame, "", "hull")
         kind, size, R, r = made.kind, made.size, made.R, made.r
@@ -254,7 +255,7 @@ def of_shape(shape: Any, owner: str, frame: str | None, pose: np.ndarray) -> Ele
 def _plain(
     shape: Any,
 ) -> tuple[str, tuple[float, ...], np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return kind, size, axes, origin and vertices of a shape of `chasles.contact`."""
+    """Return the kind, size, axes, origin and vertices of a shape from `chasles.contact`."""
     if isinstance(shape, Sphere):
         return "sphere", (shape.radius,), np.eye(3), np.array(shape.center), None
     if isinstance(shape, Box):
@@ -270,7 +271,7 @@ def _plain(
         kind = "capsule" if isinstance(shape, Capsule) else "cylinder"
         middle = 0.5 * np.add(shape.start, shape.end)
         return kind, (shape.radius, length), contact_axes(along / length).T, middle, None
-    names = "Sphere, Capsule, Box, Cylinder, ConvexMesh or Plane of chasles.contact"
+    names = "Sphere, Capsule, Box, Cylinder, ConvexMesh or Plane from chasles.contact"
     raise ArgumentError("E-DIST-005", f"{shape!r:.80} is not a {names}", part=PART)
 
 
@@ -283,8 +284,8 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
     for shape in shapes:
         name = shape.link if isinstance(shape, ShapeData) else getattr(shape, "frame", "")
         if not isinstance(name, str):
-            problem = f"{shape!r:.80} has no frame"
-            raise ArgumentError("E-DIST-007", problem, "name a link of the robot", part=PART)
+            problem = f"{shape!r:.80} is not attached to a frame"
+            raise ArgumentError("E-DIST-007", problem, "attach it to a link by name", part=PART)
         model.frame(name)
         if isinstance(shape, ShapeData):
             found.append(of_data(shape, name, name, model.source.where, "hull"))
@@ -294,11 +295,11 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
 
 
 def of_world(obstacles: Any) -> Iterator[Element]:
-    """Yield the elements of obstacles, each given by name as a shape, (shape, pose), or a list."""
+    """Yield the elements of a mapping from names to a shape, (shape, pose), or a list of both."""
     if obstacles is None:
         return
     if not isinstance(obstacles, Mapping):
-        problem = f"obstacles must be {{name: shape}}, not {type(obstacles).__name__}"
+        problem = f"obstacles must be a dict {{name: shape}}, not {type(obstacles).__name__}"
         raise ArgumentError("E-DIST-008", problem, part=PART)
     for name, given in obstacles.items():
         if not isinstance(name, str):
@@ -311,8 +312,10 @@ def of_world(obstacles: Any) -> Iterator[Element]:
                 continue
             shape, pose = each if isinstance(each, tuple) and len(each) == 2 else (each, np.eye(4))
             if getattr(shape, "frame", None) is not None:
-                problem = f"obstacle {name!r} is attached to the frame {shape.frame!r}"
-                remedy = "use frame None for the world, or pass it in `shapes`"
+                problem = (
+                    f"obstacle {name!r} is attached to frame {shape.frame!r}, not to the world"
+                )
+                remedy = "set its frame to None (world), or pass it in `shapes`"
                 raise InputError("E-DIST-010", problem, remedy, part=PART)
             yield of_shape(shape, name, None, _pose(name, pose))
 
@@ -325,8 +328,8 @@ def _pose(name: str, value: Any) -> np.ndarray:
     T = some_numbers(f"the pose of obstacle {name!r}", value, PART).astype(float)
     rigid = T.shape == (4, 4) and np.isfinite(T).all() and (T[3] == (0.0, 0.0, 0.0, 1.0)).all()
     if not rigid or not np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-6):
-        problem = f"the pose of obstacle {name!r} is not a homogeneous matrix (4, 4)"
+        problem = f"the pose of obstacle {name!r} is not a homogeneous transform (4, 4)"
         raise InputError(
-            "E-DIST-011", problem, "give a matrix with a rotation and a translation", part=PART
+            "E-DIST-011", problem, "pass a matrix made of a rotation and a translation", part=PART
         )
     return T

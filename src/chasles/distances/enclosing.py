@@ -1,8 +1,8 @@
-"""Spheres and capsules that contain the collision shapes of links.
+"""Enclose the collision shapes of links in spheres or capsules.
 
-Each collision shape is replaced by a convex polyhedron that contains it (a mesh by its convex
-hull). Planes cut the polyhedron into convex cells. A sphere or capsule contains the corners of each
-cell, and therefore the cell. Together, these spheres or capsules contain the shape.
+Each collision shape is first enclosed in a convex polyhedron (for a mesh, its convex hull). The
+polyhedron is split into convex cells. A sphere or capsule is fitted around the corners of each
+cell, and therefore contains the whole cell.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from chasles.motion.geometry.shapes import place
 PART = "enclosing_shapes"
 
 ROUNDING = 1e-12
-"""Relative increase of computed radii, so that all corners are inside despite rounding."""
+"""Relative increase of fitted radii, which keeps all corners inside despite rounding errors."""
 
 CENTERED = 200
-"""Number of iterations for the center of the smallest sphere around points."""
+"""Number of iterations used to find the center of the smallest enclosing sphere."""
 
 
 def enclosing_shapes(
@@ -37,7 +37,7 @@ def enclosing_shapes(
     excess: float = 0.05,
     count: int = 16,
 ) -> tuple[Sphere | Capsule, ...]:
-    """Return shapes around all links; see `Robot.enclosing_shapes`."""
+    """Return spheres or capsules that enclose all links; see `Robot.enclosing_shapes`."""
     if kind not in ("spheres", "capsules"):
         problem = f"kind must be 'spheres' or 'capsules', not {kind!r}"
         raise InputError("E-DIST-040", problem, part=PART)
@@ -50,7 +50,8 @@ def enclosing_shapes(
         found = of_file(robot.model, "hull", None)
         if not found:
             problem = f"robot {robot.model.name!r} has no collision shapes"
-            raise ModelError("E-DIST-042", problem, "pass your own spheres", part=PART)
+            remedy = "define spheres, and pass them as `shapes` to distance or Avoid"
+            raise ModelError("E-DIST-042", problem, remedy, part=PART)
         fitted = [each for e in found for each in enclosed(e, kind, excess, most)]
         kept[key] = tuple(fitted)
     shapes: tuple[Sphere | Capsule, ...] = kept[key]
@@ -58,7 +59,7 @@ def enclosing_shapes(
 
 
 def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield spheres or capsules that together contain an element."""
+    """Yield spheres or capsules whose union contains an element."""
     frame = element.frame
     if element.kind == "plane":
         return
@@ -86,7 +87,7 @@ def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator
 
 
 def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield the capsule itself, or spheres along its length that contain it."""
+    """Yield the capsule itself, or spheres whose union contains it."""
     radius, length = element.size
     start, end = np.array(element.round.start), np.array(element.round.end)
     if kind == "capsules":
@@ -99,7 +100,7 @@ def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator
     reach = np.sqrt((radius + excess) ** 2 - radius**2)
     parts = min(int(np.ceil(0.5 * length / reach)), count - 2)
     wide = float(np.hypot(radius, 0.5 * length / parts)) * (1.0 + ROUNDING)
-    for k in range(parts):  # each sphere contains a slice of the tube
+    for k in range(parts):  # each sphere contains one slice of the cylinder
         share = (k + 0.5) / parts
         yield Sphere(element.frame, wide, place(start + share * (end - start)))
     for tip in (start, end):
@@ -107,18 +108,18 @@ def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator
 
 
 Fit = tuple[np.ndarray, np.ndarray, float]
-"""Start, end and radius of a capsule. The start and the end of a sphere are equal."""
+"""Start point, end point and radius of a capsule. For a sphere, both points are the center."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Convex polyhedron: the hull of points (n, 3)."""
+    """Convex hull of points (n, 3)."""
 
     points: np.ndarray
 
     @cached_property
     def hull(self) -> Any:
-        """Convex hull, or None if all points are coplanar."""
+        """Convex hull, or None if the points are coplanar."""
         try:
             return scipy.spatial.ConvexHull(self.points)
         except (scipy.spatial.QhullError, ValueError):
@@ -126,13 +127,13 @@ class Cell:
 
     @cached_property
     def corners(self) -> np.ndarray:
-        """Corners of the hull."""
+        """Vertices of the convex hull, or all points if they are coplanar."""
         return self.points if self.hull is None else self.points[self.hull.vertices]
 
     def beyond(self, fit: Fit) -> float:
-        """Return the largest distance by which a shape extends beyond the faces of this polyhedron.
+        """Return how far (m) a sphere or capsule extends beyond the faces of this polyhedron.
 
-        The result is the larger distance of the two ends of the shape.
+        The result is the larger of the distances for its two end spheres.
         """
         start, end, radius = fit
         if self.hull is None:
@@ -142,7 +143,7 @@ class Cell:
         return radius + max(depths)
 
     def halves(self) -> list["Cell"]:
-        """Return the two halves. The cutting plane is normal to the longest axis, at its middle."""
+        """Cut the polyhedron in half, perpendicular to its longest axis, and return both cells."""
         corners = self.corners
         middle = corners.mean(axis=0)
         axes = np.linalg.svd(corners - middle, full_matrices=False)[2]
@@ -163,7 +164,7 @@ class Cell:
 
 
 def ball(cell: Cell) -> Fit:
-    """Return an approximately smallest sphere around a cell (Badoiu and Clarkson 2003)."""
+    """Return an approximation to the smallest sphere around a cell (Badoiu and Clarkson 2003)."""
     center = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     best, radius = center, np.inf
     for k in range(CENTERED):
@@ -176,10 +177,10 @@ def ball(cell: Cell) -> Fit:
 
 
 def rod(cell: Cell) -> Fit:
-    """Return a capsule around a cell, or a sphere if its volume is smaller.
+    """Return a capsule around a cell, or a sphere if it has the smaller volume.
 
-    The axis of the capsule is the principal axis of the cell that gives the smallest volume. Radii
-    are approximately minimal.
+    A capsule is fitted along each principal axis of the cell, with an approximately minimal radius.
+    The capsule with the smallest volume is returned.
     """
     middle = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     axes = np.linalg.svd(cell.corners - cell.corners.mean(axis=0), full_matrices=False)[2]
@@ -193,7 +194,7 @@ def rod(cell: Cell) -> Fit:
 
 
 def _disc(points: np.ndarray) -> np.ndarray:
-    """Return the center of an approximately smallest circle around points (n, 2)."""
+    """Return the approximate center of the smallest circle around points (n, 2)."""
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     best, radius = center, np.inf
     for k in range(CENTERED):
@@ -206,9 +207,9 @@ def _disc(points: np.ndarray) -> np.ndarray:
 
 
 def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
-    """Return the capsule with a given axis that encloses the points.
+    """Return the smallest capsule around points, with its axis through `center`.
 
-    It has the smallest radius and, with this radius, the shortest length.
+    The radius is minimized first, and then the length.
     """
     r = corners - center
     t = r @ axis
@@ -224,7 +225,7 @@ def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
 
 
 def _away(points: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return the distances (n,) of points from a segment."""
+    """Return the distances (n,) from points to a line segment."""
     along = end - start
     square = max(float(along @ along), 1e-300)
     part = np.clip((points - start) @ along / square, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Pairs of links for self-collision."""
+"""Select the pairs of links and obstacles that may collide."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ Pair = tuple[str, str]
 
 
 def collision_pairs(robot: Machine, *, srdf: Any = None) -> tuple[Pair, ...]:
-    """Return pairs of links that may touch; see `Robot.collision_pairs`."""
+    """Return pairs of links that may collide; see `Robot.collision_pairs`."""
     model = robot.model
     touching: dict[str, list[ShapeData]] = {}
     for shape in model.source.shapes:
@@ -32,8 +32,8 @@ def collision_pairs(robot: Machine, *, srdf: Any = None) -> tuple[Pair, ...]:
 def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pair]:
     """Return pairs of links that may collide.
 
-    The links of a pair move relative to each other, are not connected by a single joint, and are
-    not excluded by the file.
+    Pairs are omitted if the links do not move relative to each other, if a single joint connects
+    them, or if the file excludes them.
     """
     body = {name: model.frame(name).body for name in names}
     near = _adjacent(model)
@@ -48,14 +48,14 @@ def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pa
 
 
 def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
-    """Return True if the collision bits of two links allow contact; missing bits allow it."""
+    """Return True if the collision bits of two links allow contact or are not specified."""
     return any(may_touch(a, b) for a in first for b in second)
 
 
 def _adjacent(model: Model) -> set[frozenset[int]]:
-    """Return pairs of bodies connected by a joint of the tree or by a loop joint.
+    """Return pairs of bodies that a tree joint or loop joint connects.
 
-    Massless links between several joints of one body do not count as bodies.
+    Massless links that only connect consecutive joints are skipped.
     """
     mujoco = any(shape.bits is not None for shape in model.source.shapes)
     found = set()
@@ -78,9 +78,9 @@ def _disabled(model: Model, srdf: Any) -> list[Pair]:
 
 
 def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
-    """Check pairs of names and return them.
+    """Check pairs of names passed by the user, and return them as a list.
 
-    The keys of `known` are the names of obstacles and of links with shapes.
+    The keys of `known` are the names of all obstacles and of all links with shapes.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         problem = f"pairs must be a sequence of pairs of names, not {given!r:.60}"
@@ -91,15 +91,15 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
         if len(names) != 2 or not all(isinstance(name, str) for name in names):
             problem = f"{pair!r:.60} is not a pair of names"
             raise ArgumentError(
-                "E-DIST-022", problem, "give (link, link) or (link, obstacle)", part="distance"
+                "E-DIST-022", problem, "use (link, link) or (link, obstacle)", part="distance"
             )
         for name in names:
             if name not in known:
                 problem = f"{name!r} has no collision shapes and is not an obstacle"
                 raise InputError("E-DIST-023", problem, suggest(name, known), part="distance")
         if names[0] == names[1]:
-            problem = f"the pair names {names[0]!r} twice"
-            raise InputError("E-DIST-024", problem, "name two different links", part="distance")
+            problem = f"a pair contains {names[0]!r} twice"
+            raise InputError("E-DIST-024", problem, "use two different links", part="distance")
         found.append((names[0], names[1]))
     return found
 
@@ -107,7 +107,7 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
 def all_pairs(
     robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
 ) -> list[Pair]:
-    """Return pairs that may collide: pairs of links, and pairs of a moving link and an obstacle."""
+    """Return pairs of links that may collide, and all pairs of a moving link and an obstacle."""
     model = robot.model
     owned: dict[str, list[Element]] = {}
     for element in own:

@@ -1,23 +1,24 @@
-"""Distances between pairs of shapes of a robot and obstacles.
+"""Compute distances between the links of a robot and obstacles.
 
-One compiled program (`functions.rounds`) handles pairs of spheres and capsules, pairs of a sphere
-or capsule and a fixed plane, and pairs of a sphere and a fixed box. Coal (extra `contact`) computes
-the distances of all other pairs.
+A compiled program (`functions.rounds`) handles spheres and capsules, also against fixed planes,
+and spheres against fixed boxes. Coal (extra `contact`) computes all other distances.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.backends.arrays import call
+from chasles.backends.arrays import call, check_shape
 from chasles.distances import elements
 from chasles.distances.elements import PART, ROUND, Element
 from chasles.distances.pairs import Pair, all_pairs, checked_pairs
+from chasles.distances.processes import in_processes
 from chasles.errors import InputError, ModelError
-from chasles.functions.doors import check_robot, library_of, module, numbers
+from chasles.expr import Variable
+from chasles.functions.doors import Library, check_robot, library_of, module, numbers
 from chasles.functions.rounds import OBSTACLES, Rounds
 from chasles.motion.contact.from_file import may_touch
 from chasles.motion.contract import Array, Machine
@@ -26,28 +27,29 @@ from chasles.motion.solvers import optional
 PRECISION = 1e-10
 """Tolerance (m) of distances computed by coal.
 
-For penetrations, the tolerance remains 1e-6, because coal's iterations fail for ellipsoids with a
-smaller tolerance.
+The tolerance for penetration depths stays at 1e-6, because coal does not converge for ellipsoids
+with smaller tolerances.
 """
 
 ITERATIONS = 512
-"""Largest number of iterations in coal."""
+"""Iteration limit in coal."""
 
 TOUCHING = 1e-9
-"""Distance (m) below which the nearest points do not define a direction."""
+"""Distance (m) below which the nearest points do not define a contact normal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distances (m) of P pairs in configurations q (..., nq).
+    """Distances (m) between P pairs of shapes in configurations q (..., nq).
 
     Attributes
     ----------
     pairs : tuple of (str, str)
-        Names of the links and obstacles of each pair.
+        Names of the two links, or of the link and the obstacle, of each pair.
     distance : (..., P)
         Smallest distance between the shapes of each pair; if they overlap, minus the length of the
-        shortest translation that separates them.
+        shortest translation that separates them. For PyTorch and JAX arrays q, an array of that
+        library, differentiable once with respect to q. All other results are NumPy arrays.
     """
 
     pairs: tuple[Pair, ...]
@@ -60,49 +62,59 @@ class Distances:
     def _nearest(self) -> tuple[np.ndarray, np.ndarray]:
         if self._known is not None:
             return self._known
-        return self._scene.evaluated(self.q, None, points=True)[1:]
+        return self._scene.evaluated(self._numbers, None, points=True)[1:]
+
+    @property
+    def _numbers(self) -> Any:
+        """The configurations as an array without derivatives."""
+        q: Any = self.q
+        library = library_of(q)
+        if library is None or library.package == "cupy":
+            return q
+        return np.asarray(q.detach() if library.package == "torch" else q, dtype=float)
 
     @property
     def points(self) -> np.ndarray:
-        """Nearest points (..., P, 2, 3) of both shapes of each pair, in the world."""
+        """Nearest points (..., P, 2, 3) on the two shapes of each pair, in world coordinates."""
         return self._nearest[0]
 
     @property
     def normals(self) -> np.ndarray:
-        """Unit vectors (..., P, 3) from the first to the second shape, along the world axes.
+        """Unit normals (..., P, 3) from the first shape to the second, in world axes.
 
-        points[1] - points[0] = distance * normal, for positive and negative distances.
+        points[1] - points[0] = distance * normal, also for negative distances.
         """
         return self._nearest[1]
 
     @property
     def least(self) -> np.ndarray:
-        """Smallest distance (...) of all pairs, or infinity if there are no pairs."""
+        """Smallest distance (...) over all pairs, or infinity if there are no pairs."""
         if not self.pairs:
             return np.full(self.distance.shape[:-1], np.inf)[()]
-        least: np.ndarray = self.distance.min(axis=-1)
+        far: Any = self.distance
+        least: np.ndarray = far.amin(-1) if hasattr(far, "amin") else far.min(axis=-1)
         return least
 
     @property
     def nearest(self) -> Any:
-        """Nearest pair or, for a batch, an array (...) of indices into `pairs`."""
+        """Names of the closest pair or, for a batch, its index (...) into `pairs`."""
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",
-                "there are no pairs of shapes to compare",
-                "give pairs or obstacles",
+                "there are no pairs of shapes, and therefore no nearest pair",
+                "pass pairs or obstacles",
                 part=PART,
             )
-        which = np.argmin(self.distance, axis=-1)
+        which = self.distance.argmin(-1)
         return self.pairs[int(which)] if which.ndim == 0 else which
 
     @cached_property
     def gradient(self) -> np.ndarray:
-        """Derivative of each distance with respect to the velocity coordinates: (..., P, nv).
+        """Gradient of each distance with respect to the velocity coordinates: (..., P, nv).
 
-        d distance / dt = gradient @ qd, where the nearest points are unique.
+        d distance / dt = gradient @ qd, provided that the nearest points are unique.
         """
-        return self._scene.gradient(self.q, self.points, self.normals)
+        return self._scene.gradient(self._numbers, self.points, self.normals)
 
     def __repr__(self) -> str:
         if self.distance.ndim != 1 or not self.pairs:
@@ -112,9 +124,10 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """Pair of elements for coal.
+    """Two elements whose distance coal computes.
 
-    pair: index of the pair of links or obstacles. first, second: indices of the elements.
+    `pair` is the index of the pair of links or obstacles. `first` and `second` are the indices of
+    the two elements.
     """
 
     pair: int
@@ -124,9 +137,9 @@ class _Casting(NamedTuple):
 
 
 class Scene:
-    """Shapes of a robot and obstacles, prepared for computing the distances of pairs.
+    """Collision geometry of a robot and obstacles, prepared for repeated distance computations.
 
-    `scene(q)` is `robot.distance(q, ...)` with the same options.
+    `scene(q)` returns the same result as `robot.distance(q, ...)` with the same options.
     """
 
     def __init__(
@@ -158,8 +171,8 @@ class Scene:
     def _check_names(self, world: Sequence[Element]) -> None:
         for element in world:
             if element.owner in self.model.frames:
-                problem = f"obstacle {element.owner!r} has the name of a link or frame"
-                raise InputError("E-DIST-032", problem, "rename it", part=PART)
+                problem = f"obstacle {element.owner!r} has the same name as a link or frame"
+                raise InputError("E-DIST-032", problem, "rename the obstacle", part=PART)
 
     def _arrange(self, count: int) -> None:
         """Assign each pair of elements to the compiled program or to coal."""
@@ -177,9 +190,9 @@ class Scene:
         for p, (a, b) in enumerate(self.pairs):
             first, second = owned[a], owned[b]
             if min(first) >= count and min(second) >= count:
-                problem = f"{a!r} and {b!r} are both obstacles"
-                raise InputError("E-DIST-033", problem, "name a link of the robot", part=PART)
-            self.swapped[p] = max(first) >= count  # an obstacle, or a fixed link with a plane
+                problem = f"the pair {a!r} and {b!r} consists of two obstacles"
+                raise InputError("E-DIST-033", problem, "use a link and an obstacle", part=PART)
+            self.swapped[p] = max(first) >= count  # obstacles and fixed planes come second
             if self.swapped[p]:
                 first, second = second, first
             group = []
@@ -210,12 +223,12 @@ class Scene:
         )
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of elements that collision bits allow, or all pairs if none is allowed."""
+        """Return the element pairs that may collide by their bits, or all pairs if none may."""
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 
     def _closed(self, i: int, j: int, count: int) -> bool:
-        """Return True if `functions.rounds` supports the robot's element i and element j."""
+        """Return True if `functions.rounds` has a closed form for elements i and j."""
         a, b = self.elements[i].kind, self.elements[j].kind
         if a not in ROUND:
             return False
@@ -229,21 +242,23 @@ class Scene:
 
     @property
     def uses_coal(self) -> bool:
-        """True if some pairs have no closed form."""
+        """True if some distances have no closed form and require coal."""
         return bool(self._cast)
 
     @property
     def closed_obstacles(self) -> list[Element]:
-        """Obstacles of the compiled program, in the order of its inputs."""
+        """Obstacles handled by the compiled program, in the order of its inputs."""
         return [self.elements[k] for k in self._obstacles]
 
     # Evaluation -------------------------------------------------------------------------------
 
     def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
-        """Return the distances of all pairs at q (..., nq), with `threads` as in `evaluated`."""
+        """Return the distances of all pairs at q (..., nq); `threads` is as in `evaluated`."""
         library = library_of(q)
         if library is not None and library.package == "cupy":
             return Distances(self.pairs, self._resident(q, points=False)[0], q, self)
+        if library is not None and library.package in ("torch", "jax"):
+            return Distances(self.pairs, self._differentiable(library, q, threads), q, self)
         posture = numbers("q", q, self.model.nq).astype(float)
         if not np.isfinite(posture).all():
             raise InputError("E-DIST-034", "q must be finite", part=PART)
@@ -255,25 +270,26 @@ class Scene:
     def evaluated(
         self, q: np.ndarray, threads: int | None, *, points: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return distances and, on request, nearest points and normals.
+        """Compute the distances and, optionally, the nearest points and normals.
 
         Parameters
         ----------
         q : ndarray, shape (..., nq)
-            Configurations; a CuPy array is evaluated on its GPU.
+            Configurations. For a CuPy array, the computation runs on its GPU.
         threads : int or None
-            Number of threads; None uses all cores for large batches.
+            Number of threads; None uses all cores for large batches. Coal uses as many processes,
+            and one for None.
         points : bool
-            Compute the nearest points and normals too.
+            If True, also compute the nearest points and normals.
 
         Returns
         -------
         distances : ndarray, shape (..., pairs)
             Distances (m), negative for penetration.
         points : ndarray, shape (..., pairs, 2, 3)
-            Nearest points of both shapes in the world (m); empty if `points` is False.
+            Nearest points on the two shapes, in world coordinates (m). Empty if `points` is False.
         normals : ndarray, shape (..., pairs, 3)
-            Unit vectors from the first to the second shape; empty if `points` is False.
+            Unit vectors from the first shape to the second. Empty if `points` is False.
 
         Examples
         --------
@@ -304,16 +320,35 @@ class Scene:
             else:
                 far[..., which] = call(self.rounds.distances, PART, given, threads=threads)
         if self._cast:
-            self._by_coal(q.reshape(-1, q.shape[-1]), far, places, ways)
+            self._by_coal(q.reshape(-1, q.shape[-1]), threads, far, places, ways)
         if points and self.swapped.any():
             places[..., self.swapped, :, :] = places[..., self.swapped, ::-1, :]
             ways[..., self.swapped, :] *= -1.0
         return far, places, ways
 
+    def _differentiable(self, library: Library, q: Any, threads: int | None) -> Any:
+        """Return the distances of a PyTorch tensor or JAX array, computed in float64 on the CPU."""
+        check_shape(PART, Variable("q", (self.model.nq,)), q.shape)
+        if library.package == "torch" and q.device.type != "cpu":
+            problem = f"q is a tensor on {q.device}, but distances of tensors run on the CPU"
+            raise InputError("E-DIST-037", problem, "use q.cpu(), or a CuPy array", part=PART)
+
+        def ahead(q: np.ndarray) -> tuple[np.ndarray]:
+            return (self(q, threads=threads).distance,)
+
+        def back(q: np.ndarray, _: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray]:
+            slopes = self(q, threads=threads).gradient
+            felt = np.where(bar[..., None] == 0.0, 0.0, bar[..., None] * slopes).sum(axis=-2)
+            pull = self.mechanism.function("difference").pullback(("q1",))
+            return (np.asarray(pull(q, q, felt)),)
+
+        shapes = [(*q.shape[:-1], len(self.pairs))]
+        return module(f"moving_{library.package}").moved(ahead, back, [q], shapes)[0]
+
     def _resident(self, q: Any, *, points: bool) -> Any:
-        """Evaluate CuPy arrays on their GPU, in float32 if q is float32."""
+        """Compute distances for a CuPy array on its GPU, in float32 if q is float32."""
         if self._cast or len(self.groups) != len(self.pairs):
-            problem = "distances on a GPU support only spheres and capsules"
+            problem = "distance computations on a GPU support only spheres and capsules"
             remedy = "pass shapes=robot.enclosing_shapes(), or q as a NumPy array"
             raise InputError("E-DIST-036", problem, remedy, part=PART)
         kernel = self.rounds.resident("float32" if q.dtype == np.float32 else "float64", points)
@@ -331,21 +366,35 @@ class Scene:
         return far, places, ways
 
     def _by_coal(
-        self, q: np.ndarray, far: np.ndarray, places: np.ndarray, ways: np.ndarray
+        self,
+        q: np.ndarray,
+        threads: int | None,
+        far: np.ndarray,
+        places: np.ndarray,
+        ways: np.ndarray,
     ) -> None:
         """Update distances, points and normals from coal where coal finds a smaller distance."""
-        coal, n = optional("coal"), len(self.pairs)
+        n = len(self.pairs)
+        used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
+        poses = {k: self._pose(self.elements[k], q) for k in used}
+        every = (far.reshape(-1, n), places.reshape(-1, n, 2, 3), ways.reshape(-1, n, 3))
+        in_processes(partial(self._cast_rows, poses), len(q), threads or 1, every)
+        _align(far, places, ways)
+
+    def _cast_rows(
+        self,
+        poses: Mapping[int, tuple[np.ndarray, np.ndarray]],
+        which: range,
+        rows: np.ndarray,
+        both: np.ndarray,
+        normals: np.ndarray,
+    ) -> None:
+        """Update the results of some configurations, which have the given poses of elements."""
+        coal = optional("coal")
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = PRECISION
         request.gjk_max_iterations = request.epa_max_iterations = ITERATIONS
-        used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
-        poses = {k: self._pose(self.elements[k], q) for k in used}
-        rows, both, normals = (
-            far.reshape(-1, n),
-            places.reshape(-1, n, 2, 3),
-            ways.reshape(-1, n, 3),
-        )
-        for row in range(len(q)):
+        for row in which:
             at = {k: coal.Transform3s(R[row], r[row]) for k, (R, r) in poses.items()}
             for pair, i, j, compute in self._cast:
                 result.clear()
@@ -354,10 +403,9 @@ class Scene:
                     rows[row, pair] = result.min_distance
                     both[row, pair] = result.getNearestPoint1(), result.getNearestPoint2()
                     normals[row, pair] = result.normal
-        _align(far, places, ways)
 
     def _pose(self, element: Element, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return axes (n, 3, 3) and origins (n, 3) of an element in the world."""
+        """Return the axes (n, 3, 3) and origins (n, 3) of an element in world coordinates."""
         if element.frame is None:
             R, r = (
                 np.broadcast_to(element.R, (len(q), 3, 3)),
@@ -375,9 +423,9 @@ class Scene:
         q : ndarray, shape (..., nq)
             Configurations.
         points : ndarray, shape (..., pairs, 2, 3)
-            Nearest points in the world (m), from `evaluated`.
+            Nearest points in world coordinates (m), from `evaluated`.
         normals : ndarray, shape (..., pairs, 3)
-            Unit vectors n from the first to the second shape.
+            Unit vectors n from the first shape to the second.
 
         Returns
         -------
@@ -417,7 +465,7 @@ class Scene:
 
 
 def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
-    """Compute normals from distinct nearest points, because coal's normals for triangles differ."""
+    """Replace coal's normals, which may be wrong for triangles, by normals from nearest points."""
     apart = np.abs(far) > TOUCHING
     way = places[..., 1, :] - places[..., 0, :]
     length = np.linalg.norm(way, axis=-1)
@@ -428,9 +476,10 @@ def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
 def _own(
     robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]
 ) -> tuple[list[Element], list[Element]]:
-    """Return the robot's elements, and the fixed planes of its file.
+    """Return the elements of the robot, and the fixed planes in its model file.
 
-    The elements are the given shapes, or the shapes of the file that the pairs need.
+    The elements are the shapes passed by the user, or the shapes in the file for the links that
+    occur in `pairs`.
     """
     if shapes is not None:
         return elements.of_user(robot.model, shapes), []

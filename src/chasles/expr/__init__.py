@@ -1,4 +1,4 @@
-"""Symbolic algebra: scalars with constant folding, programs, and derivatives as programs."""
+"""Symbolic algebra: scalar expressions, straight-line programs and their derivatives."""
 
 from chasles.expr.derivative import forward, jacobian, reverse
 from chasles.expr.ops import OPS, Op

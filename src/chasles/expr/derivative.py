@@ -1,4 +1,7 @@
-"""Exact derivatives of programs as programs, in forward and reverse mode."""
+"""Automatic differentiation of programs in forward and reverse mode.
+
+The result is a program as well, and the derivatives are exact.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -11,13 +14,13 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""Nonzero derivatives of one value, by index of the seed (entry of a direction or covector)."""
+"""Nonzero derivatives of one value, by index of the seed (component of a direction or covector)."""
 
 
 def jacobian(
     program: Program, wrt: Sequence[str], *, mode: Literal["forward", "reverse"] = "forward"
 ) -> Program:
-    """Return the program of all first derivatives with respect to the named inputs.
+    """Return a program that computes all first derivatives with respect to some inputs.
 
     Parameters
     ----------
@@ -26,8 +29,8 @@ def jacobian(
     wrt : sequence of str
         Names of inputs.
     mode : {"forward", "reverse"}, optional
-        Forward mode costs less for few inputs, and reverse mode costs less for few outputs. Both
-        modes compute the same values.
+        Forward mode is cheaper for few inputs, and reverse mode for few outputs. The derivatives
+        are the same.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def jacobian(
 
 
 def forward(program: Program, wrt: Sequence[str]) -> Program:
-    """Return the directional derivative (Jacobian times d): inputs `d_<in>`, outputs `d_<out>`.
+    """Return a program for the directional derivative, the Jacobian times a direction.
 
     Parameters
     ----------
@@ -89,7 +92,8 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
     Returns
     -------
     derivative : Program
-        Program with the inputs of `program`, followed by the directions.
+        Program with the inputs of `program`, followed by the directions `d_<in>`. Its outputs are
+        `d_<out>`.
 
     Raises
     ------
@@ -123,7 +127,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
 
 
 def reverse(program: Program, wrt: Sequence[str]) -> Program:
-    """Return the pullback (Jacobian' times bar): inputs `bar_<out>`, outputs `bar_<in>`.
+    """Return a program for the pullback, the transposed Jacobian times a covector.
 
     Parameters
     ----------
@@ -135,7 +139,8 @@ def reverse(program: Program, wrt: Sequence[str]) -> Program:
     Returns
     -------
     derivative : Program
-        Program with the inputs of `program`, followed by the covectors.
+        Program with the inputs of `program`, followed by the covectors `bar_<out>`. Its outputs are
+        `bar_<in>`.
 
     Raises
     ------
@@ -174,18 +179,18 @@ def _variable(program: Program, name: str) -> Variable:
             return variable
     known = ", ".join(v.name for v in program.inputs)
     problem = f"program {program.name!r} has no input {name!r}"
-    raise InputError("E-EXPR-001", problem, f"it has: {known}")
+    raise InputError("E-EXPR-001", problem, f"its inputs are {known}")
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Return the program's inputs followed by extra inputs. Raise an error for duplicate names."""
+    """Append inputs to the inputs of a program, and raise an error for duplicate names."""
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:
             problem = f"input {name!r} is listed twice"
             remedy = (
-                "name each input once; for second derivatives apply jacobian twice, or "
-                "forward to reverse"
+                "list each input once; for second derivatives, apply jacobian twice, or "
+                "apply forward to the result of reverse"
             )
             raise InputError("E-EXPR-002", problem, remedy, part=f"program {program.name!r}")
     return inputs
@@ -194,7 +199,7 @@ def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ..
 def _push_forward(
     program: Program, values: list[Number], arena: Arena, start: dict[tuple[str, int], Tangent]
 ) -> list[Tangent]:
-    """Return the tangents of every instruction from the tangents of the inputs."""
+    """Propagate tangents from the inputs to all instructions, and return them."""
     tangents: list[Tangent] = []
     for k, (op, args, data) in enumerate(program.code):
         if op == "input":
@@ -216,7 +221,7 @@ def _push_forward(
 def _pull_back(
     program: Program, values: list[Number], arena: Arena, start: dict[int, Tangent]
 ) -> dict[tuple[str, int], Tangent]:
-    """Return the adjoints of every input from the adjoints of the outputs."""
+    """Propagate adjoints from the outputs back to the inputs, and return them."""
     bars: dict[int, Tangent] = dict(start)
     inputs: dict[tuple[str, int], Tangent] = {}
     for k in range(len(program.code) - 1, -1, -1):
@@ -249,7 +254,7 @@ def _scaled(build: Callable[..., Number], slope: Number, tangent: Tangent) -> Ta
 
 
 def _times(build: Callable[..., Number], slope: Number, t: Number) -> Number:
-    """Return slope times t. A zero tangent chosen by `select` gives zero for any slope."""
+    """Return slope times t. If `select` chooses a zero tangent, return zero for any slope."""
     if isinstance(t, Scalar) and t.op == "select":
         c, a, b = (x.data if x.op == "const" else x for x in t.args)
         if any(type(x) is float and x == 0.0 for x in (a, b)):

@@ -1,9 +1,8 @@
-"""Groups of operations that are the same for limbs of the same form, one lane per limb.
+"""Find operations that limbs have in common and that one vector operation can compute.
 
-The legs of a quadruped differ in a few parameters. If these are symbols, and corresponding
-inputs of all legs have the same digest, the traces of all legs are the same up to names:
-corresponding nodes also have the same digest. One vector operation can then do the work of all legs
-for a single state.
+The legs of a quadruped differ only in a few parameters. If these parameters are symbols, and
+corresponding inputs of all legs have the same digest, then corresponding operations of all legs
+also have the same digest. A vector operation with one lane per leg can compute them together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,18 +12,18 @@ from chasles.expr.scalar import Scalar, Seat
 
 
 class Lane(NamedTuple):
-    """A lane, and the kind of limb it belongs to."""
+    """Lane of a limb among the limbs of the same kind."""
 
     kind: int
     lane: int
 
 
 def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[Scalar, ...]]:
-    """Return groups of nodes that perform the same operation for limbs of a kind, one per limb.
+    """Group nodes that perform the same operation in different limbs of the same kind.
 
-    The nodes of a group are in the order of lanes. Each argument of a group is either the same node
-    for all limbs, or another group. order: all nodes, each after its arguments. seats: `Seat` of
-    each input.
+    Each group has one node per limb, ordered by lane. An argument of a group is either one node
+    shared by all limbs, or another group. `order` contains all nodes, each after its arguments.
+    `seats` contains the `Seat` of each input.
     """
     if not seats:
         return []
@@ -60,7 +59,7 @@ def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[S
 
 
 def _lane(node: Scalar, seats: Mapping[Scalar, Seat], lane: Mapping[Scalar, Lane]) -> Lane | None:
-    """Return the lane of an input, or of the first argument that has a lane."""
+    """Return the lane of an input, or the lane of an operation's first argument with a lane."""
     if node.op == "input":
         seat = seats.get(node)
         return Lane(seat.kind, seat.lane) if seat else None

@@ -1,4 +1,4 @@
-"""The instruction set: one row per operation, with arity, value, derivative and cost."""
+"""Table of all operations, with their arity, value, derivatives and cost."""
 
 import math
 from collections.abc import Callable
@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 Build = Callable[..., Any]
-"""Function that builds an expression from an operation's name and its arguments."""
+"""Function that builds an expression from the name and the arguments of an operation."""
 
 
 @dataclass(frozen=True)
 class Op:
-    """One operation.
+    """Definition of an operation.
 
-    `value` follows IEEE 754 and never raises. `partials(build, args, result)` returns the
-    derivative of the result with respect to each argument, as expressions made with `build`.
-    `counts_as` is the field of `Count` to which the operation belongs. `chooses(build, args)`, for
-    operations that return one of their arguments, returns a condition, the index of the argument
-    selected if it holds, and the index of the argument selected otherwise. The derivative selects
-    in the same way: a product with a mask would fail, because zero times an infinite slope is NaN.
+    `value` follows IEEE 754 and never raises an exception. `partials(build, args, result)` returns
+    the derivative of the result with respect to each argument, as expressions made with `build`.
+    `counts_as` is the field of `Count` that counts the operation.
+
+    Operations that return one of their arguments define `chooses(build, args)`. It returns a
+    condition and the indices of the arguments selected if the condition is true and if it is false.
+    The derivative uses the same selection, because zero times an infinite slope would be NaN.
     """
 
     name: str
@@ -78,6 +79,6 @@ TABLE: tuple[Op, ...] = (
     Op("equal",         2, lambda a, b: float(a == b),   _flat,                                   "selections", True),
     Op("select",        3, lambda c, a, b: a if c != 0.0 else b, _flat,                           "selections", False, lambda b, a: (a[0], 1, 2)),
 )  # fmt: skip
-"""`select(c, a, b)` is a if c is nonzero, else b."""
+"""All operations. `select(c, a, b)` returns a if c is nonzero, and b otherwise."""
 
 OPS: dict[str, Op] = {op.name: op for op in TABLE}

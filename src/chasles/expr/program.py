@@ -1,4 +1,4 @@
-"""Straight-line programs: named inputs, instructions in order, named outputs."""
+"""Straight-line programs with named inputs and outputs."""
 
 import hashlib
 import math
@@ -16,7 +16,7 @@ from chasles.expr.scalar import Arena, Number, Scalar, apply
 
 
 class Variable(NamedTuple):
-    """A named array of a program."""
+    """Name and shape of an input or output of a program."""
 
     name: str
     shape: tuple[int, ...]
@@ -27,9 +27,10 @@ class Variable(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """One operation on the results of earlier instructions.
+    """Operation on the results of earlier instructions.
 
-    `data` is (input number, flat index) for "input" and the value for "const".
+    `args` contains the indices of these instructions. `data` is (index of the input, flat index of
+    the entry) for "input", and the value for "const".
     """
 
     op: str
@@ -57,16 +58,16 @@ class Count:
 
     @property
     def weight(self) -> int:
-        """Estimated cost, in multiplications.
+        """Estimated cost, in equivalent multiplications.
 
-        A division, square root, sine, cosine or arctangent counts as eight.
+        A division, square root, sine, cosine or arctangent counts as eight multiplications.
         """
         slow = self.divisions + self.square_roots + self.sines_and_cosines + self.arctangents
         return self.flops + self.selections + 8 * slow
 
     @staticmethod
     def of(ops: Iterable[str]) -> "Count":
-        """Return the operation count of the named operations.
+        """Count operations by kind.
 
         Parameters
         ----------
@@ -101,8 +102,8 @@ _ONE = {"sines and cosines": "sine or cosine"}
 class Interface:
     """Inputs and outputs of a program.
 
-    `nonzero` lists the quaternions among the inputs, as (input, index of the first of four
-    entries). None of these quaternions may be zero.
+    `nonzero` lists the quaternions among the inputs, which must not be zero. Each is represented by
+    the index of the input and the index of the first of its four entries.
     """
 
     name: str
@@ -113,10 +114,11 @@ class Interface:
 
 @dataclass(frozen=True)
 class Program(Interface):
-    """Instructions, ordered such that each instruction follows its arguments.
+    """Straight-line program. Each instruction follows its arguments.
 
-    `results` has, for each output, the instruction numbers of its entries in C order. A program is
-    a value: it holds no node of the trace that made it, and can be pickled, printed and hashed.
+    `results` contains, for each output, the instruction indices of its entries in C order. A
+    program is immutable and does not refer to the trace that created it. It can be pickled, printed
+    and hashed.
     """
 
     results: tuple[tuple[int, ...], ...]
@@ -124,39 +126,39 @@ class Program(Interface):
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     """Origin of each instruction, if the trace recorded it (`Arena.origins`)."""
     cuts: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """First instruction of each segment of an ordered trace (`Arena.cut`).
+    """Index of the first instruction of each segment of an ordered trace (`Arena.cut`).
 
-    Empty for other traces.
+    The tuple is empty if the trace is not ordered.
     """
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Limb of each entry of each input and output, or -1 for none.
+    """Index of the limb of each entry of each input and output, or -1 for entries without a limb.
 
-    This is a hint for dividing a program; no result depends on it.
+    Backends may use this hint to split a program. It does not affect results.
     """
     alike: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Groups of instructions that perform the same operation for limbs of the same form.
+    """Groups of instructions that perform the same operation in different limbs.
 
-    Each group has one instruction per limb (`expr.lanes`). This is a hint for computing them
-    together; no result depends on it."""
+    Each group has one instruction per limb (`expr.lanes`). Backends may use this hint to vectorize
+    the instructions. It does not affect results."""
 
     tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Names of inputs and outputs that pass between the programs of an iteration as whole vectors
-    of states (`llvm.iterated`)."""
+    """Names of inputs and outputs stored as SIMD vectors of states between the programs of an
+    iteration (`llvm.iterated`)."""
 
     def limb(self, array: int, index: int) -> int:
-        """Return the limb of an entry of an array, or -1 if it has none.
+        """Return the limb to which an array entry belongs, or -1 if there is none.
 
         Parameters
         ----------
         array : int
-            Number of the array. Inputs come first, then outputs.
+            Index of the array. Inputs come first, then outputs.
         index : int
             Index of the entry in C order.
 
         Returns
         -------
         limb : int
-            Number of the limb.
+            Index of the limb, or -1.
 
         Examples
         --------
@@ -171,22 +173,22 @@ class Program(Interface):
     def from_outputs(
         name: str, inputs: Sequence[Variable], outputs: Sequence[tuple[Variable, Sequence[Number]]]
     ) -> "Program":
-        """Return the program that computes the given expressions.
+        """Return a program that evaluates expressions.
 
         Parameters
         ----------
         name : str
             Name of the program.
         inputs : sequence of Variable
-            Inputs. The expressions use no other inputs.
+            All inputs that occur in the expressions.
         outputs : sequence of (Variable, sequence of Number)
-            Outputs and the expressions of their entries, in C order.
+            Outputs, each with the expressions for its entries in C order.
 
         Returns
         -------
         program : Program
-            Program whose instructions are ordered depth first, or as traced if the arena is
-            ordered.
+            Program with its instructions in depth-first order or, if the arena is ordered, in the
+            order of the trace.
 
         Examples
         --------
@@ -227,14 +229,14 @@ class Program(Interface):
         )
 
     def given(self, name: str, values: Sequence[float]) -> "Program":
-        """Return the same program with constants in place of its last input.
+        """Return a copy of the program in which the last input is replaced by constants.
 
         Parameters
         ----------
         name : str
             Name of the last input.
         values : sequence of float
-            Its entries, in C order.
+            Entries of this input, in C order.
 
         Returns
         -------
@@ -264,7 +266,7 @@ class Program(Interface):
         return Interface(self.name, self.inputs, self.outputs, self.nonzero)
 
     def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena | None) -> list[Number]:
-        """Return the value of every instruction for other inputs: expressions or floats.
+        """Evaluate all instructions with expressions or floats as inputs.
 
         Parameters
         ----------
@@ -298,7 +300,7 @@ class Program(Interface):
         return values
 
     def applied(self, inputs: Mapping[str, Sequence[Number]], arena: Arena) -> list[list[Number]]:
-        """Return the entries of each output for other inputs, as in `replay`.
+        """Evaluate the outputs with expressions or floats as inputs.
 
         Parameters
         ----------
@@ -325,17 +327,17 @@ class Program(Interface):
         return [[values[r] for r in refs] for refs in self.results]
 
     def variables(self, arena: Arena) -> dict[str, list[Scalar]]:
-        """Return symbols for all inputs of this program.
+        """Create symbols for all inputs of this program.
 
         Parameters
         ----------
         arena : Arena
-            Arena of the symbols.
+            Arena in which the symbols are created.
 
         Returns
         -------
         symbols : dict from str to list of Scalar
-            Symbols of each input, in C order.
+            Symbols for the entries of each input, in C order.
 
         Examples
         --------
@@ -349,12 +351,12 @@ class Program(Interface):
 
     @cached_property
     def count(self) -> Count:
-        """Operations after simplification. Trigonometry and sign changes are counted separately."""
+        """Number of operations of each kind after simplification."""
         return Count.of(i.op for i in self.code)
 
     @cached_property
     def depth(self) -> int:
-        """Number of operations on the longest path, without sign changes."""
+        """Length of the longest dependency chain in operations, not counting sign changes."""
         depths: list[int] = []
         for op, args, _ in self.code:
             below = max((depths[a] for a in args), default=0)
@@ -363,12 +365,12 @@ class Program(Interface):
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the program's text: equal for equal programs, on every machine."""
+        """SHA-256 of the printed program, which is the same on every machine."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     @cached_property
     def live(self) -> int:
-        """Largest number of computed values that are needed at one time."""
+        """Largest number of values that are live at the same time."""
         last = {a: k for k, i in enumerate(self.code) for a in i.args}
         last.update({r: len(self.code) for group in self.results for r in group})
         alive = peak = 0
@@ -379,7 +381,7 @@ class Program(Interface):
         return peak
 
     def __str__(self) -> str:
-        """Return the program as text, one line per instruction; equal programs have equal text."""
+        """Return the program in readable form, with one line per instruction."""
         names = [self._name(k) for k in range(len(self.code))]
         lines = [f"program {self.name}({', '.join(map(_declare, self.inputs))})"]
         for name, (op, args, _) in zip(names, self.code, strict=True):
@@ -397,7 +399,7 @@ class Program(Interface):
 
 
 def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes on which the roots depend, each after its arguments, without recursion."""
+    """Return the nodes on which the roots depend, each after its arguments."""
     done: set[Scalar] = set()
     order = []
     for root in roots:
@@ -418,7 +420,10 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 
 
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes on which the roots depend: inputs and constants, then operations by age."""
+    """Return the nodes on which the roots depend, in the order of the trace.
+
+    Inputs and constants come first.
+    """
     needed = set(roots)
     for node in reversed(list(arena.nodes)):
         if node in needed and node.args:
@@ -433,7 +438,7 @@ ARITHMETIC = {
     "div": "{0} / {1}",
     "neg": "-{0}",
 }
-"""Syntax of arithmetic operations in almost every language."""
+"""Format strings for arithmetic operations in C-like languages."""
 
 _SPELLING = {
     op.name: f"{op.name}({', '.join(f'{{{k}}}' for k in range(op.arity))})" for op in OPS.values()
@@ -445,7 +450,7 @@ def _declare(variable: Variable) -> str:
 
 
 def interpret(program: Program, inputs: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
-    """Return the outputs for the given flat inputs.
+    """Evaluate a program, one instruction at a time.
 
     Parameters
     ----------
@@ -461,8 +466,8 @@ def interpret(program: Program, inputs: Mapping[str, Sequence[float]]) -> dict[s
 
     Notes
     -----
-    The arithmetic follows IEEE 754. No value raises an error: 1/0 is infinite, and the square root
-    of -1 is NaN.
+    The arithmetic follows IEEE 754 and never raises an exception: 1/0 is infinite, and the square
+    root of -1 is NaN.
 
     Examples
     --------

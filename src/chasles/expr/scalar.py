@@ -1,4 +1,4 @@
-"""Nodes of expressions, interned in an arena so that equal expressions are the same object."""
+"""Expression nodes. An arena interns them, so that equal expressions are the same object."""
 
 import gc
 import hashlib
@@ -14,7 +14,7 @@ Number = Any
 """A `float` or a `Scalar`. `mathematics`, `model` and `algorithms` work with both."""
 
 Rule = Callable[..., "Number | None"]
-"""Rule that takes an arena and arguments, and returns a simpler expression or None."""
+"""Simplification rule: takes an arena and arguments, and returns a simpler expression or None."""
 
 
 def _digest(text: bytes) -> int:
@@ -22,7 +22,7 @@ def _digest(text: bytes) -> int:
 
 
 def _mixed(op: str, nodes: tuple["Scalar", ...]) -> int:
-    """Return the digest of an operation from the digests of its arguments."""
+    """Combine the digests of the arguments into the digest of an operation."""
     mixed = _OP_DIGEST[op]
     for a in nodes:
         mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & 0xFFFFFFFFFFFFFFFF
@@ -35,12 +35,11 @@ _COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
 
 
 class Scalar:
-    """An expression: an operation, its arguments, and the data of inputs and constants.
+    """Expression node. Use Python operators and the functions of `chasles.expr` to create it.
 
-    Build expressions with Python's operators and the functions of `chasles.expr`, never directly.
-    `digest` determines the order of commutative arguments. It depends only on the structure of the
-    expression, not on addresses or the order of tracing. In an `ordered` arena, it is the age of
-    the node.
+    Arguments of commutative operations are sorted by `digest`. The digest depends only on the
+    structure of the expression, not on addresses or the order of tracing. In an `ordered` arena, it
+    is the age of the node.
     """
 
     __slots__ = ("arena", "args", "data", "digest", "op")
@@ -64,7 +63,7 @@ class Scalar:
 
     def __mul__(self, other: Number) -> Number:
         if not is_number(other):
-            return NotImplemented  # vectors and matrices implement the product
+            return NotImplemented  # vectors and matrices implement products with scalars
         return self.arena.build("mul", self, other)
 
     def __rmul__(self, other: Number) -> Number:
@@ -83,18 +82,18 @@ class Scalar:
         return self
 
     def __bool__(self) -> bool:
-        problem = "a traced number has no truth value: algorithms cannot branch on a symbol"
+        problem = "a traced number has no truth value, because its value is not known yet"
         raise ArgumentError("E-EXPR-003", problem, "use chasles.expr.select(condition, a, b)")
 
     def __float__(self) -> float:
-        problem = "a traced number has no value: it is a symbol of the program that is being traced"
+        problem = "a traced number has no float value, because its value is not known yet"
         raise ArgumentError("E-EXPR-004", problem)
 
     def __repr__(self) -> str:
         return self._text(depth=4)
 
     def _text(self, depth: int) -> str:
-        """Return the expression as text to a limited depth, because shared parts make it long."""
+        """Return the expression as a string, with arguments omitted below the given depth."""
         if self.op == "const":
             return repr(self.data)
         if self.op == "input":
@@ -127,18 +126,18 @@ def is_number(x: object) -> bool:
 
 
 def _plain(a: Number) -> Number:
-    """Return a constant of any type as a float, and an expression unchanged."""
+    """Convert a constant of any type to a float, and return an expression unchanged."""
     if type(a) is Scalar:
         return a.data if a.op == "const" else a
     return float(a)
 
 
 class Seat(NamedTuple):
-    """Position of an input among limbs of the same form.
+    """Limb to which an input belongs, and the position of the input within the limb.
 
-    `kind` is the kind of the limb, `lane` is its index among the `lanes` limbs of this kind, and
-    `place` is the index of the input in its limb. Inputs with the same place have the same digest,
-    so that the limbs have the same trace.
+    Limbs with the same structure have the same `kind`. `lane` is the index of the limb among the
+    `lanes` limbs of this kind, and `place` is the index of the input within its limb. Inputs with
+    the same place have the same digest, so that all limbs of a kind have the same trace.
     """
 
     kind: int
@@ -148,16 +147,23 @@ class Seat(NamedTuple):
 
 
 class Arena:
-    """The nodes of one trace. One trace has one arena, which threads do not share.
+    """Container for the nodes of one trace. Threads must not share an arena.
 
-    As a context manager, the arena releases its nodes on exit. This breaks the reference cycle
-    between arena and nodes, so that the nodes are freed at once. The garbage collector, which would
-    have to visit all nodes, is disabled inside the context.
+    As a context manager, the arena clears its nodes on exit. This breaks reference cycles, so that
+    the nodes are freed immediately. The garbage collector is disabled inside the context, because
+    it would have to visit all nodes.
 
-    where: function called when an operation is recorded; `origins` holds its results by node.
-    apart: equal operations of two origins are separate nodes, so that nothing is shared between the
-    origins. ordered: programs keep the order of tracing and its cuts. Bodies traced in the same way
-    then have the same form, because commutative arguments are sorted by age.
+    Parameters
+    ----------
+    rules
+        Simplification rules by operation.
+    where
+        Function called for each new operation. `origins` stores the returned value for each node.
+    apart
+        Do not share equal operations between different origins.
+    ordered
+        Keep the order and cuts of the trace in programs. Bodies that are traced in the same way
+        then have the same instructions, because commutative arguments are sorted by age.
     """
 
     def __init__(
@@ -175,7 +181,7 @@ class Arena:
         self.seats: dict[Scalar, Seat] = {}
         self._collects = False
         self.cuts: list[int] = []
-        """Age of the first node after each cut."""
+        """Number of nodes that existed at each cut."""
 
     def __enter__(self) -> "Arena":
         self._collects = gc.isenabled()
@@ -192,16 +198,16 @@ class Arena:
 
     @property
     def nodes(self) -> ValuesView[Scalar]:
-        """All nodes, the oldest first."""
+        """All nodes, from oldest to newest."""
         return self._nodes.values()
 
     def cut(self) -> None:
-        """Begin a new segment, for the trace of another body.
+        """Start a new segment of the trace, for example for the next body.
 
         Returns
         -------
         None
-            `cuts` has one more entry.
+            The cut is appended to `cuts`.
 
         Examples
         --------
@@ -215,7 +221,7 @@ class Arena:
         self.cuts.append(len(self._nodes))
 
     def input(self, name: str, index: int, seat: Seat | None = None) -> Scalar:
-        """Return an entry of an input.
+        """Return the symbol for an entry of an input.
 
         Parameters
         ----------
@@ -224,12 +230,12 @@ class Arena:
         index : int
             Index of the entry in C order.
         seat : Seat, optional
-            Position of the entry among limbs of the same form.
+            Limb to which the entry belongs, if several limbs have the same structure.
 
         Returns
         -------
         x : Scalar
-            Symbol; the same object for the same name and index.
+            Symbol. Calls with the same name and index return the same object.
 
         Examples
         --------
@@ -246,17 +252,17 @@ class Arena:
         return node
 
     def const(self, value: float) -> Scalar:
-        """Return a constant as a node.
+        """Return the node for a constant.
 
         Parameters
         ----------
         value : float
-            The value. Constants are equal if their bits are equal.
+            Value of the constant. Values with the same bits share a node.
 
         Returns
         -------
         x : Scalar
-            The constant.
+            The node.
 
         Examples
         --------
@@ -273,15 +279,15 @@ class Arena:
         return found
 
     def node(self, op: str, *args: Number) -> Scalar:
-        """Return the node of an operation without simplification.
+        """Return the node for an operation without simplifying it.
 
         Parameters
         ----------
         op : str
             Name of the operation, such as "add".
         *args : Number
-            Arguments. Commutative operations sort their arguments, so that a + b and b + a are the
-            same node.
+            Arguments. The arguments of commutative operations are sorted, so that a + b and b + a
+            are the same node.
 
         Returns
         -------
@@ -311,7 +317,7 @@ class Arena:
         return found
 
     def build(self, op: str, *args: Number) -> Number:
-        """Return the simplest known expression for an operation.
+        """Apply an operation and simplify the result.
 
         Parameters
         ----------
@@ -342,7 +348,7 @@ class Arena:
             if type(a) is Scalar:
                 if a.arena is not self:
                     raise InputError(
-                        "E-EXPR-005", "numbers of two different traces cannot be combined"
+                        "E-EXPR-005", "numbers from different traces cannot be combined"
                     )
                 if a.op == "const":
                     given = False
@@ -359,7 +365,7 @@ class Arena:
         found = self._built.get((op, args))
         if found is None:
             found = self._simplest(op, args)
-            if 0.0 not in args:  # 0.0 and -0.0 are equal as keys
+            if 0.0 not in args:  # 0.0 and -0.0 would be the same key
                 self._built[op, args] = found
         return found
 
@@ -367,14 +373,14 @@ class Arena:
         rule = self._rules.get(op)
         if rule is not None:
             simpler = rule(self, *args)
-            if type(simpler) is Scalar:  # return constants as floats, for constant folding
+            if type(simpler) is Scalar:  # constants become floats for constant folding
                 return simpler.data if simpler.op == "const" else simpler
             if simpler is not None:
                 return float(simpler)
         return self.node(op, *args)
 
     def _intern(self, key: tuple[Any, ...], args: tuple[Scalar, ...], digest: int) -> Scalar:
-        """Return the node for a key (operation, data and arguments)."""
+        """Return the node for a key (operation, data and arguments), and create it if necessary."""
         op, data, origin = key[0], key[1], None
         if self._apart and args and self._where is not None:
             origin = self._where()
@@ -388,7 +394,7 @@ class Arena:
 
 
 def apply(op: str, *args: Number) -> Number:
-    """Apply an operation: return a float if all arguments are floats, else an expression."""
+    """Apply an operation, and return a float if all arguments are floats, or an expression."""
     for a in args:
         if type(a) is Scalar:
             return a.arena.build(op, *args)
@@ -396,7 +402,7 @@ def apply(op: str, *args: Number) -> Number:
 
 
 def sqrt(x: Number) -> Number:
-    """Return the square root, which is NaN for a negative number.
+    """Return the square root, or NaN for a negative number.
 
     Parameters
     ----------
@@ -467,7 +473,7 @@ def atan2(y: Number, x: Number) -> Number:
     Parameters
     ----------
     y, x : Number
-        Coordinates; y is first.
+        Coordinates of the point.
 
     Returns
     -------
@@ -560,7 +566,7 @@ def less(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        1.0 or 0.0, for `select`; 0.0 if either is NaN.
+        Condition for `select`. It is 0.0 if a or b is NaN.
 
     Examples
     --------
@@ -582,7 +588,7 @@ def less_equal(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        1.0 or 0.0, for `select`; 0.0 if either is NaN.
+        Condition for `select`. It is 0.0 if a or b is NaN.
 
     Examples
     --------
@@ -604,7 +610,7 @@ def equal(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        1.0 or 0.0, for `select`; 0.0 if either is NaN.
+        Condition for `select`. It is 0.0 if a or b is NaN.
 
     Examples
     --------
@@ -616,15 +622,15 @@ def equal(a: Number, b: Number) -> Number:
 
 
 def select(condition: Number, a: Number, b: Number) -> Number:
-    """Return a if the condition is nonzero, else b. Both are evaluated.
+    """Return a if the condition is nonzero, and b otherwise.
 
     Parameters
     ----------
     condition : Number
         Result of `less`, `less_equal` or `equal`.
     a, b : Number
-        Floats or expressions. Guard divisions and roots before the selection, because both are
-        evaluated.
+        Floats or expressions. Both are always evaluated, so their divisions and square roots must
+        be valid for any condition.
 
     Returns
     -------

@@ -1,9 +1,10 @@
-"""Local rules that simplify an expression while it is built.
+"""Local rules that simplify expressions as they are built.
 
-Each rule takes an arena and the arguments of one operation (a `Scalar`, or a `float` for a
-constant; never all floats) and returns a simpler equal expression, or None to keep the operation.
-Signs are pulled out so that `a - b` and `b - a`, or `2*x` and `-2*x`, share one node. Rules assume
-finite values (`0*x`, `x - x` and `0/x` become 0) and ignore the sign of zero.
+Each rule takes an arena and the arguments of one operation. Arguments are expressions or, for
+constants, floats; at least one is an expression. The rule returns a simpler equivalent expression,
+or None to keep the operation. Signs are factored out so that `a - b` and `b - a`, or `2*x` and
+`-2*x`, share one node. Rules assume finite values (`0*x`, `x - x` and `0/x` become 0) and ignore
+the sign of zero.
 """
 
 import math
@@ -20,7 +21,7 @@ def _is_square(x: Scalar) -> bool:
 
 
 def _constant_in(op: str, x: Number) -> tuple[float, Number] | None:
-    """Return (c, y) if x is `op` of a constant c and y, for a commutative `op`, else None."""
+    """Return (c, y) if x = op(c, y) with a constant c and a commutative `op`, else None."""
     if type(x) is Scalar and x.op == op:
         a, b = x.args
         if a.op == "const":
@@ -151,7 +152,7 @@ def _mul(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 def _div(arena: Arena, a: Number, b: Number) -> Number | None:
-    """Replace a quotient by a product with a reciprocal, which is computed only once."""
+    """Replace a / b by a * (1 / b), so that quotients with the same divisor share 1 / b."""
     if type(a) is float and a == 0.0:
         return 0.0
     if type(b) is float:
@@ -238,7 +239,7 @@ BOOK: dict[str, Rule] = {
     "neg": lambda arena, a: a.args[0] if a.op == "neg" else None,
     "select": _select,
 }
-"""Rules for counting operations as by hand.
+"""Rules for counting operations in the way textbooks count them by hand.
 
 Trivial operations with 0 and 1, sign changes, and x - x are not counted. Multiplication by
 2 counts as an addition.
@@ -275,5 +276,5 @@ def _mul_of_any_sign(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 UNIFORM: dict[str, Rule] = RULES | {"mul": _mul_of_any_sign}
-"""`RULES`, except that constants keep their signs, so that bodies that differ only in the signs of
-their numbers have programs of the same form."""
+"""Variant of `RULES` that keeps the signs of constants. Bodies whose parameters differ only in sign
+then have the same instructions."""

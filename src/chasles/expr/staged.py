@@ -1,4 +1,4 @@
-"""Programs whose results are matrix products. The backend multiplies the matrices."""
+"""Programs whose results are matrix products computed by the backend."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +9,10 @@ from chasles.expr.program import Count, Instruction, Interface, Program, Variabl
 
 @dataclass(frozen=True)
 class Staged(Interface):
-    """A straight-line program, followed by products of its outputs, which are matrices.
+    """Straight-line program `head` that computes matrices, followed by products of these matrices.
 
-    Result k is the product of the outputs of `head` with indices chains[k]. Products with entries
-    that are constant zeros are skipped.
+    Result k is the product of the outputs of `head` with indices chains[k]. Multiplications by
+    constant zeros are skipped.
     """
 
     head: Program
@@ -20,7 +20,7 @@ class Staged(Interface):
 
     @cached_property
     def count(self) -> Count:
-        """Operations of the program and of the matrix products after it."""
+        """Number of operations of each kind, including the matrix products."""
         before, n = self.head.count, self.products
         return replace(
             before, multiplications=before.multiplications + n, additions=before.additions + n
@@ -39,7 +39,7 @@ class Staged(Interface):
         return pairs
 
     def present(self, factor: int) -> list[frozenset[int]]:
-        """Return the columns of the nonzero entries in each row of a matrix.
+        """Return the column indices of the nonzero entries in each row of a matrix.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class Staged(Interface):
         Returns
         -------
         columns : list of frozenset of int
-            One set for each row.
+            One set of column indices per row.
 
         Examples
         --------
@@ -69,19 +69,19 @@ class Staged(Interface):
         ]
 
     def chosen(self, outputs: Sequence[Variable], numbers: Sequence[int]) -> "Staged":
-        """Return the program of a subset of the results, with new names.
+        """Return a program that computes only some of the results, under new names.
 
         Parameters
         ----------
         outputs : sequence of Variable
-            Names and shapes of the results.
+            New names and shapes of these results.
         numbers : sequence of int
-            Indices of these results in this program.
+            Indices of the results to keep.
 
         Returns
         -------
         program : Staged
-            The program; outputs of `head` that it does not need are omitted.
+            The program, without the outputs of `head` that it does not need.
 
         Examples
         --------
@@ -105,5 +105,5 @@ class Staged(Interface):
 
 
 def is_zero(instruction: Instruction) -> bool:
-    """Return True for the constant zero."""
+    """Return True if an instruction is the constant zero."""
     return instruction.op == "const" and instruction.data == 0.0

@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 from chasles.errors import InputError
 
 MOST_TIMES = 100
-"""Largest ratio of the uncompressed size of the arrays to the size of the file."""
+"""Maximum ratio of uncompressed array size to file size."""
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -23,24 +23,24 @@ _FAULTS = (
     *(KeyError, EOFError, OSError, MemoryError, NotImplementedError, RuntimeError, BadZipFile),
     *(zlib.error, struct.error, SyntaxError, tokenize.TokenError, Warning),
 )
-"""Exceptions other than ValueError that readers of zip files and arrays raise for damaged files."""
+"""Exceptions other than ValueError that zipfile and NumPy raise for corrupt files."""
 
 
 def arrays(
     source: str | os.PathLike[str] | io.BytesIO, names: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
-    """Read the arrays in `names`, or all arrays, from a .npz file; pickled arrays are refused.
+    """Read arrays from a .npz file; pickled objects are not supported.
 
-    A damaged file raises ValueError. The arrays may take at most `MOST_TIMES` times the size of the
-    file (plus 1 MiB); larger arrays are refused before memory is allocated.
+    names: arrays to read; if empty, read all arrays. A corrupt file raises ValueError. The size
+    limit, `MOST_TIMES` times the file size plus 1 MiB, is checked before memory is allocated.
     """
     try:
         with ZipFile(source) as archive:
-            whole = archive.start_dir  # start of the directory, which follows all members
+            whole = archive.start_dir  # offset of the central directory; all members precede it
             wanted = [f"{name}.npy" for name in names] or archive.namelist()
             members = [archive.getinfo(name) for name in wanted]
             if sum(member.file_size for member in members) > MOST_TIMES * whole + 2**20:
-                problem = f"its arrays are more than {MOST_TIMES} times as large as the file"
+                problem = f"the arrays are more than {MOST_TIMES} times as large as the file"
                 raise InputError("E-FILE-071", problem)
             return {member.filename[:-4]: _array(archive, member) for member in members}
     except _FAULTS as error:
@@ -51,11 +51,11 @@ def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
     with archive.open(member) as stream:
         version = npy.read_magic(stream)
         if version not in _HEADERS:
-            problem = f"version {version} of array {member.filename!r} is not supported"
+            problem = f"array {member.filename!r} has unsupported .npy version {version}"
             raise InputError("E-FILE-073", problem)
         shape, _, dtype = _HEADERS[version](stream)
         if dtype.hasobject or math.prod(shape) * dtype.itemsize > member.file_size:
-            problem = f"array {member.filename!r} does not have its declared size"
+            problem = f"array {member.filename!r} contains Python objects or is truncated"
             raise InputError("E-FILE-074", problem)
     with archive.open(member) as stream:
         array: np.ndarray = npy.read_array(stream, allow_pickle=False)

@@ -1,14 +1,14 @@
-"""Data files of Legnani et al. (1996), part II, fig. 6: a serial robot as a list of numbers.
+"""Read and write serial robots in the data format of Legnani et al. (1996), part II, fig. 6.
 
-The file consists of the records below, in this order, in SI units and radians. A record ends at the
-end of a line and may be spread over several lines, as the original program's `fscanf` allows.
+A file contains the records below, in this order, in SI units and radians. A record ends at the end
+of a line and may span several lines, as the original program's `fscanf` allows.
 
 - the number of links;
 - for every link: joint type (0 revolute, 1 prismatic; not in the paper: 2 helical, 3 cylindrical),
   theta, s, b, a, alpha, and for a helical joint its pitch (m/rad);
   mass, jxx, jxy, jxz, jyy, jyz, jzz; center of mass x, y, z;
 - gravity x, y, z in the base frame;
-- any number of times: force x, y, z and couple x, y, z on the gripper.
+- zero or more loads on the gripper: force x, y, z and couple x, y, z.
 
 Frames follow the standard Denavit-Hartenberg convention with an additional length b: M(i-1, i) =
 Rz(theta) T(a, b, s) Rx(alpha). The joint coordinate is added to theta or to s. Center of mass and
@@ -40,13 +40,13 @@ from chasles.model.ranges import LARGEST
 from chasles.writing import store
 
 GRIPPER = "gripper"
-"""Name of the last link's frame, on which the forces and couples in the file act."""
+"""Name of the frame at the tip, on which the forces and couples in the file act."""
 
 KINDS = spelled("DAT")
-"""Joint types by their code in the file (0 and 1 are from SPACELIB; the others are extensions)."""
+"""Joint type for each code in the file (0 and 1 are from SPACELIB; the others are extensions)."""
 
 _HELICAL = spelling("helical", "DAT")
-"""Code of helical joints, whose records have an additional number: the pitch."""
+"""Code for a helical joint; its record also contains the pitch."""
 
 _LINKS = ("number of links",)
 _JOINT = ("type", "theta", "s", "b", "a", "alpha")
@@ -54,24 +54,24 @@ _MASS = ("mass", "jxx", "jxy", "jxz", "jyy", "jyz", "jzz")
 _CENTER = ("xg", "yg", "zg")
 _GRAVITY = ("gx", "gy", "gz")
 _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
-"""Names of the numbers in each record, in order."""
+"""Field names of each type of record, in file order."""
 
 _ROUNDING = 1e-12
-"""Largest rounding error of poses (m, or dimensionless); smaller numbers are treated as zero."""
+"""Tolerance for rounding errors in poses (m, or dimensionless)."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a robot from a data file.
 
-    Links are named base, link1, ..., joints joint1, ..., and frames dh1, ... The frame "gripper"
-    equals the last dh frame. snap: an angle printed as a rounded multiple of a right angle is taken
-    as that multiple, and a note names the place. floating: raises an error, because the format does
-    not store the mass of the base. Forces and couples on the gripper are checked, but are not part
-    of the robot; use `actions` to read them.
+    The links are named base, link1, ...; the joints joint1, ...; and the frames dh1, ... The frame
+    "gripper" coincides with the last dh frame. snap: replace an angle printed as a rounded multiple
+    of pi/2 by the exact multiple, and add a note. floating: raises an error, because the format
+    does not store the mass of the base. Forces and couples on the gripper are checked but are not
+    part of the robot; use `actions` to read them.
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:
-        problem = "a .dat file does not give the mass of its base, so the base cannot float"
+        problem = "the base cannot float, because a .dat file does not store its mass"
         remedy = "use a URDF file, or omit `floating`"
         raise ModelError("E-DAT-001", problem, remedy, file=source.file)
     rows = source.rows()
@@ -85,11 +85,11 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def actions(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the forces and couples on the gripper that the file lists: (n, 6), in N and N m.
+    """Read the forces and couples on the gripper from a data file: (n, 6), in N and N m.
 
-    Each row is a force and then a couple, about the gripper's origin and along its axes (the
-    original program transforms them from the last link's frame to the base). The file has one row
-    for all instants, or one row per instant.
+    Each row contains a force and a couple about the gripper's origin, expressed in the gripper
+    frame. (The original program transforms them from the last link's frame to the base.) A file has
+    either one row for the whole motion or one row per instant.
     """
     source = _Source(os.fsdecode(path), snap=False)
     source.rows()
@@ -99,7 +99,7 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 class _Source:
-    """A file being read, record by record."""
+    """Reader for a data file; it reads one record at a time."""
 
     def __init__(self, file: str, snap: bool) -> None:
         files.check_bearable(file)
@@ -111,27 +111,27 @@ class _Source:
     def error(
         self, code: str, problem: str, remedy: str, line: int = 0, part: str = ""
     ) -> ModelError:
-        """Return an error that names a line; the default is the last line read."""
+        """Return an error that refers to `line`, by default the last line read."""
         here = line or max(self._last, 1)
         return ModelError(code, problem, remedy, part=part, file=self.file, line=here)
 
     def rows(self) -> list[DHRow]:
-        """Return the rows of the table at the beginning of the file."""
+        """Read the number of links and then the parameters of each link."""
         line, (count,) = self.record("robot", _LINKS)
         if not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
-            problem = f"the number of links is {short(count)}"
+            problem = f"{short(count)} is not a valid number of links"
             raise self.error("E-DAT-002", problem, "give a positive integer", line)
         return [self._row(f"link {i}") for i in range(1, int(count) + 1)]
 
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
-        """Return the line where the next record begins, and its words, each a finite number."""
+        """Read the next record; return its line number and its numbers as strings."""
         if (found := self.next_record(part, names)) is None:
-            problem = f"the file ends before {' '.join(names)}"
+            problem = f"the file ends before the record ({' '.join(names)})"
             raise self.error("E-DAT-003", problem, "add the missing values", part=part)
         return found
 
     def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
-        """Return the next record like `record`, or None at the end of the file."""
+        """Like `record`, but return None at the end of the file."""
         words: list[str] = []
         first = 0
         for line in self._lines:
@@ -152,18 +152,18 @@ class _Source:
                 return first, words
         if words:
             problem = f"the file ends after {len(words)} of {len(names)} numbers"
-            problem += f" {' '.join(names)}"
+            problem += f" ({' '.join(names)})"
             raise self.error("E-DAT-006", problem, "add the missing numbers", part=part)
         return None
 
     def _check(self, word: str, wanted: str, part: str) -> None:
         if not files.is_number(word):
-            problem = f"{short(word)} in {wanted} is not a finite number"
+            problem = f"{short(word)} in the record ({wanted}) is not a finite number"
             raise self.error(
                 "E-DAT-004", problem, "write a number such as 0.5, -2 or 1e-3", part=part
             )
         if abs(float(word)) > LARGEST:
-            problem = f"{short(word)} in {wanted} is too large"
+            problem = f"{short(word)} in the record ({wanted}) is too large"
             raise self.error(
                 "E-DAT-005", problem, f"give a number of at most {LARGEST:g}", part=part
             )
@@ -172,7 +172,7 @@ class _Source:
         return Vector(tuple(map(float, self.record(part, names)[1])))
 
     def actions(self) -> Iterator[list[float]]:
-        """Yield the records after gravity, each a force and a couple."""
+        """Yield the remaining records, each with a force and a couple on the gripper."""
         while (found := self.next_record("force and moment on the gripper", _ACTION)) is not None:
             yield list(map(float, found[1]))
 
@@ -180,7 +180,7 @@ class _Source:
         line, (code, theta, s, b, a, alpha, *pitch) = self.record(part, _JOINT)
         if code not in KINDS:
             kinds = ", ".join(f"{code} ({kind})" for code, kind in KINDS.items())
-            problem = f"the joint type is {short(code)}"
+            problem = f"{short(code)} is not a joint type"
             raise self.error("E-DAT-008", problem, f"use one of {kinds}", line, part)
         below, words = self.record(part, _MASS)
         m, xx, xy, xz, yy, yz, zz = map(float, words)
@@ -208,9 +208,9 @@ class _Source:
 def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
     """Write a serial robot with Denavit-Hartenberg frames; reading the file gives the same robot.
 
-    gripper: the frame on the last link that ends the table; if empty, the link frame. Names, limits
-    and the base are omitted, because the format does not store them. A part that would change the
-    motion and that the format cannot represent raises an error that names it: other joint types,
+    gripper: frame on the last link that becomes the last Denavit-Hartenberg frame; if empty, the
+    link frame. Names, limits and the base are omitted, because the format does not store them. An
+    error names any part that affects the motion but cannot be represented: other joint types,
     branches, armature, damping, friction, mimic joints, axes other than z, and frames that
     Denavit-Hartenberg parameters cannot describe.
     """
@@ -240,7 +240,7 @@ def _refused(code: str, joint: JointData, problem: str) -> ModelError:
 
 
 def _serial(description: Description) -> tuple[JointData, ...]:
-    """Return the joints in order from the base, if a data file can represent them."""
+    """Return the joints from base to tip; raise an error if a .dat file cannot represent them."""
     closing: list[Named] = [*description.loops, *description.couplings, *description.rotors]
     for part in closing:
         problem = (
@@ -272,7 +272,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
 
 
 def _between(joint: JointData) -> tuple[float, float, float, float, float]:
-    """Return a, b, alpha, theta, s of the pose T(a, b, 0) Rx(alpha) Rz(theta) Tz(s) of a joint."""
+    """Return a, b, alpha, theta, s; the joint pose is T(a, b, 0) Rx(alpha) Rz(theta) Tz(s)."""
     a, alpha, theta, d, tilt, across = factors(matrix(joint.pose))
     cos = math.cos(alpha)
     b = 0.0
@@ -286,7 +286,7 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
 
 
 def _far_end(description: Description, link: str, gripper: str) -> tuple[float, float, float]:
-    """Return a, b, alpha of the last link; the gripper's pose on it is T(a, b, 0) Rx(alpha)."""
+    """Return a, b, alpha; the gripper's pose on the last link is T(a, b, 0) Rx(alpha)."""
     if not gripper:
         return 0.0, 0.0, 0.0
     for frame in description.frames:
@@ -294,7 +294,7 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
             rows: np.ndarray = np.array(frame.pose.R.rows, dtype=float)
             a, b, z = map(float, frame.pose.r)
             if max(abs(z), abs(rows[0, 1]), abs(rows[0, 2]), 1.0 - rows[0, 0]) > _ROUNDING:
-                problem = "its pose on the last link is not of the form T(a, b, 0) Rx(alpha)"
+                problem = "its pose on the last link does not have the form T(a, b, 0) Rx(alpha)"
                 raise ModelError(
                     "E-DAT-020", problem, "choose another frame", part=f"frame {gripper!r}"
                 )

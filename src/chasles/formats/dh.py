@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables as TOML files (docs/dh.md)."""
+"""Read and write Denavit-Hartenberg tables in TOML files (docs/dh.md)."""
 
 import os
 from dataclasses import fields, replace
@@ -23,21 +23,21 @@ _POSE = {
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """Return the arm in a file, with links base, link1, ... and frames base, dh1, ..., tool.
+    """Convert a Denavit-Hartenberg table to a `Description`.
 
-    floating: raises an error, because a table does not give the mass of the base.
+    The links are named base, link1, ... and the frames base, dh1, ..., tool. floating: raises an
+    error, because the table does not contain the mass of the base.
     """
     if floating:
         problem = (
-            "a Denavit-Hartenberg table does not give the mass of its base, so the "
-            "base cannot float"
+            "the base cannot float, because a Denavit-Hartenberg table does not contain its mass"
         )
         raise ModelError("E-TOML-001", problem, "omit `floating`", file=source.file)
     return _table(source).description()
 
 
 def _table(source: TomlFile) -> DHTable:
-    """Read the table of a file."""
+    """Read a Denavit-Hartenberg table from a TOML file."""
     top = source.top(_TOP, {"base": _POSE, "tool": _POSE, "joint": FIELDS})
     if "convention" not in top:
         remedy = "give convention = 'modified' or 'standard'"
@@ -84,10 +84,10 @@ def write(
     convention: Convention = "modified",
     tool: str | None = None,
 ) -> None:
-    """Write the table of a serial arm in SI units and radians; reading it gives the same arm.
+    """Write a serial arm as a Denavit-Hartenberg table in SI units and radians.
 
-    convention, tool: as for `chasles.to_dh`, which also lists the requirements on the arm. Fixed
-    links and frames other than the tool are not written.
+    Reading the file gives the same arm. convention, tool: see `chasles.to_dh`, which also lists the
+    requirements on the arm. Fixed links and frames other than the tool are not written.
     """
     table = dh_table(build(description), convention, tool)
     top = {"convention": table.convention, "name": table.name, "gravity": table.gravity}

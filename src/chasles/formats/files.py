@@ -20,13 +20,14 @@ from chasles.writing import check_target
 
 
 class Format(NamedTuple):
-    """A file format; `suffixes` begins with the usual suffix.
+    """A robot file format.
 
-    reader: module with `read`, which takes a path and the options of `formats.read`. writer: module
-    with `write`, which takes a description and a path. arguments: True if files take arguments.
-    installed: True if `registry` searches for installed files of this format. survey: the function
-    ("module:function") that reads the raw content of a file for lint. seen: what lint checks in
-    a file that loads without errors: its text ("raw"), the loaded robot ("loaded"), or "both".
+    suffixes: file name suffixes, starting with the default. reader: module whose `read` accepts a
+    path and the options of `formats.read`. writer: module whose `write` accepts a description and a
+    path. arguments: True if the format has arguments (xacro). installed: True if `registry`
+    searches for installed files of this format. survey: function ("module:function") that extracts
+    raw values from a file for lint. seen: values that lint checks if a file loads without errors:
+    the raw values ("raw"), the loaded robot ("loaded"), or "both".
     """
 
     suffixes: tuple[str, ...]
@@ -51,14 +52,17 @@ FORMATS: dict[str, Format] = {
                     survey="chasles.lint.surveys:xacro", seen="raw"),
     "data": Format((".dat",), "chasles.formats.dat"),
 }  # fmt: skip
-"""Table of formats; their modules are loaded on use."""
+"""Supported formats; their modules are imported on first use."""
 
 MAX_LINKS = 5_000
-"""Largest number of links of a robot."""
+"""Maximum number of links in a robot."""
 
 
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
-    """Return the suffixes of files that can be read or written, or that packages install."""
+    """Return the supported file suffixes.
+
+    written: only formats that can be written. installed: only formats that `registry` searches for.
+    """
     return tuple(
         suffix
         for row in FORMATS.values()
@@ -68,7 +72,7 @@ def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ..
 
 
 def endings(*, written: bool = False) -> str:
-    """Return the suffixes of files that can be read, or written, as a phrase for messages."""
+    """Return the supported suffixes as a phrase for messages, such as ".urdf, .xml or .sdf"."""
     *most, last = suffixes(written=written)
     return f"{', '.join(most)} or {last}"
 
@@ -89,12 +93,12 @@ def read(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read a robot file as a `Description`, in the order and frames of the file.
+    """Read a robot file as a `Description`, without changing frames or the order of parts.
 
-    Values that are impossible for a mechanism are refused, or replaced with a note, as
-    `chasles.model.ranges` defines. snap: replace angles printed as a rounded multiple of a right
-    angle by that multiple. floating: put the root link on a free joint. arguments: the arguments of
-    a xacro file. trust: let a xacro file run Python; files of other formats contain no code.
+    Physically impossible values raise an error or are replaced with a note, as described in
+    `chasles.model.ranges`. snap: replace an angle printed as a rounded multiple of pi/2 by the
+    exact multiple. floating: attach the root link by a free joint. arguments: arguments for a xacro
+    file. trust: allow a xacro file to run Python code; other formats contain no code.
     """
     options = {"snap": snap, "floating": floating, "trust": trust}
     found = admitted(written(path, arguments=arguments, **options))
@@ -111,12 +115,12 @@ def written(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read a robot file and keep all its values, including values that no mechanism can have."""
+    """Read a robot file without checking that its values are physically possible."""
     options: dict[str, Any] = {"snap": snap, "floating": floating}
     if arguments:
         taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
         if not os.fsdecode(path).lower().endswith(tuple(taking)):
-            problem = f"only {', '.join(taking)} files take arguments"
+            problem = f"only {', '.join(taking)} files accept arguments"
             raise ModelError("E-FILE-001", problem, "omit the arguments", file=os.fsdecode(path))
         options["arguments"] = arguments
     row = row_of(path)
@@ -134,12 +138,12 @@ def written(
 def write(
     description: Description, path: str | os.PathLike[str], *, overwrite: bool = True
 ) -> tuple[str, ...]:
-    """Write a robot file completely or not at all; return notes on omitted parts.
+    """Write a robot file and return notes on omitted parts.
 
     overwrite: replace an existing file; otherwise an existing file raises an error.
 
-    A part that would change the motion is never omitted; if it cannot be written, an error names
-    it.
+    Parts that affect the motion are never omitted: if the format cannot represent such a part, an
+    error names it and no file is written.
     """
     file = os.fsdecode(path)
     shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
@@ -159,7 +163,7 @@ def write(
 
 
 def inputs(description: Description) -> set[str]:
-    """Return the files that a robot was read from: its main file and all included files."""
+    """Return the paths of a robot's main file and of all files that it includes."""
     rows = (description.links, description.joints, description.loops, description.couplings)
     places = {description.where, *(part.where for row in rows for part in row)}
     places |= {rotor.where for rotor in description.rotors}
@@ -167,7 +171,7 @@ def inputs(description: Description) -> set[str]:
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
-    """Return the format of a file from its suffix; with `written`, only a format with a writer."""
+    """Return the format for a path by its suffix; `written` requires a writable format."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = (
@@ -181,16 +185,16 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
 # Bytes and lines -------------------------------------------------------------------------------
 
 MAX_BYTES = 64 * 2**20
-"""Largest size of a robot file in bytes; the largest file of example-robot-data has 0.2 MB."""
+"""Maximum size of a robot file (bytes); the largest file in example-robot-data has 0.2 MB."""
 
 MAX_LINE = 2**20
-"""Largest length of a line of text, in bytes."""
+"""Maximum length of a line (bytes)."""
 
 _COMMENT = re.compile(r"(^|\s)#.*")
 
 
 class Line(NamedTuple):
-    """A line that is not blank, its number (from 1), and the byte offset of its end."""
+    """A nonblank line with its line number (from 1) and the byte offset of its end."""
 
     file: str
     number: int
@@ -213,7 +217,7 @@ def size(file: str) -> int:
 
 
 def load(file: str) -> bytes:
-    """Return the bytes of a robot file, unless it is too large."""
+    """Read a robot file as bytes; raise an error if it is empty or too large."""
     try:
         check_bearable(file)
         with open(file, "rb") as stream:
@@ -231,8 +235,8 @@ def check_bearable(file: str) -> None:
     if size(file) > MAX_BYTES:
         megabytes = f"{size(file) / 2**20:.0f} MB"
         problem = (
-            f"the file has {megabytes}, more than the limit of {MAX_BYTES // 2**20} "
-            "MB for a robot file"
+            f"the file size, {megabytes}, exceeds the limit of {MAX_BYTES // 2**20} "
+            "MB for robot files"
         )
         raise ModelError("E-FILE-007", problem, "check that this is the intended file", file=file)
 
@@ -258,12 +262,12 @@ def lines(file: str) -> Iterator[Line]:
 
 
 def short(text: str) -> str:
-    """Return a text in quotes, shortened if it is long."""
+    """Return a string in quotes, truncated to 60 characters."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
-    """Return the name of a mesh in the robot file `other`, given its name in `robot_file`."""
+    """Convert a mesh path relative to `robot_file` to a path relative to the robot file `other`."""
     folder, place = (os.path.dirname(os.path.abspath(file)) for file in (robot_file, other))
     if not robot_file or folder == place or "://" in name or os.path.isabs(name):
         return name
@@ -279,13 +283,13 @@ def renamed(name: str, robot_file: str, other: str) -> str:
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 RIGHT_ANGLE, _RADIAN = 15707963267948966192313216916397514420985, 10**40
-"""A right angle and a radian as integers, in units of 1e-40 rad, to compare digits exactly."""
+"""pi/2 and 1 rad as integers in units of 1e-40 rad, for exact comparisons of digits."""
 
 _MOST_RIGHT_ANGLES = 8
 
 
 def is_number(word: str) -> bool:
-    """Return True if a word is a finite decimal number."""
+    """Return True if a string is a finite decimal number."""
     return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
 
 
@@ -293,7 +297,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the largest number of significant digits, and of decimal places, in the files."""
+    """Return the maximum numbers of significant digits and of decimal places in the files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -304,7 +308,7 @@ def printed(files: Iterable[str]) -> Precision:
 
 
 def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
-    """Return the number of right angles that printed digits represent; add a note if inexact."""
+    """Return `right_angles(angle)`; add a note if the printed angle is not the exact multiple."""
     k = right_angles(angle)
     if k and float(angle) != radians(k):
         numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
@@ -314,11 +318,11 @@ def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
 
 
 def right_angles(angle: str) -> int:
-    """Return the number of right angles that printed digits represent; 0 for any other angle.
+    """Return k if a printed angle (rad) represents k pi/2, and 0 otherwise.
 
-    A number of 5 to 17 digits represents a multiple of a right angle if it equals the multiple
-    rounded or truncated to that number of digits. A number with more digits, or a double printed in
-    full, represents a multiple if it is a neighboring double.
+    An angle with 5 to 17 digits represents k pi/2 if it equals k pi/2 rounded or truncated to that
+    number of digits, or if the double nearest to the angle differs from the double nearest to
+    k pi/2 by at most one unit in the last place.
     """
     k = round(float(angle) / radians(1))
     if not 0 < abs(k) <= _MOST_RIGHT_ANGLES:
@@ -335,15 +339,15 @@ def right_angles(angle: str) -> int:
 
 
 def radians(k: int) -> float:
-    """Return the double nearest to k right angles."""
+    """Return the double nearest to k pi/2."""
     return k * RIGHT_ANGLE / _RADIAN
 
 
 def angle_word(angle: Any) -> str:
-    """Return an angle (rad) as text.
+    """Format an angle (rad).
 
-    An angle that is only close to a multiple of a right angle has more digits, so that it is not
-    snapped when it is read.
+    An angle that is close but not equal to a multiple of pi/2 is written with 20 decimals, to
+    prevent `right_angles` from snapping it.
     """
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)
@@ -351,5 +355,5 @@ def angle_word(angle: Any) -> str:
 
 
 def words(numbers: Iterable[Number]) -> str:
-    """Return numbers as text with all their digits, separated by spaces."""
+    """Format numbers at full precision, separated by spaces."""
     return " ".join(repr(float(x) + 0.0) for x in numbers)

@@ -1,7 +1,7 @@
-"""Read sensors of SDF files and of `<gazebo>` elements of URDF files; both have the same form.
+"""Read Gazebo sensors from SDF files and from `<gazebo>` elements in URDF files.
 
 Supported types are imu, force_torque, magnetometer and ray (including lidar, gpu_ray and
-gpu_lidar), as defined at sdformat.org. Notes name sensors of other types.
+gpu_lidar), as defined at sdformat.org. Sensors of other types are ignored with a note.
 """
 
 import math
@@ -21,25 +21,25 @@ from chasles.model.sensors import SURFACES, NoiseData, SensorData, Surface
 RAYS = ("ray", "gpu_ray", "lidar", "gpu_lidar")
 
 MOST_RAYS = 64
-"""Largest number of rays of one sensor."""
+"""Maximum number of rays per sensor."""
 
 FIELD = (5.5645e-6, 22.8758e-6, -42.3884e-6)
-"""Default magnetic field of a world (T)."""
+"""Default magnetic field in SDF (T)."""
 
 _FORWARD = Matrix(((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)))
-"""Rotation of a frame whose z axis is the x axis of a ray sensor."""
+"""Rotation that maps the z axis to the x axis, the direction of a ray sensor in SDF."""
 
 
 class _Unread(Exception):
-    """Reason why a sensor is ignored."""
+    """Raised for a sensor that is ignored; the message gives the reason."""
 
 
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
-    """Return a description with the sensors of its file.
+    """Add the sensors in the given XML elements to a description.
 
-    owners: names of links and joints, and their elements. A sensor `imu` becomes `imu.orientation`,
-    `imu.angular_velocity` and `imu.linear_acceleration`. The rays of a scan are numbered:
-    `scan[0]`, `scan[1]`, ...
+    owners: names of links and joints, with their elements. A sensor `imu` becomes three sensors:
+    `imu.orientation`, `imu.angular_velocity` and `imu.linear_acceleration`. The rays of a sensor
+    `scan` become `scan[0]`, `scan[1]`, ...
     """
     links, found, notes, taken = {x.name for x in made.links}, list[SensorData](), [], set[str]()
     joints = {joint.name: joint for joint in (*made.joints, *made.loops)}
@@ -90,7 +90,7 @@ def _imu(sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
 def _force_torque(
     sensor: etree._Element, data: SensorData, joint: JointData, place: Transform
 ) -> SensorData:
-    """Return a force-torque sensor in the frame of its joint; it measures moment, then force."""
+    """Return the force-torque sensor of a joint; it measures the moment, then the force."""
     axes = _text(sensor, "force_torque/frame", "child")
     direction = _text(sensor, "force_torque/measure_direction", "child_to_parent")
     if axes not in ("child", "sensor") or direction not in ("child_to_parent", "parent_to_child"):
@@ -104,7 +104,7 @@ def _force_torque(
 
 
 def _scan(made: Description, sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
-    """Yield the rays of a scan, at a yaw about z and an upward pitch from the sensor's x axis."""
+    """Yield a range sensor for each ray, with its yaw about z and its upward pitch from x."""
     part = next(
         (f"{{*}}{tag}" for tag in ("lidar", "ray") if sensor.find(f"{{*}}{tag}") is not None), ""
     )
@@ -147,7 +147,7 @@ def _angles(sensor: etree._Element, path: str) -> list[float]:
 
 
 def _noise(sensor: etree._Element, path: str) -> NoiseData:
-    """Return the `<noise>` of a sensor, or the noise of the first axis if it differs by axis."""
+    """Read the `<noise>` element of a sensor; `path` is the path of its parent element."""
     part = sensor.find("/".join(f"{{*}}{tag}" for tag in (*path.split("/"), "noise")))
     if part is None:
         return NoiseData()

@@ -36,11 +36,11 @@ from chasles.model.model import suggest
 from chasles.model.rolling import KINDS
 
 MOST_POWERS = 9
-"""Largest power of one coordinate in a term of a polynomial."""
+"""Maximum power of a coordinate in a polynomial coupling."""
 
 
 def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Return a conversion that raises ValueError if its result does not meet a condition."""
+    """Wrap a conversion so that it raises ValueError unless `holds` is True for its result."""
 
     def converted(value: Any) -> Any:
         made = convert(value)
@@ -116,7 +116,7 @@ _KINDS = {
     "coupling": {"kind": _CONTACT},
     **machine.KINDS,
 }
-"""Keys that have a special meaning in some tables."""
+"""Keys whose type in some tables differs from `_KEYS`."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
@@ -155,7 +155,7 @@ _KEYS = (
     }
     | machine.KEYS
 )
-"""Keys of rows in all tables. `_KINDS` has the exceptions, such as `kind` of a shape."""
+"""Type of each key; `_KINDS` contains exceptions, such as `kind` in the table [[shape]]."""
 
 _POSE = ("position", "rpy", "rotation")
 _MOVES = (
@@ -164,7 +164,7 @@ _MOVES = (
     *machine.JOINT_KEYS,
 )
 TOUCH = ("bits", "friction", "directions", "priority")
-"""Keys of shapes and planes that are fields of `ShapeData`."""
+"""Contact properties of shapes and planes, as keys and as fields of `ShapeData`."""
 _ROLLS = ("on", "radius", "axis", "touching")
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link": (("name",), ("mass", "center", "inertia", "inertia_about", "massless", "lifted")),
@@ -178,34 +178,34 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "coupling": (("name",), ("terms", "kind", "frame", *_ROLLS)),
     **machine.TABLES,
 }
-"""Required and optional keys of each row of a table."""
+"""Required and optional keys for each table."""
 
 SAME = (
     *("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic"),
     *machine.JOINT_KEYS,
 )
-"""Keys of a joint that are fields of `JointData`, with the same value."""
+"""Keys of [[joint]] tables that set the field of the same name in `JointData`."""
 
 Kind = TypeVar("Kind", bound=JointData)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """Read a robot file in TOML; the key `format` at its top names the kind of file.
+    """Read a robot from a TOML file; its key `format` selects a mechanism or a DH table.
 
-    snap: an angle in rad that is printed as a rounded multiple of a right angle is taken as that
-    multiple, and a note names the place. floating: put the root link on a free joint.
+    snap: replace an angle in rad that is printed as a rounded multiple of pi/2 by the exact
+    multiple, and add a note. floating: attach the root link by a free joint.
     """
     source = TomlFile(path, snap)
     kind = source.data.get("format")
     if not isinstance(kind, str) or kind not in FORMATS:
         ways = (f'{what} begins with format = "{name}"' for name, (what, _) in FORMATS.items())
-        problem = "the file does not state its format"
+        problem = "the key `format` is missing or unknown"
         raise source.error("E-TOML-018", problem, ", ".join(ways), "format")
     return FORMATS[kind][1](source, floating=floating)
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """Return the mechanism in a file; `floating` puts the root link on a free joint."""
+    """Convert a mechanism file to a `Description`; `floating` adds a free joint at the root."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(
@@ -256,7 +256,7 @@ FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
     "mechanism": ("a mechanism", described),
     "dh": ("a Denavit-Hartenberg table", dh.described),
 }
-"""Table of formats: a phrase for messages, and the function that returns the `Description`."""
+"""Kinds of TOML file: a phrase for messages, and a function that returns the `Description`."""
 
 
 def _couplings(source: TomlFile) -> Iterator[CouplingData]:
@@ -278,7 +278,7 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
 
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
-    """Return the rows of a table with their places; a missing required key raises an error."""
+    """Return the rows of a table, each with its file and line; check the required keys."""
     required, optional = _TABLES[table]
     keys = _KEYS | _KINDS.get(table, {})
     known = {key: keys[key] for key in (*required, *optional)}
@@ -286,7 +286,7 @@ def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
     for i, row in enumerate(rows):
         for key in required:
             if key not in row:
-                remedy = f"give {', '.join(required)} in every [[{table}]]"
+                remedy = f"give {', '.join(required)} in every [[{table}]] table"
                 raise source.error("E-TOML-006", f"the key {key} is missing", remedy, table, i)
         for end in ("", "child_"):
             if f"{end}rpy" in row and f"{end}rotation" in row:
@@ -300,13 +300,13 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
         kind, here = row["kind"], ("shape", i)
         _check_link(source, row, links, *here)
         if kind == "mesh" and ("size" in row or "file" not in row):
-            problem = "a mesh needs a file, and has a scale instead of a size"
+            problem = "a mesh requires `file` and does not accept `size`"
             raise source.error(
                 "E-TOML-009", problem, "give `file` and `scale`, and omit `size`", *here
             )
         sized = len(row.get("size", ())) == SHAPES[kind] and not {"scale", "file"} & set(row)
         if kind != "mesh" and not sized:
-            problem = f"give `size` with {SHAPES[kind]} numbers for a {kind}, and omit `file`"
+            problem = f"a {kind} requires only `size`, with {SHAPES[kind]} numbers"
             raise source.error("E-TOML-010", problem, "", *here)
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
         file, color, role = row.get("file", ""), row.get("color"), row.get("role", ROLES[0])
@@ -328,7 +328,7 @@ def _check_link(
 
 
 def _touch(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the contact properties of a shape: the values of the keys `TOUCH`."""
+    """Return the contact properties in the table of a shape or plane."""
     return {key: row[key] for key in TOUCH if key in row}
 
 

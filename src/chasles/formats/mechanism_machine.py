@@ -21,19 +21,19 @@ from chasles.model.machine import (
 )
 
 Row = dict[str, Any]
-"""Values of a table by key; None stands for an omitted value."""
+"""Values of a TOML table by key; keys with the value None are not written."""
 
 Rows = Iterable[tuple[Row, str]]
-"""Rows with their places in the file."""
+"""Tables with their file and line."""
 
 
 def bound(value: Any) -> float:
-    """Return a limit, which may be infinite; `chasles.model.ranges` defines the valid limits."""
+    """Convert a limit, which may be infinite; `chasles.model.ranges` checks it later."""
     return float(value) if value in (-math.inf, math.inf) else number(value)
 
 
 def bounds(value: Any) -> tuple[float, float]:
-    """Return a lower and an upper limit."""
+    """Convert a pair of lower and upper limits."""
     lower, upper = map(bound, value)
     return lower, upper
 
@@ -75,7 +75,7 @@ _THREE = Field(numbers(3), "three finite numbers")
 _PARTS = Field(_named, "a table with a list of numbers for each joint or actuator")
 
 JOINT_KEYS = ("stiffness", "rest", "start", "forces", "lifted")
-"""Keys of a joint that are fields of `JointData`."""
+"""Keys of [[joint]] tables that are fields of `JointData`."""
 
 KEYS: dict[str, Field] = (
     dict.fromkeys(("forces", "controls", "activations"), _RANGE)
@@ -90,7 +90,7 @@ KEYS: dict[str, Field] = (
         "edges": Field(numbers(3), "three positive numbers"),
     }
 )
-"""Keys of these tables that no other table has."""
+"""Type of each key in the tables of this module."""
 
 KINDS: dict[str, dict[str, Field]] = {
     "actuator": {"kind": Field(choice(*TRANSMISSIONS), "joint, tendon, site, crank or nothing")},
@@ -100,7 +100,7 @@ KINDS: dict[str, dict[str, Field]] = {
         "rest": Field(_rest, "a list with one length, or with the shortest and the longest length")
     },
 }
-"""Keys that have a special meaning in some tables."""
+"""Keys whose type in some tables differs from `KEYS`."""
 
 _TENDON = ("offset", "stiffness", "rest", "damping", "forces", "limits", "friction")
 _ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))
@@ -112,11 +112,11 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fluid": (("density", "viscosity"), ("wind",)),
     "box": (("link", "edges"), ("position", "rpy", "rotation")),
 }
-"""Required and optional keys of each row of a table."""
+"""Required and optional keys for each table."""
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
-    """Yield tendons, and rotors driven by several joints."""
+    """Yield the tendons and the rotors that several joints drive."""
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}
@@ -124,7 +124,7 @@ def rotors(rows: Rows) -> Iterator[RotorData]:
 
 
 def actuators(rows: Rows) -> tuple[ActuatorData, ...]:
-    """Return the actuators in the order of the controls."""
+    """Return the actuators; their order is the order of the control inputs."""
     return tuple(ActuatorData(**row, where=where) for row, where in rows)
 
 
@@ -134,7 +134,7 @@ def keyframes(rows: Rows) -> tuple[KeyframeData, ...]:
 
 
 def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) -> FluidData | None:
-    """Return the fluid and the boxes that represent links in it; None if there is no fluid."""
+    """Return the fluid with the boxes that approximate the links; None if there is no fluid."""
     found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
     given = tuple(rows)
     if len(given) > 1 or (found and not given):
@@ -150,7 +150,7 @@ def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) 
 
 
 def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
-    """Yield the tables of a mechanism and their rows."""
+    """Yield the name and the rows of each table to be written."""
     yield "rotor", map(_rotor_row, source.rotors)
     yield (
         "actuator",
@@ -165,7 +165,7 @@ def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
 
 
 def unusual(part: Any, *keys: str) -> Row:
-    """Return the fields of a part that differ from their defaults."""
+    """Return the fields that differ from their default values."""
     usual = {f.name: f.default for f in fields(part) if f.default is not MISSING}
     return {key: getattr(part, key) for key in keys if getattr(part, key) != usual.get(key)}
 

@@ -26,8 +26,8 @@ from chasles.writing import store
 def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism in SI units and radians; reading the file gives the same mechanism.
 
-    All digits are written. Custom joint types, and couplings that are neither polynomials nor
-    contacts, raise an error.
+    Numbers are written at full precision. Custom joint types raise an error, and so do couplings
+    that are neither polynomials nor contacts.
     """
     text = ["# Mechanism; m, kg, rad", 'format = "mechanism"']
     top = {"name": source.name, "gravity": source.gravity, "inertia_about": "frame"}
@@ -36,11 +36,11 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         top["precision"] = {k: x for k, x in vars(source.precision).items() if x is not None}
     text += lines(top)
     if source.notes:
-        folder = os.path.join(os.path.dirname(source.where), "")  # not written, for privacy
+        folder = os.path.join(os.path.dirname(source.where), "")  # removed for privacy
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))
-    others = source.couplings[len(gears) :]  # includes later gears, to keep the order
+    others = source.couplings[len(gears) :]  # includes later gears to preserve the order
     for table, rows in (
         ("link", map(_link_row, source.links)),
         ("joint", map(_joint_row, source.joints)),
@@ -101,7 +101,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return the row of a gear; empty unless the coupling is linear and its first factor is 1."""
+    """Return a coupling as a [[gear]] table; empty unless it is linear with first factor 1."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}
@@ -112,7 +112,7 @@ def _gear_row(data: CouplingData) -> Row:
 
 
 def _coupling_row(data: CouplingData) -> Row:
-    """Return the row of a coupling that is not a gear."""
+    """Return a contact or a polynomial as a [[coupling]] table."""
     if isinstance(data, RollingData):
         frame, on = (*data.frames, None)[:2]
         row = {"name": data.name, "kind": data.kind, "frame": frame, "on": on}

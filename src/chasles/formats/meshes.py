@@ -1,8 +1,9 @@
-"""Read mesh files; files that would expand too much are refused before they are read.
+"""Read mesh files, and refuse files that would need excessive memory or time.
 
-Files are read by trimesh in this process. STL, PLY and OFF files take memory in proportion to their
-size. In other formats, a small file can take much more memory or time: this module counts repeated
-parts (instances in .dae and .glb), omitted data (.glb) and materials (.obj).
+Files are read by trimesh in this process. STL, PLY and OFF files need memory in proportion to their
+size. In other formats, a small file can need much more memory or time. Before such a file is read,
+this module counts its instances (.dae and .glb), its declared array sizes (.glb) or its materials
+(.obj).
 """
 
 import json
@@ -17,30 +18,30 @@ import numpy as np
 from chasles.errors import MissingPackageError, ModelError
 
 MOST_TIMES, BASE = 20, 40 * 2**20
-"""Factor and offset of the limit on the expanded size (bytes): factor * file size + offset."""
+"""Limit on the expanded size of a mesh: MOST_TIMES * file size + BASE (bytes)."""
 
 INSTANCE = 20_000.0
-"""Smallest number of bytes that trimesh needs for each additional copy of a mesh."""
+"""Minimum memory that trimesh needs for each additional instance of a mesh (bytes)."""
 
 _FAULTS = (ValueError, LookupError, TypeError, RecursionError, SyntaxError, struct.error)
 
 MOST_GROUPED = 5 * 10**7
-"""Largest product of faces and materials of an .obj file; it bounds the work of trimesh."""
+"""Maximum product of face and material counts in an .obj file; it bounds the loading time."""
 
 
 @lru_cache(maxsize=512)
 def loaded(path: Path) -> list[Any]:
-    """Return the meshes of a file that have faces, as trimesh objects in the frame of the file."""
+    """Return all meshes in a file that have faces, as trimesh objects in the file's frame."""
     try:
         import trimesh
     except ImportError:
-        problem = "run pip install trimesh, which reads mesh files"
+        problem = "trimesh is required to read mesh files; run pip install trimesh"
         raise MissingPackageError("E-FILE-080", problem) from None
     if path.suffix.lower() == ".dae":
         try:
             import collada  # noqa: F401  trimesh uses it to read such files
         except ImportError:
-            problem = "run pip install pycollada, which reads .dae files"
+            problem = "pycollada is required to read .dae files; run pip install pycollada"
             raise MissingPackageError("E-FILE-081", problem) from None
     check(path)
     return [mesh for mesh in trimesh.load_scene(path).dump() if len(mesh.faces)]
@@ -48,10 +49,9 @@ def loaded(path: Path) -> list[Any]:
 
 @lru_cache(maxsize=512)
 def triangles(path: Path) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    """Return the vertices (n, 3) and faces (m, 3) of the meshes of a file, in its frame.
+    """Return the vertices (n, 3) and faces (m, 3) of each mesh in a file, in the file's frame.
 
-    Binary STL files, the usual collision meshes, are read without trimesh, because importing it
-    takes a second.
+    Binary STL files are read without trimesh, because importing trimesh takes a second.
     """
     plain = _binary_stl(path.read_bytes()) if path.suffix.lower() == ".stl" else None
     if plain is not None:
@@ -63,7 +63,7 @@ _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("bits", "<u2
 
 
 def _binary_stl(data: bytes) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return distinct vertices and faces; None if the data are not a complete binary STL file."""
+    """Return distinct vertices and faces, or None if this is not a complete binary STL file."""
     if len(data) <= 84:
         return None
     (count,) = struct.unpack_from("<I", data, 80)
@@ -77,7 +77,7 @@ def _binary_stl(data: bytes) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def check(path: Path) -> None:
-    """Refuse a mesh file that would take far more memory or time than its size suggests."""
+    """Raise an error if a mesh file would need far more memory or time than its size suggests."""
     counted = _COUNTED.get(path.suffix.lower())
     if counted is None:
         return
@@ -89,7 +89,7 @@ def check(path: Path) -> None:
     except _FAULTS as error:
         raise _unreadable(error).at(file=path) from None
     if size > MOST_TIMES * len(data) + BASE:
-        problem = f"{len(data)} bytes expand to {size:.3g}"
+        problem = f"the mesh would expand from {len(data)} to {size:.3g} bytes"
         raise ModelError("E-FILE-066", problem, "export the mesh without repeated parts", file=path)
 
 
@@ -99,14 +99,14 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return infinity if faces times materials exceed `MOST_GROUPED`, and zero otherwise."""
+    """Return infinity if the file exceeds `MOST_GROUPED`, and zero otherwise."""
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 
 
 def _dae(data: bytes) -> float:
-    """Return the bytes of the geometries in the scene, counted for each instance."""
-    from lxml import etree  # imported on use: motions import this module, but few of them need lxml
+    """Return the size of the scene in bytes, including each instance of a geometry."""
+    from lxml import etree  # imported here because it is slow and rarely needed
 
     plain = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     try:
@@ -115,13 +115,13 @@ def _dae(data: bytes) -> float:
         raise _unreadable(error) from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise ModelError(
-            "E-FILE-067", "document types and entities are not supported", "remove them"
+            "E-FILE-067", "XML document types and entities are not supported", "remove <!DOCTYPE>"
         )
     known = {f"#{x.get('id')}": x for x in root.iter(etree.Element) if x.get("id")}
     sizes: dict[str, float] = {}
 
     def shown(element: etree._Element) -> float:
-        """Return the bytes of the texts in an element and in the elements that it refers to."""
+        """Return the size of an element in bytes, including the elements that it instantiates."""
         size = 0.0
         for part in element.iter(etree.Element):
             size += len(part.text or "")
@@ -131,7 +131,7 @@ def _dae(data: bytes) -> float:
 
     def target(url: str) -> float:
         if url not in sizes:
-            sizes[url] = float("inf")  # in case it contains itself
+            sizes[url] = float("inf")  # ends the recursion if an element contains itself
             sizes[url] = shown(known[url]) if url in known else 0.0
         return sizes[url]
 
@@ -139,10 +139,10 @@ def _dae(data: bytes) -> float:
 
 
 def _glb(data: bytes) -> float:
-    """Return the bytes of the meshes of all nodes (once per instance), plus all accessors."""
+    """Return the size of all mesh instances, plus all accessors, in bytes."""
     length, kind = struct.unpack_from("<II", data, 12)
     if kind != 0x4E4F534A or length > len(data):
-        raise ModelError("E-FILE-068", "a .glb file must begin with JSON", "export the mesh again")
+        raise ModelError("E-FILE-068", "the first chunk is not JSON", "export the mesh again")
     said: Mapping[str, Any] = json.loads(data[20 : 20 + length])
     accessors = [4.0 * float(x["count"]) for x in said.get("accessors", ())]
 

@@ -1,8 +1,8 @@
-"""Read MJCF files (MuJoCo's XML), compiled by MuJoCo: bodies, joints, sites and equalities.
+"""Read MJCF files, MuJoCo's XML format, with MuJoCo's compiler.
 
-MuJoCo's compiler resolves defaults, includes, frames, angles and inertias from shapes. This module
-translates the compiled model. The names of arrays are fields of mjModel; mujoco.readthedocs.io
-defines them in "Computation" and "XML Reference".
+The compiler resolves defaults, includes, frames, angles and inertias from shapes. This module
+converts the compiled model. Array names are the fields of mjModel; see the chapters "Computation"
+and "XML Reference" at mujoco.readthedocs.io.
 """
 
 import os
@@ -42,13 +42,13 @@ from chasles.model.description import as_bounded, spelled
 from chasles.model.machine import UNBOUNDED
 
 WORLD = "world"
-"""MuJoCo's name of body 0, the fixed root of all bodies."""
+"""Name of MuJoCo's body 0, the fixed root of the kinematic tree."""
 
 _ABOUT_A_POINT = ("hinge", "ball")
-"""Joint types whose motion depends on `pos`."""
+"""Joint types whose motion depends on the joint position `pos`."""
 
 _SHOWN = (0, 1, 2)
-"""Groups that MuJoCo's viewer shows; shapes used only for contact are usually in other groups."""
+"""Geom groups visible in MuJoCo's viewer; collision shapes are usually in other groups."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
@@ -59,14 +59,14 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     converts the coordinates of free joints. If a body has several joints, massless links
     "body.joint" are inserted between them. The equalities `connect` and `weld` close loops. An
     equality between joints becomes a mimic joint if it is linear, a fixed joint if it is constant,
-    and a coupling otherwise; equalities of fixed tendons become couplings. The armature of an
+    and a coupling otherwise; equalities between fixed tendons become couplings. The armature of an
     actuator is added to its joint; the armature of a fixed tendon over several joints becomes a
     rotor. Springs, tendons, actuators, gravity compensation, fluid and keyframes are read as MuJoCo
     defines them. Inactive equalities and contacts are omitted with a note, other parts with a
     warning.
 
-    snap: has no effect, because MuJoCo reads the angles. floating: put the single body in worldbody
-    on a free joint named root_joint; the body must not have joints.
+    snap: has no effect, because MuJoCo reads the angles. floating: attach the only body in
+    worldbody by a free joint named root_joint; the body must not have other joints.
     """
     source = opened(os.fsdecode(path))
     links = [LinkData(WORLD, RigidInertia.zero(), source.file)]
@@ -109,9 +109,10 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def _link(source: Source, i: int) -> LinkData:
-    """Return a body as a link. MuJoCo gives its principal moments about the center of mass.
+    """Return the link for a body.
 
-    If the inertial frame equals the body frame up to rounding, MuJoCo uses the body frame instead.
+    MuJoCo stores the principal moments of inertia about the center of mass. If the inertial frame
+    equals the body frame up to rounding errors, MuJoCo uses the body frame instead.
     """
     axes = pose(source["body_ipos"][i], source["body_iquat"][i])
     if source["body_sameframe"][i] == "body":
@@ -145,7 +146,7 @@ def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
 
 
 def _joint(source: Source, k: int, data: JointData) -> JointData:
-    """Complete a joint with MuJoCo's values; its frame in `data` is the child's frame at `ref`."""
+    """Fill in a joint from MuJoCo's arrays; `data.pose` is the child's pose at coordinate `ref`."""
     kind, dof = source["jnt_type"][k], source["jnt_dofadr"][k]
     limits, limited = Limits(), source["jnt_limited"][k] and kind != "ball"
     if limited:
@@ -172,7 +173,7 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
         forces=forces,
         lifted=bool(source["jnt_actgravcomp"][k]),
     )
-    if data.traits.floating:  # its coordinates are the body's pose in the world
+    if data.traits.floating:  # the coordinates are the body's pose in the world
         return replace(data, pose=Transform.identity())
     if kind in _ABOUT_A_POINT:
         anchor = pose(source["jnt_pos"][k])
@@ -181,7 +182,7 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
 
 
 def _displaced(joint: JointData, q: float) -> JointData:
-    """Return a joint whose zero position is the position at which its coordinate was q."""
+    """Move the zero position of a joint to the position where its coordinate is q."""
     if q == 0.0:
         return joint
     if joint.traits.units == ("m",):
@@ -192,7 +193,7 @@ def _displaced(joint: JointData, q: float) -> JointData:
 
 
 def _tied(joint: JointData, found: Equalities) -> JointData:
-    """Return a joint after applying equalities: a fixed joint, a mimic joint, or the same joint."""
+    """Apply the equalities to a joint; it may become a fixed joint or a mimic joint."""
     if joint.name in found.held:
         fixed = _displaced(joint, found.held[joint.name])
         held = JointData(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose)
@@ -201,13 +202,13 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
 
 
 def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
-    """Return the joints, with the fixed joint of the floating body replaced by a free joint."""
+    """Replace the fixed joint of the floating body by a free joint."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) == 1 and held[0].traits.floating:
         return joints
     if len(held) != 1 or held[0].kind != "fixed":
         names = ", ".join(repr(joint.child) for joint in held)
-        problem = f"worldbody contains {names or 'no body'}, not a single body without joints"
+        problem = f"worldbody contains {names or 'no body'} instead of one body without joints"
         remedy = "omit `floating`"
         raise ModelError("E-MJCF-001", problem, remedy, file=source.file)
     free = JointData(source.tie("root_joint"), "free", WORLD, held[0].child, where=held[0].where)
@@ -218,7 +219,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 
 
 def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[ShapeData, ShapeData]]:
-    """Yield pairs of shapes that collide regardless of masks; both have the pair's friction."""
+    """Yield explicit contact pairs, which ignore masks; both shapes get the pair's friction."""
     for a, b, directions, (slide, _, spin, roll, _) in source["paired"]:
         if a in made and b in made:
             own = {"friction": (slide, spin, roll), "directions": directions, "bits": (1, 1)}
@@ -226,9 +227,9 @@ def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[Sha
 
 
 def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
-    """Yield all shapes in body frames, except planes, height fields and missing meshes.
+    """Yield all shapes except planes, height fields and missing meshes.
 
-    MuJoCo stores half lengths, and places the frame of a mesh at its principal axes of inertia.
+    MuJoCo stores half lengths, and aligns the frame of a mesh with its principal axes of inertia.
     """
     folder = os.path.join(os.path.dirname(os.path.abspath(source.file)), "")
     for k, kind in enumerate(source["geom_type"]):
@@ -252,7 +253,7 @@ def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
 
 
 def _planes(source: Source) -> Iterator[tuple[int, ShapeData]]:
-    """Yield the planes of all bodies; planes are infinite, although MuJoCo draws only a part."""
+    """Yield all planes, which are infinite; MuJoCo uses their size only for rendering."""
     for k, kind in enumerate(source["geom_type"]):
         if kind == "plane":
             place = pose(source["geom_pos"][k], source["geom_quat"][k])
@@ -261,7 +262,7 @@ def _planes(source: Source) -> Iterator[tuple[int, ShapeData]]:
 
 
 def _fields(source: Source) -> Iterator[tuple[int, HeightFieldData]]:
-    """Yield the height fields of all bodies."""
+    """Yield all height fields."""
     for k, kind in enumerate(source["geom_type"]):
         if kind == "hfield" and (heights := source["hfield"][source["geom_dataid"][k]]):
             x, y, _, base = source["hfield_size"][source["geom_dataid"][k]]
@@ -272,7 +273,7 @@ def _fields(source: Source) -> Iterator[tuple[int, HeightFieldData]]:
 
 
 def _touch(source: Source, k: int) -> dict[str, Any]:
-    """Return the contact properties of a shape: bits, friction, directions and priority."""
+    """Return the contact properties of a shape as fields of `ShapeData`."""
     return {
         "bits": (source["geom_contype"][k], source["geom_conaffinity"][k]),
         "friction": tuple(source["geom_friction"][k]),
@@ -282,13 +283,13 @@ def _touch(source: Source, k: int) -> dict[str, Any]:
 
 
 def _frames(source: Source) -> Iterator[FrameData]:
-    """Yield the named sites as frames."""
+    """Yield a frame for each named site."""
     for k, site in enumerate(source["site"]):
         if site:
             name = source.link(site if site not in source.links else f"{site}_site")
             source.frames[k] = name
             if name != site:
-                what = f"site {site!r}: a link has the same name; the frame is called {name!r}"
+                what = f"site {site!r}: a link has the same name; the frame is named {name!r}"
                 source.notes.append(f"{source.where('site', k)}: {what}")
             place = pose(source["site_pos"][k], source["site_quat"][k])
             yield FrameData(name, source.bodies[source["site_bodyid"][k]], place)
@@ -300,7 +301,7 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
         source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
     if absent := source["absent"]:
         names = ", ".join(absent[:4]) + (", ..." if len(absent) > 4 else "")
-        what = f"files that were not found and are not needed ({len(absent)}): {names}"
+        what = f"missing files that are not needed ({len(absent)}): {names}"
         source.notes.append(f"{source.file}: {what}")
     for joint in joints:
         if joint.traits.floating and joint.friction:

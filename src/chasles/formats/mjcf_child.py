@@ -1,4 +1,7 @@
-"""Compile an MJCF file with MuJoCo; `walled_program.py` runs this module without chasles."""
+"""Compile an MJCF file with MuJoCo in a separate process (`walled_program.py`).
+
+This module does not import chasles.
+"""
 
 import os
 from typing import Any
@@ -25,7 +28,7 @@ ARRAYS = (
     *("geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale", "hfield_size"),
 )
-"""Arrays of mjModel that are returned under the same names; see MuJoCo's documentation."""
+"""Fields of mjModel that are returned unchanged; see MuJoCo's documentation."""
 
 KINDS = {
     "body_sameframe": mujoco.mjtSameFrame,
@@ -40,14 +43,14 @@ KINDS = {
     "sensor_objtype": mujoco.mjtObj,
     "sensor_reftype": mujoco.mjtObj,
 }
-"""Arrays of enumeration values, which are returned as strings such as "hinge"."""
+"""Fields of mjModel with enumeration values, which are returned as strings such as "hinge"."""
 
 MOST_HEIGHTS = 200_000
-"""Largest number of heights of a height field; larger fields do not collide."""
+"""Maximum number of samples in a height field; larger fields are ignored."""
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """Return the compiled model as arrays, missing files ("absent") and their shapes ("stubs")."""
+    """Compile a file; return arrays, missing files ("absent") and placeholder shapes ("stubs")."""
     absent: list[str] = []
     stubs: list[Any] = []
     try:
@@ -64,10 +67,10 @@ def answer(file: str, parts: str) -> dict[str, Any]:
 
 
 def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
-    """Replace meshes by spheres and textures by plain colors if their files are missing.
+    """Replace missing meshes by small spheres, and missing textures by plain colors.
 
-    Returns the names of the missing files, and the spheres. A missing mesh from which a body takes
-    its mass raises an error.
+    Returns the names of the missing files, and the spheres. If the mass of a body depends on a
+    missing mesh, an error is raised.
     """
     absent, stubs = [], []
     for texture in spec.textures:
@@ -83,8 +86,8 @@ def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
         for geom in [geom for geom in spec.geoms if geom.meshname == name]:
             if always or not (geom.parent.explicitinertial or geom.parent.name == "world"):
                 raise ValueError(
-                    f"Error opening file {mesh.file!r}, from which body {geom.parent.name!r} "
-                    "has its mass: give the body an <inertial>, or provide the file"
+                    f"Error opening file {mesh.file!r}, which determines the mass of body "
+                    f"{geom.parent.name!r}: give the body an <inertial>, or provide the file"
                 )
             geom.type, geom.size, geom.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3] * 3, ""
             stubs.append(geom)
@@ -99,7 +102,7 @@ def found(spec: Any, folder: str, file: str) -> bool:
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
-    """Return a compiled model as arrays; types of joints, equalities, etc. are strings."""
+    """Convert a compiled model to lists; enumeration values become strings."""
     size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
         raise ValueError(f"too many parts: {size} bodies, joints, sites, equalities and shapes")
@@ -143,7 +146,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
 
 
 def heights(model: Any) -> list[list[list[float]]]:
-    """Return the heights (m) of all height fields, by rows; empty for fields that are too large."""
+    """Return the heights (m) of each height field by rows; [] if it exceeds `MOST_HEIGHTS`."""
     found: list[list[list[float]]] = []
     for k in range(model.nhfield):
         rows, columns, start = model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_adr[k]
@@ -156,7 +159,7 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return the triangle corners of each mesh, in its frame; empty if there is no rangefinder."""
+    """Return the triangle corners of each mesh in its frame, if the model has a rangefinder."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -168,11 +171,11 @@ def triangles(model: Any) -> dict[str, list[list[float]]]:
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:
-    """Return the armature or damping of tendons and actuators, by joint and by tendon.
+    """Return the armature or damping that actuators add to joints and tendons.
 
-    The armature or damping of an actuator is multiplied by the square of its first gear, and
-    applies to all degrees of freedom of a joint. Before version 3.5 of MuJoCo, actuators have
-    neither armature nor damping.
+    Tendon values include the tendon's own armature or damping. An actuator's value is multiplied by
+    the square of its first gear and applies to all degrees of freedom of a joint. Actuators have
+    neither armature nor damping in MuJoCo before version 3.5.
     """
     ends = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}
     found = {"joint": [0.0] * model.njnt, "tendon": [0.0] * model.ntendon}
@@ -188,7 +191,7 @@ def reflected(model: Any, what: str) -> dict[str, list[float]]:
 
 
 def entries(model: Any, name: str) -> list[Any]:
-    """Return an array of finite numbers; ranges may be infinite."""
+    """Return a field as a list; raise an error for NaN, and for infinity except in ranges."""
     array = getattr(model, name)
     wrong = np.isnan(array) if name.endswith("range") else ~np.isfinite(array)
     if wrong.any():
@@ -197,12 +200,12 @@ def entries(model: Any, name: str) -> list[Any]:
 
 
 def names(model: Any, kind: Any, count: int) -> list[str]:
-    """Return the names of all parts of a kind; "" for a part without a name."""
+    """Return the names of all objects of a type; "" for an unnamed object."""
     return [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
 
 
 def colors(model: Any) -> Any:
-    """Return the colors of shapes; a material takes precedence over the shape's color."""
+    """Return the RGBA colors of all shapes; a material takes precedence over the shape's color."""
     found = model.geom_rgba.copy()
     drawn = model.geom_matid >= 0
     found[drawn] = model.mat_rgba[model.geom_matid[drawn]]
@@ -210,7 +213,7 @@ def colors(model: Any) -> Any:
 
 
 def path(model: Any, start: int) -> str:
-    """Return the path at an offset in the model's list of paths; "" if the offset is negative."""
+    """Return the path at an offset in `model.paths`; "" if the offset is negative."""
     return "" if start < 0 else model.paths[start:].partition(b"\0")[0].decode("utf-8", "replace")
 
 
@@ -220,7 +223,7 @@ def word(member: Any) -> str:
 
 
 def unused(model: Any) -> dict[str, int]:
-    """Count the parts that move a mechanism in MuJoCo but are not part of a chasles robot."""
+    """Count the parts that chasles ignores by default: mocap bodies and contacts."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     return {
         "bodies moved by the user (mocap), fixed at their initial pose": int(model.nmocap),
@@ -229,7 +232,7 @@ def unused(model: Any) -> dict[str, int]:
 
 
 def unsupported(model: Any) -> dict[str, int]:
-    """Count the parts that exert forces in MuJoCo but are not supported by chasles."""
+    """Count the parts of a model that chasles does not support."""
     loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
     return {
         "flexible parts": int(model.nflex),
@@ -252,13 +255,13 @@ def unsupported(model: Any) -> dict[str, int]:
 
 
 def disabled(model: Any, *words: str) -> bool:
-    """Return True if the file disables all of these effects."""
+    """Return True if the model disables all given effects, such as "CONTACT"."""
     bits = (getattr(mujoco.mjtDisableBit, f"mjDSBL_{word}", 0) for word in words)
     return all(model.opt.disableflags & bit for bit in bits)
 
 
 def paired(model: Any) -> list[list[Any]]:
-    """Return contact pairs: two shapes, the contact dimension (condim), and five coefficients."""
+    """Return explicit contact pairs: two shapes, condim, and five friction coefficients."""
     rows = zip(model.pair_geom1, model.pair_geom2, model.pair_dim, strict=True)
     return [
         [int(a), int(b), int(many), friction.tolist()]
@@ -267,29 +270,29 @@ def paired(model: Any) -> list[list[Any]]:
 
 
 def constrained(model: Any, word: str) -> bool:
-    """Return True if the file disables a kind of constraint, or all constraints."""
+    """Return True if the model disables a type of constraint, or all constraints."""
     return disabled(model, word) or disabled(model, "CONSTRAINT")
 
 
 def acting(model: Any, name: str, word: str) -> list[Any]:
-    """Return an array; all zeros if the file disables the kind of constraint it belongs to."""
+    """Return a field, or zeros if the model disables the type of constraint given by `word`."""
     found = entries(model, name)
     return [0] * len(found) if constrained(model, word) else found
 
 
 def passive(model: Any, word: str) -> bool:
-    """Return True if the file disables springs (`word` is "SPRING") or dampers ("DAMPER")."""
-    single = hasattr(mujoco.mjtDisableBit, f"mjDSBL_{word}")  # before 3.4, one bit disables both
+    """Return True if the model disables springs (`word` is "SPRING") or dampers ("DAMPER")."""
+    single = hasattr(mujoco.mjtDisableBit, f"mjDSBL_{word}")  # MuJoCo 3.4 or later
     return disabled(model, word if single else "PASSIVE")
 
 
 def sprung(model: Any, stiffness: Any) -> list[float]:
-    """Return stiffness coefficients; all zeros if the file disables springs."""
+    """Return stiffness coefficients, or zeros if the model disables springs."""
     return [0.0] * len(stiffness) if passive(model, "SPRING") else stiffness.ravel().tolist()
 
 
 def damped(model: Any, found: Any) -> Any:
-    """Return damping coefficients; all zeros if the file disables dampers."""
+    """Return damping coefficients, or zeros if the model disables dampers."""
     if not passive(model, "DAMPER"):
         return found
     if isinstance(found, dict):
@@ -298,7 +301,7 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """Return the surrounding fluid and the edges of each body's box; empty if there is no fluid."""
+    """Return the fluid and the edges of each body's equivalent box; empty without a fluid."""
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}
@@ -324,7 +327,7 @@ def fluid(model: Any) -> dict[str, Any]:
 
 
 def actuator(model: Any, k: int) -> dict[str, Any]:
-    """Return one actuator; "unsupported" is the reason why it is not supported, or ""."""
+    """Return the data of an actuator; "unsupported" is an unsupported feature, or ""."""
     out = int(model.actuator_outadr[k]) if hasattr(model, "actuator_outadr") else k
     ctrl = int(model.actuator_ctrladr[k]) if hasattr(model, "actuator_ctrladr") else k
     words = {
@@ -356,13 +359,13 @@ def actuator(model: Any, k: int) -> dict[str, Any]:
 
 
 def group_disabled(model: Any, k: int) -> bool:
-    """Return True if the file disables an actuator by its group."""
+    """Return True if the model disables the group of an actuator."""
     group = int(model.actuator_group[k])
     return 0 <= group < 31 and bool(model.opt.disableactuator & (1 << group))
 
 
 def lacking(model: Any, k: int, words: dict[str, str]) -> str:
-    """Return an unsupported feature of an actuator; "" if it has none."""
+    """Return the first unsupported feature of an actuator, or ""."""
     known = {
         "trn": ("joint", "jointinparent", "tendon", "site", "slidercrank"),
         "gain": ("fixed", "affine"),
@@ -382,7 +385,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:
-    """Return True if MuJoCo uses the nearest equivalent set point on the circle (since 3.5)."""
+    """Return True if MuJoCo (since 3.5) wraps the set point of a servo to the nearest angle."""
     servo = words["gain"] == "fixed" and words["bias"] == "affine"
     servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
     servo = servo and words["dyn"] in ("none", "integrator")
@@ -395,5 +398,5 @@ def turns(model: Any, k: int, words: dict[str, str]) -> bool:
 
 
 def count(model: Any, name: str) -> int:
-    """Return the number of nonzero rows of an array; 0 if this version of MuJoCo lacks it."""
+    """Count the nonzero rows of a field; 0 if this version of MuJoCo does not have it."""
     return sum(bool(np.any(row)) for row in getattr(model, name, ()))

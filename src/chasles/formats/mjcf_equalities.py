@@ -1,4 +1,4 @@
-"""Read and write equalities of MJCF files: loops, mimic joints, held joints and couplings."""
+"""Convert MJCF equalities to and from loops, mimic joints, fixed joints and couplings."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,29 +26,32 @@ from chasles.model.description import spelled, spelling
 from chasles.model.graph import taken_names, unused_name
 
 _LOOPS = spelled("MJCF equality")
-"""Joint type equivalent to each equality between two bodies."""
+"""Loop joint type for each type of equality between bodies."""
 
 _STIFF = {"weld": {"torquescale": "100"}}
-"""Attributes that make an equality stiff.
+"""Attributes that stiffen an equality.
 
-MuJoCo scales the rotational part of a weld by the inertias of only the two bodies, which often
-makes it a hundred times too soft.
+MuJoCo scales the rotational part of a weld by the inertias of the two welded bodies. The rest of
+the mechanism is ignored, which often makes the weld a hundred times too soft.
 """
 
 _POWERS = 4
-"""Highest power in an equality between two joints."""
+"""Maximum degree of the polynomial in an equality between two joints."""
 
 _ELSE = "save the robot as .toml"
 
 _ROUNDED = 1e-12
-"""Largest difference between entries of equal poses (m, or dimensionless for rotations)."""
+"""Tolerance for comparing entries of poses (m, or dimensionless for rotations)."""
 
 Bodies = Mapping[str | None, etree._Element]
 
 
 @dataclass
 class Equalities:
-    """Changes that equalities make to a tree. `followers` and `held` have joint names as keys."""
+    """Results of reading equalities.
+
+    followers: mimic relation by joint name. held: constant coordinate by joint name.
+    """
 
     loops: list[LoopData] = field(default_factory=list)
     couplings: list[CouplingData] = field(default_factory=list)
@@ -58,7 +61,7 @@ class Equalities:
 
 @dataclass(frozen=True)
 class _Equality:
-    """The k-th equality of a file; `ends` are the indices of its two parts (-1 if missing)."""
+    """The k-th equality in a file; `ends` are the indices of its two objects (-1 if missing)."""
 
     source: Source
     k: int
@@ -78,7 +81,7 @@ class _Equality:
 
 
 def equalities(source: Source) -> Equalities:
-    """Return all active equalities; add a note for each inactive equality."""
+    """Convert all active equalities; add a note for each inactive equality."""
     found = Equalities()
     for equality in _active(source):
         if equality.kind in _LOOPS:
@@ -95,7 +98,7 @@ def equalities(source: Source) -> Equalities:
 
 
 def _active(source: Source) -> Iterator[_Equality]:
-    """Yield the active equalities, except equalities that attach a body to a mocap body."""
+    """Yield the active equalities without mocap bodies; add a note for each omitted equality."""
     for k, name in enumerate(source["equality"]):
         name, kind = name or source.tie(f"equality{k}"), str(source["eq_type"][k])
         ends, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), list(source["eq_data"][k])
@@ -103,14 +106,14 @@ def _active(source: Source) -> Iterator[_Equality]:
         if not source["eq_active0"][k] or source["equalities_disabled"]:
             source.notes.append(f"{equality.what} is inactive and is ignored")
         elif moved := next((i for i in _bodies(equality) if source.is_mocap(i)), 0):
-            what = f"attaches a body to {source.bodies[moved]!r}, which the user moves (mocap)"
+            what = f"attaches a body to the mocap body {source.bodies[moved]!r}"
             source.notes.append(f"{equality.what} {what}; it is ignored")
         else:
             yield equality
 
 
 def _bodies(equality: _Equality) -> list[int]:
-    """Return the indices of the bodies of an equality, if it connects bodies."""
+    """Return the two bodies that an equality connects, or [] for other types of equality."""
     if equality.kind not in _LOOPS:
         return []
     if equality.source["eq_objtype"][equality.k] == "site":
@@ -119,10 +122,10 @@ def _bodies(equality: _Equality) -> list[int]:
 
 
 def _loop(equality: _Equality) -> LoopData:
-    """Return the loop joint of an equality between bodies, with z along a hinge if there is one.
+    """Return the loop joint for an equality between bodies, with z along a hinge if possible.
 
-    Rotating both frames of the joint equally does not change the loop. With z along a hinge of the
-    bodies, the equations of a planar loop separate into equations in the plane, which affect its
+    Rotating both joint frames equally does not change the constraint. If z is parallel to the
+    hinges, the equations of a planar loop separate into in-plane equations, which determine the
     motion, and redundant equations.
     """
     source, ends = equality.source, _frames(equality)
@@ -134,7 +137,7 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """Return the rotation E from a frame `at` on a body to a frame with z along its last hinge."""
+    """Return the rotation from frame `at` on a body to a frame with z along its last hinge."""
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip
@@ -142,7 +145,7 @@ def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
 
 
 def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
-    """Return the two bodies of an equality, and on each body the frame that it aligns."""
+    """Return the two bodies of an equality, each with the frame that the equality aligns."""
     source, data = equality.source, equality.data
     if source["eq_objtype"][equality.k] == "site":
         owners = _bodies(equality)
@@ -155,14 +158,14 @@ def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
 
 
 def _of_joints(equality: _Equality, found: Equalities) -> None:
-    """Add the equality q1 - ref1 = c0 + c1 (q2 - ref2) + ...
+    """Convert the equality q1 - ref1 = c0 + c1 (q2 - ref2) + ...
 
-    Joint 1 is held, follows joint 2, or is coupled to it.
+    Joint 1 becomes a fixed joint or a mimic joint, or the equality becomes a coupling.
     """
     source, (j1, j2), c = equality.source, equality.ends, equality.data
     joint, rest = source.joints[j1], source.reference(j1)
     if joint in found.followers or joint in found.held:
-        problem = f"another equality already moves joint {joint!r}"
+        problem = f"another equality already determines joint {joint!r}"
         raise equality.error("E-MJCF-004", problem, "use each joint as joint1 of one equality only")
     if j2 < 0:
         found.held[joint] = rest + c[0]
@@ -177,7 +180,7 @@ def _of_joints(equality: _Equality, found: Equalities) -> None:
 
 
 def _tendon(equality: _Equality, t: int) -> dict[int, float]:
-    """Return the coefficients of a fixed tendon by joint; empty if t is negative (no tendon)."""
+    """Return the coefficients of fixed tendon t by joint; empty if there is no tendon (t < 0)."""
     gears = {} if t < 0 else equality.source.tendon(t)
     if gears is None:
         raise equality.error(
@@ -191,7 +194,7 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
 def _coupling(
     equality: _Equality, first: dict[int, float], second: dict[int, float]
 ) -> CouplingData:
-    """Return the coupling x1 = c0 + ... + c4 x2^4; each x is a sum of ratio * (q - ref)."""
+    """Return the coupling x1 = c0 + ... + c4 x2^4, where each x is a sum of ratio * (q - ref)."""
     source, c = equality.source, equality.data
     joints = list(dict.fromkeys([*first, *second]))
 
@@ -211,7 +214,7 @@ def _coupling(
 
 
 def add_equalities(root: etree._Element, source: Description, bodies: Bodies) -> None:
-    """Add loops, mimic joints and couplings to a model whose body elements are in `bodies`."""
+    """Write loops, mimic joints and couplings; `bodies` maps link names to XML elements."""
     tendons = added(root, "tendon")
     equalities = added(root, "equality")
     taken, ties = taken_names(source)
@@ -226,13 +229,13 @@ def add_equalities(root: etree._Element, source: Description, bodies: Bodies) ->
     named = {joint.name for joint in source.joints}
     for data in source.couplings:
         if not data.plain or not named.issuperset(data.freedoms):
-            problem = "is not an equation between coordinates of joints that MJCF can name"
+            problem = "is not an equation between coordinates of one-DoF joints"
             raise refusal("E-MJCF-320", data, problem, _ELSE)
         found = linear(data)
         if found is None:
             added(equalities, "joint", name=data.name, **_polynomial(data))
             continue
-        slopes, constant = found  # this sum is the length of a fixed tendon
+        slopes, constant = found  # written as the length of a fixed tendon
         tendon = added(tendons, "fixed", name=data.name)
         for freedom, slope in zip(data.freedoms, slopes, strict=True):
             added(tendon, "joint", joint=freedom, coef=words([slope]))
@@ -250,12 +253,13 @@ def _add_loop(
     bodies: Bodies,
     taken: set[str],
 ) -> None:
-    """Write an equality of two sites.
+    """Write a loop joint as an equality between two sites.
 
-    An equality of two bodies would not close a loop that is open in the initial configuration.
+    MuJoCo assumes that an equality between bodies is satisfied in the initial configuration. This
+    would be wrong for a loop that is initially open.
     """
     if not (tag := spelling(loop.kind, "MJCF equality")):
-        remedy = f"{_ELSE}, or close it with a spherical or revolute joint, or a weld"
+        remedy = f"{_ELSE}, or close the loop with a spherical joint, a revolute joint or a weld"
         raise refusal("E-MJCF-014", loop, f"is {loop.kind}", remedy)
     sites = _sites(source, loop)
     if not sites:
@@ -271,9 +275,10 @@ def _add_loop(
 
 
 def _sites(source: Description, loop: LoopData) -> list[str]:
-    """Return two existing frames that represent the loop; empty if there are none.
+    """Return two existing frames that can be used as the sites of a loop joint, or [].
 
-    They lie at the loop's points, and are rotated equally relative to the loop's frames.
+    Each frame has the same origin as the joint frame on its link. Both frames are rotated equally
+    relative to the joint frames.
     """
 
     def near(link: str | None, at: Transform) -> list[tuple[str, Matrix]]:
@@ -293,18 +298,18 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """Replace a revolute loop joint by ball joints at two points of its axis; keep other types."""
+    """Replace a revolute loop joint by two ball joints on its axis; return other joints as is."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])
-    along = Transform.from_pose(Matrix.identity(), loop.axis)  # move 1 m along the axis
+    along = Transform.from_pose(Matrix.identity(), loop.axis)  # to a point 1 m along the axis
     pose, child_pose = (compose(along, place) for place in (loop.pose, loop.child_pose))
     name = unused_name(f"{loop.name}.axis", taken)
     return [ball, replace(ball, name=name, pose=pose, child_pose=child_pose)]
 
 
 def _polynomial(data: CouplingData) -> dict[str, str]:
-    """Return the attributes of an equality that gives one coordinate as a polynomial in another."""
+    """Return MJCF attributes that define one coordinate as a polynomial in another."""
     found = terms(data) or {}
     for k, follower in enumerate(data.freedoms):
         own = tuple(int(i == k) for i in range(len(data.freedoms)))
@@ -316,12 +321,12 @@ def _polynomial(data: CouplingData) -> dict[str, str]:
             for powers, factor in others.items():
                 c[powers[1 - k]] = -factor / found[own]
             return {"joint1": follower, "joint2": data.freedoms[1 - k], "polycoef": words(c)}
-    problem = f"does not express one coordinate as a polynomial in another, up to degree {_POWERS}"
+    problem = f"does not give one coordinate as a polynomial of degree {_POWERS} or less in another"
     raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if it is a polynomial")
 
 
 def placed(pose: Transform) -> dict[str, str]:
-    """Return the attributes of the pose of a frame; defaults are omitted."""
+    """Return MJCF attributes for a pose; zero translations and rotations are omitted."""
     found = {"pos": words(pose.r)} if pose.r != Vector.zero() else {}
     if Matrix.identity() != pose.R:
         found["quat"] = words(quaternion_from_matrix(pose.R))

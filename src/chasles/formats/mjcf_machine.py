@@ -1,4 +1,4 @@
-"""Tendons, actuators, keyframes and fluid of an MJCF file, as MuJoCo compiled them."""
+"""Read tendons, actuators, keyframes and fluid from a compiled MJCF model."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from chasles.model.machine import (
 _BRANCHES = (
     "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
-"""Note about a tendon whose inertia in MuJoCo differs from MuJoCo's documentation."""
+"""Note for tendons whose inertia in MuJoCo does not follow MuJoCo's documentation."""
 
 _KINDS = {
     "joint": "joint",
@@ -36,21 +36,21 @@ _KINDS = {
     "site": "site",
     "slidercrank": "crank",
 }
-"""Kind of transmission for each of MuJoCo's names."""
+"""Transmission kind for each MuJoCo transmission type."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
-"""Numbers of positions and velocities of each joint type."""
+"""Numbers of position and velocity coordinates for each joint type."""
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
-    """Return the coordinates of a joint from an array of positions; a quaternion comes first."""
+    """Return the coordinates of a joint; for a free joint, the quaternion comes first."""
     start, kind = source["jnt_qposadr"][k], source["jnt_type"][k]
     found = tuple(q[start : start + _SIZES[kind][0]])
     return (*found[3:], *found[:3]) if kind == "free" else found
 
 
 def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) -> tuple[float, ...]:
-    """Return the velocities of a joint; a free joint's linear velocity is along the body's axes."""
+    """Return the velocity of a joint; for a free joint, it is expressed in the body frame."""
     start, kind = source["jnt_dofadr"][k], source["jnt_type"][k]
     found = tuple(v[start : start + _SIZES[kind][1]])
     if kind != "free":
@@ -60,7 +60,7 @@ def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) ->
 
 
 def unsupported(source: Source) -> Iterator[str]:
-    """Yield a sentence for each ignored part of the file that exerts forces in MuJoCo."""
+    """Yield a message for each unsupported feature in the file."""
     for what, count in source["unsupported"].items():
         if count:
             yield f"{source.file}: {what} ({count}) are not supported and are ignored"
@@ -75,7 +75,7 @@ def unsupported(source: Source) -> Iterator[str]:
 
 
 def fluid(source: Source) -> FluidData | None:
-    """Return the surrounding fluid; MuJoCo models bodies in it as boxes with the same inertia."""
+    """Return the fluid; as in MuJoCo, a box with the same inertia approximates each body."""
     if not (given := source["fluid"]):
         return None
     boxes = []
@@ -93,7 +93,10 @@ def fluid(source: Source) -> FluidData | None:
 
 
 class Tendons:
-    """Tendons of a file, with their `names` in the robot, and the frames of unnamed `sites`."""
+    """Reader for tendons.
+
+    names: names of the tendons that are read, by index. sites: frames added for unnamed sites.
+    """
 
     def __init__(self, source: Source, held: Mapping[str, float]) -> None:
         self.source, self.held = source, held
@@ -104,7 +107,7 @@ class Tendons:
         self._used |= {t for kind, t in kinds if kind == "tendon"}
 
     def read(self, joints: list[JointData]) -> tuple[list[JointData], list[RotorData]]:
-        """Return the joints and the tendons that act on the robot or are used.
+        """Return the joints, and the tendons that exert forces or have actuators or sensors.
 
         The armature of a single-joint tendon is added to its joint.
         """
@@ -147,7 +150,7 @@ class Tendons:
         return [replace(x, armature=x.armature + own.get(x.name, 0.0)) for x in joints], found
 
     def _fixed(self, gears: dict[int, float], data: RotorData) -> RotorData | None:
-        """Return a fixed tendon; joints held by equalities contribute a constant offset."""
+        """Return a fixed tendon; joints fixed by equalities contribute a constant offset."""
         source, offset = self.source, 0.0
         kept = {}
         for j, ratio in gears.items():
@@ -182,12 +185,12 @@ class Tendons:
         return replace(data, path=tuple(path), where="") if path else None
 
     def _at(self, site: int) -> tuple[str, Vector]:
-        """Return the link and the position of a site."""
+        """Return the link of a site and the site's position on it."""
         body = self.source["site_bodyid"][site]
         return self.source.bodies[body], Vector(tuple(self.source["site_pos"][site]))
 
     def _on_one_path(self, bodies: set[int]) -> bool:
-        """Return True if all these bodies lie on one path from the root."""
+        """Return True if all bodies lie on one path from the root."""
         last, path = max(bodies, default=0), {0}
         while last > 0:
             path.add(last)
@@ -195,7 +198,7 @@ class Tendons:
         return bodies <= path
 
     def frame(self, site: int) -> str:
-        """Return the name of a site's frame; the frame is created if the site has no name."""
+        """Return the name of a site's frame; create a frame for an unnamed site."""
         source = self.source
         if name := source.frames.get(site, ""):
             return name
@@ -217,10 +220,7 @@ def _acts(data: RotorData) -> bool:
 
 
 def actuators(source: Source, tied: Tendons, held: Mapping[str, float]) -> tuple[ActuatorData, ...]:
-    """Return all actuators in the order of MuJoCo's controls.
-
-    The `kind` of an unsupported actuator is empty.
-    """
+    """Return all actuators in MuJoCo's order; unsupported actuators have an empty `kind`."""
     return tuple(
         _actuator(source, tied, held, row, name)
         for name, row in zip(_names(source), source["actuators"], strict=True)
@@ -228,7 +228,7 @@ def actuators(source: Source, tied: Tendons, held: Mapping[str, float]) -> tuple
 
 
 def _names(source: Source) -> list[str]:
-    """Return the names of actuators; unnamed actuators are numbered."""
+    """Return the actuator names; unnamed actuators are numbered."""
     rows = source["actuators"]
     taken: set[str] = {row["name"] for row in rows}
     return [row["name"] or unused_name(f"actuator{k}", taken) for k, row in enumerate(rows)]
@@ -272,13 +272,13 @@ def _actuator(
 
 
 def _range(given: Sequence[float] | None) -> Interval:
-    """Return a range; None means unbounded."""
+    """Convert a range; None means unbounded."""
     lower, upper = UNBOUNDED if given is None else given
     return (lower, upper)
 
 
 def _triple(kind: object, given: Sequence[float]) -> Triple:
-    """Return the coefficients of a gain or bias: constant, by length, by velocity."""
+    """Return the coefficients of a gain or bias: constant, length and velocity terms."""
     a, b, c = given
     return {"none": (0.0, 0.0, 0.0), "fixed": (a, 0.0, 0.0)}.get(str(kind), (a, b, c))
 
@@ -299,7 +299,7 @@ def keyframes(source: Source, driven: Sequence[ActuatorData]) -> Iterator[Keyfra
 
 
 def _named(names: Sequence[str], given: Sequence[float]) -> Named:
-    """Return finite numbers by name; empty if there is not exactly one number for each name."""
+    """Return pairs of names and finite values, or () if the sequences differ in length."""
     if len(names) != len(given):
         return ()
     return tuple((name, (x,)) for name, x in zip(names, given, strict=True) if math.isfinite(x))

@@ -1,4 +1,4 @@
-"""Write springs, tendons, actuators, keyframes and fluid of a mechanism into an MJCF model."""
+"""Write springs, tendons, actuators, keyframes and fluid to an MJCF model."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Bodies = Mapping[str | None, etree._Element]
 
 
 def spring(joint: JointData) -> dict[str, str]:
-    """Return the attributes of a joint's spring and of the limits of its actuator force."""
+    """Return MJCF attributes for a joint's spring, force range and gravity compensation."""
     found = {}
     if joint.stiffness:
         found["stiffness"] = words([joint.stiffness])
@@ -47,13 +47,13 @@ def start_of(joint: JointData) -> Transform:
 
 def _ends(part: JointData | RotorData | ActuatorData, interval: Interval) -> str:
     if not all(map(math.isfinite, interval)):
-        problem = f"has a one-sided range, {interval[0]:g} to {interval[1]:g}"
+        problem = f"has the one-sided range {interval[0]:g} to {interval[1]:g}"
         raise refusal("E-MJCF-400", part, problem, _ELSE)
     return words(interval)
 
 
 def add_fluid(option: etree._Element, source: Description) -> None:
-    """Write the fluid into the options; MuJoCo computes the boxes from inertias."""
+    """Write the fluid properties; MuJoCo computes the boxes from the inertias."""
     if (flow := source.fluid) is not None:
         option.set("density", words([flow.density]))
         option.set("viscosity", words([flow.viscosity]))
@@ -62,7 +62,7 @@ def add_fluid(option: etree._Element, source: Description) -> None:
 
 
 def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> None:
-    """Write tendons: sums of joint coordinates, or paths with one branch for each segment."""
+    """Write fixed tendons, and spatial tendons with a branch for each segment of the path."""
     tendons = root.find("tendon")
     tendons = added(root, "tendon") if tendons is None else tendons
     named, taken = {joint.name for joint in source.joints}, {frame.name for frame in source.frames}
@@ -88,14 +88,14 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
 
 
 def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
-    """Return the attributes of a tendon; its offset is subtracted from rest lengths and limits."""
+    """Return MJCF attributes for a tendon; rest lengths and limits are reduced by its offset."""
     numbers = {"armature": rotor.armature, "damping": rotor.damping, "stiffness": rotor.stiffness}
     numbers |= {"frictionloss": rotor.friction}
     found = each({key: x for key, x in numbers.items() if x})
     if rotor.stiffness:
         lower, upper = (x - rotor.offset for x in rotor.rest)
         if lower == -1.0:
-            problem = "has a spring with rest length -1, a special value in MuJoCo"
+            problem = "has a spring with rest length -1, which is a special value in MuJoCo"
             raise refusal("E-MJCF-401", rotor, problem, _ELSE)
         found["springlength"] = words([lower, upper])
     if rotor.limits != UNBOUNDED:
@@ -105,13 +105,13 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
         found["actuatorfrcrange"] = _ends(rotor, rotor.forces)
     by_length = (x for x in source.actuators if x.kind == "tendon" and x.target == rotor.name)
     if rotor.offset and any(x.gain[1] or x.bias[1] for x in by_length):
-        problem = "has an offset, and an actuator that depends on its length"
+        problem = "has both an offset and an actuator that depends on its length"
         raise refusal("E-MJCF-402", rotor, problem, _ELSE)
     return found
 
 
 def add_actuators(root: etree._Element, source: Description) -> list[str]:
-    """Write actuators; an actuator that exerts no force is omitted with a note."""
+    """Write actuators; return notes on omitted actuators, which exert no force."""
     actuators, notes = added(root, "actuator"), []
     for data in source.actuators:
         if not data.kind:
@@ -147,9 +147,8 @@ def _actuator(data: ActuatorData) -> dict[str, str]:
 def add_keyframes(root: etree._Element, source: Description, order: Sequence[str]) -> list[str]:
     """Write keyframes; return notes.
 
-    order: names of the written joints, in MuJoCo's order. If a joint that is not floating does not
-    start at zero, the initial coordinates are written as the keyframe "start", because MuJoCo would
-    start the joint at zero.
+    order: names of the written joints in MuJoCo's order. MuJoCo starts every joint except a free
+    joint at zero. Other initial coordinates are therefore written as the keyframe "start".
     """
     joints = {joint.name: joint for joint in source.joints}
     keys, notes = list(source.keyframes), []
@@ -188,7 +187,7 @@ def add_keyframes(root: etree._Element, source: Description, order: Sequence[str
 
 
 def _neutral(joint: JointData) -> tuple[float, ...]:
-    """Return the coordinates at which the frames of a joint coincide."""
+    """Return the zero coordinates of a joint; a quaternion is the identity."""
     return tuple(float(unit == "1" and k == 0) for k, unit in enumerate(joint.traits.units))
 
 

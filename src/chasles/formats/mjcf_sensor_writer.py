@@ -1,4 +1,4 @@
-"""Write sensors of a mechanism into an MJCF model."""
+"""Write sensors to an MJCF model."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from chasles.model.sensors import NoiseData, SensorData, Surface
 from chasles.model.shapes import SHAPE_TRAITS
 
 _TAGS = {"jointactfrc": "jointactuatorfrc", "tendonactfrc": "tendonactuatorfrc"}
-"""XML elements whose names differ from MuJoCo's names of sensor kinds."""
+"""Names of XML elements that differ from the names of MuJoCo's sensor types."""
 
 Bodies = Mapping[str | None, etree._Element]
 
@@ -23,7 +23,7 @@ Bodies = Mapping[str | None, etree._Element]
 def add_sensors(
     root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
 ) -> list[str]:
-    """Write sensors; return notes on omitted sensors. `joints` are the joints in the file."""
+    """Write sensors; return notes on omitted sensors. `joints` are the names of written joints."""
     writer, notes = _Writer(root, source, bodies, joints), []
     sensors = added(root, "sensor")
     for sensor in source.sensors:
@@ -44,7 +44,7 @@ def add_sensors(
 
 
 class _Writer:
-    """Writer of sensors. It adds the sites to which sensors are attached."""
+    """Writer for sensors; it adds sites for sensors that need them."""
 
     def __init__(
         self, root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
@@ -61,7 +61,7 @@ class _Writer:
         }
 
     def lacking(self, sensor: SensorData) -> str:
-        """Return the reason why MJCF cannot represent a sensor; "" if it can."""
+        """Return the reason why MJCF cannot represent a sensor, or ""."""
         kind, mount = sensor.kind, sensor.traits.on
         if not sensor.traits.mjcf:
             return f"MJCF has no sensor of kind {kind!r}"
@@ -80,7 +80,7 @@ class _Writer:
         return ""
 
     def mounted(self, sensor: SensorData) -> dict[str, str]:
-        """Return the attributes that attach a sensor to its joint, body or site."""
+        """Return MJCF attributes that attach a sensor to its joint, body or site."""
         mount, kind = sensor.traits.on, sensor.kind
         if not mount:
             return {}
@@ -108,13 +108,13 @@ class _Writer:
         return found
 
     def _site(self, name: str, frame: str, pose: Transform) -> str:
-        """Return the name of a site at a pose in a frame; add the site if it does not exist."""
+        """Return the name of a site with the given pose in a frame; add the site if necessary."""
         if frame in self.frames and pose.is_identity:
             return frame
         return self._made(name, frame, pose)
 
     def _zone(self, sensor: SensorData, zone: Surface) -> str:
-        """Return a site with the shape of a zone."""
+        """Add a site with the shape of a zone and return its name."""
         halved = SHAPE_TRAITS[zone.kind].halved
         size = words(0.5 * x if k in halved else x for k, x in enumerate(zone.size))
         return self._made(sensor.name, zone.frame, zone.pose, type=zone.kind, size=size)

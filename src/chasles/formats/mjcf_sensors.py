@@ -1,4 +1,4 @@
-"""Read sensors of MJCF files from the arrays of mjModel."""
+"""Read sensors from the mjModel arrays of an MJCF file."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,25 +12,25 @@ from chasles.model.sensors import SENSORS, SURFACES, NoiseData, SensorData, Surf
 from chasles.model.shapes import SHAPE_TRAITS
 
 _KINDS = {row.mjcf: kind for kind, row in SENSORS.items() if row.mjcf}
-"""Kind of sensor for each of MuJoCo's names."""
+"""Sensor kind for each MuJoCo sensor type."""
 
 MOST_TRIANGLES = 2000
-"""Largest number of triangles, over all meshes, that the ray of one sensor may hit."""
+"""Maximum total number of mesh triangles that the ray of a sensor can hit."""
 
 _FRAMES = ("xbody", "body", "geom", "site", "camera")
-"""Objects that have a frame in MuJoCo; "body" is the frame of a body's inertia."""
+"""MuJoCo object types with a frame; "body" is the inertial frame of a body."""
 
 
 class _Unsupported(Exception):
-    """Reason why a sensor is not supported."""
+    """Raised for an unsupported sensor; the message gives the reason."""
 
 
 def sensors(
     source: Source, held: set[str], tendons: Mapping[int, str]
 ) -> tuple[list[SensorData], list[str]]:
-    """Return the sensors of a file, and sentences about omitted or incomplete sensors.
+    """Return the sensors in a file, and messages about omitted or incomplete sensors.
 
-    held: joints that equalities fix. tendons: names of the tendons that are read, by number.
+    held: joints fixed by equalities. tendons: names of the tendons in the robot, by index.
     """
     found, left, taken = list[SensorData](), list[str](), set(source["sensor"])
     for k, name in enumerate(source["sensor"]):
@@ -42,8 +42,8 @@ def sensors(
         try:
             found.append(_sensor(source, k, name, held, tendons))
             if found[-1].kind in ("force", "torque") and _pulled(source):
-                what = f"{found[-1].where}: sensor {name!r} does not include actuators, limits and"
-                left.append(f"{what} friction losses of spatial tendons")
+                what = f"{found[-1].where}: sensor {name!r} ignores forces from the actuators,"
+                left.append(f"{what} limits and friction of spatial tendons")
         except _Unsupported as reason:
             what = f"{source.where('sensor', k)}: sensor {name!r} ({source['sensor_type'][k]})"
             left.append(f"{what} is ignored: {reason}")
@@ -128,7 +128,7 @@ def _on_frame(source: Source, k: int, data: SensorData) -> SensorData:
 
 
 def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[float]]:
-    """Return the body of an object with a frame, and the object's position and quaternion on it."""
+    """Return the body of an object, and the object's position and quaternion on that body."""
     if kind not in _FRAMES:
         raise _Unsupported(f"it is attached to a {kind}")
     if kind == "camera" and source["cam_mode"][i] != "fixed":
@@ -142,17 +142,15 @@ def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[fl
 
 
 def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
-    """Return the link of an object with a frame, and the object's pose on the link."""
+    """Return the link of an object and the object's pose on that link."""
     body, position, quaternion = _owner(source, kind, i)
     if source["body_mocapid"][body] >= 0:
-        raise _Unsupported(
-            f"it is attached to {source.bodies[body]!r}, which the user moves (mocap)"
-        )
+        raise _Unsupported(f"it is attached to the mocap body {source.bodies[body]!r}")
     return source.bodies[body], pose(position, quaternion)
 
 
 def _at_rest(source: Source, kind: str, i: int) -> Vector:
-    """Return the quaternion of a frame in the reference configuration, with MuJoCo's sign."""
+    """Return an object's quaternion in the reference configuration, with MuJoCo's sign."""
     body, _, quaternion = _owner(source, kind, i)
     found = Vector(tuple(quaternion))
     while body > 0:
@@ -165,7 +163,7 @@ def _at_rest(source: Source, kind: str, i: int) -> Vector:
 
 
 def _intrinsics(source: Source, camera: int) -> tuple[float, ...]:
-    """Return the focal lengths and the center of the image, in pixels."""
+    """Return the focal lengths and the image center of a camera, in pixels."""
     width, height = source["cam_resolution"][camera]
     wide, high = source["cam_sensorsize"][camera]
     fx = fy = 0.5 / math.tan(source["cam_fovy"][camera] * math.pi / 360.0) * height
@@ -189,7 +187,7 @@ def _zone(source: Source, site: int) -> Surface:
 
 
 def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
-    """Convert a size in MuJoCo to a size in `ShapeData`."""
+    """Convert the size of a MuJoCo shape to the sizes in `ShapeData`."""
     if kind == "plane":
         return tuple(2.0 * x if x > 0.0 else math.inf for x in halves[:2])
     halved = SHAPE_TRAITS[kind].halved
@@ -197,7 +195,7 @@ def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
 
 
 def _seen(source: Source, body: int) -> Iterator[Surface]:
-    """Yield all visible shapes that are not on the sensor's body, as in MuJoCo's ray casting."""
+    """Yield the shapes that a ray can hit, which are all visible shapes on other bodies."""
     triangles = 0
     for k, kind in enumerate(source["geom_type"]):
         owner = source["geom_bodyid"][k]

@@ -1,4 +1,4 @@
-"""An MJCF file being read: its compiled values, names and places.
+"""Access to an MJCF file: its compiled arrays, names and line numbers.
 
 MuJoCo's compiler runs in a separate process.
 """
@@ -26,14 +26,14 @@ MUJOCO = Tool(
 )
 """MuJoCo's compiler, with limits on time and memory.
 
-Most models of gymnasium and dm_control take less than a second and 0.2 GB. dm_control's fruit fly
-takes 4 s; its rodent, which reserves memory for many contacts, takes 3.2 GB.
+Most models in gymnasium and dm_control need less than a second and 0.2 GB. The fruit fly in
+dm_control needs 4 s. Its rodent, which reserves memory for many contacts, needs 3.2 GB.
 """
 
 MAX_PARTS = 20_000
-"""Largest number of bodies, joints, sites, equalities and shapes of a model.
+"""Maximum total number of bodies, joints, sites, equalities and shapes in a model.
 
-A few lines with `replicate` can create millions.
+A few lines with `replicate` can create millions of bodies.
 """
 
 _LINE = re.compile(r"line(?: number)?[ =](\d+)", re.IGNORECASE)
@@ -46,17 +46,17 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""XPath of the elements of each kind of part."""
+"""Kind of part for each XPath in an MJCF file."""
 
 
 @dataclass
 class Source:
-    """A file being read.
+    """An MJCF file that is being read.
 
-    numbers: arrays of the compiled model, by their names in mjModel. model: the name of the model,
-    "" if it has none. lines: lines of parts in the file, by kind and name. bodies, joints: names of
-    all bodies and joints; unnamed parts are named by MuJoCo's index, such as body3 or joint0.
-    left_out: parts that are not supported. frames: names of the frames of sites, by index.
+    numbers: arrays of the compiled model, by mjModel field. model: name of the model, or "". lines:
+    line numbers by kind of part and name. bodies, joints: names of all bodies and joints; unnamed
+    bodies and joints are named by MuJoCo's index, such as body3 or joint0. left_out: messages about
+    unsupported parts. frames: frame names by site index.
     """
 
     file: str
@@ -76,15 +76,15 @@ class Source:
         return self.numbers[name]
 
     def link(self, wanted: str) -> str:
-        """Return a name that no other link or frame has."""
+        """Return an unused name for a link or frame, similar to `wanted`."""
         return unused_name(wanted, self.links)
 
     def tie(self, wanted: str) -> str:
-        """Return a name that no other joint, loop or coupling has."""
+        """Return an unused name for a joint, loop or coupling, similar to `wanted`."""
         return unused_name(wanted, self.ties)
 
     def where(self, kind: str, k: int) -> str:
-        """Return "file:line", or only the file if the name is not in it (includes, replicas)."""
+        """Return "file:line" for a part, or only the file if the line is unknown."""
         line = self.lines.get((kind, self[kind][k]))
         return self.file if line is None else f"{self.file}:{line}"
 
@@ -106,18 +106,18 @@ class Source:
         return found
 
     def reference(self, j: int) -> float:
-        """Return the coordinate of a hinge or slide at which its body has the pose in the file."""
+        """Return the coordinate of a hinge or slide in the reference configuration (`ref`)."""
         scalar = self["jnt_type"][j] in ("hinge", "slide")
         return self["qpos0"][self["jnt_qposadr"][j]] if scalar else 0.0
 
 
 def opened(file: str) -> Source:
-    """Parse a file (for names and lines) and compile it (for everything else)."""
+    """Parse a file to find names and line numbers, and compile it with MuJoCo."""
     notes: list[str] = []
     root = parse(file, load(file), notes)
     if root.tag != "mujoco":
         remedy = "use <mujoco> as the root element of an MJCF file"
-        remedy = "use the ending .urdf for a URDF file" if root.tag == "robot" else remedy
+        remedy = "use the suffix .urdf for a URDF file" if root.tag == "robot" else remedy
         problem = f"the root element is <{root.tag}>"
         raise ModelError("E-MJCF-007", problem, remedy, file=f"{file}:{root.sourceline}")
     return Source(file, compiled(file), root.get("model", ""), _lines(root), notes)
@@ -135,7 +135,7 @@ def _lines(root: etree._Element) -> dict[tuple[str, str], Any]:
 def pose(
     position: Sequence[float], quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
 ) -> Transform:
-    """Return a pose from MuJoCo's position and quaternion."""
+    """Convert a position and a quaternion from MuJoCo to a pose."""
     if not any(quaternion):
         raise ModelError("E-MJCF-380", "a quaternion is zero", "use (1, 0, 0, 0) for the identity")
     R = matrix_from_quaternion(Vector(tuple(quaternion)))
@@ -143,7 +143,7 @@ def pose(
 
 
 def compiled(file: str) -> dict[str, Any]:
-    """Return the model that MuJoCo compiles from a file, as arrays (`mjcf_child`)."""
+    """Compile a file with MuJoCo and return the arrays of the model (see `mjcf_child`)."""
     answer = MUJOCO.ask(file, str(MAX_PARTS))
     if "error" not in answer:
         return answer

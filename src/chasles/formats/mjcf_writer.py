@@ -1,4 +1,4 @@
-"""Write MJCF files (MuJoCo's XML): a body for each link, sites, equalities and shapes."""
+"""Write robots as MJCF files, MuJoCo's XML format."""
 
 import math
 import os
@@ -34,15 +34,15 @@ from chasles.model.machine import UNBOUNDED
 from chasles.writing import store
 
 WORLD = "world"
-"""MuJoCo's name of the fixed world."""
+"""MuJoCo's name for the fixed world."""
 
 _LEAST = 1e-15
-"""Smallest mass and principal moment of a moving body that MuJoCo accepts (mjMINVAL)."""
+"""Smallest mass and principal moment that MuJoCo accepts for a moving body (mjMINVAL)."""
 
 _ROUNDING = 1e-12
-"""Rounding error allowed in principal moments, relative to the moments about the link's origin.
+"""Tolerance for principal moments of inertia, relative to the moments about the link's origin.
 
-Principal moments about the center of mass lose digits, because they are computed by subtraction.
+Principal moments about the center of mass are computed by subtraction and lose digits.
 """
 
 _ELSE = "save the robot as .toml"
@@ -51,21 +51,22 @@ _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
     "collision": {"group": "3"},
 }
-"""Groups by MuJoCo's convention; MuJoCo's viewer shows groups 0 to 2."""
+"""Attributes of shapes by role, following MuJoCo's convention; its viewer shows groups 0 to 2."""
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
-"""Largest number of triangles of binary STL meshes that MuJoCo reads."""
+"""Maximum number of triangles that MuJoCo accepts in a binary STL file."""
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism with all digits; it is read back with the same motion, in MuJoCo's order.
+    """Write a mechanism at full precision; return notes on omitted parts.
 
-    Joints with several degrees of freedom and screws are written as joints in series
-    (`model.graph`). Joints that are connected by massless links are written as several joints of
-    one body. Frames are written as sites. Loops with spherical joints, revolute joints and welds
-    are written as equalities of sites, mimic joints and polynomials as equalities of joints, and
-    gears as equalities of fixed tendons. Rotors are written as fixed tendons with armature. Other
+    Reading the file gives the same motion, with coordinates in MuJoCo's order. Screw joints, and
+    joints with several degrees of freedom, are written as joints in series (`model.graph`). Joints
+    that are connected by massless links are written as several joints of one body. Frames are
+    written as sites. Loops with spherical joints, revolute joints and welds are written as
+    equalities between sites, mimic joints and polynomials as equalities between joints, and gears
+    as equalities between fixed tendons. Rotors are written as fixed tendons with armature. Other
     joints and couplings, and inertias that MuJoCo does not accept, raise an error.
     """
     notes = check_writable(description, "MJCF")
@@ -100,7 +101,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _apart(joint: JointData) -> bool:
-    """Return True if a joint's coordinates refer to a frame that its MuJoCo body cannot have."""
+    """Return True if MuJoCo requires the joint frame to be the body frame, but it is not."""
     turned = Matrix.identity() != joint.child_pose.R
     moved = joint.traits.floating and not joint.child_pose.is_identity
     return moved or (spelling(joint.kind, "MJCF") == "ball" and turned)
@@ -108,9 +109,9 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written.
+    """Writer for bodies and joints.
 
-    named: names of the user's links. written: names of the joints that are already written.
+    named: names of the user's links. written: names of the joints written so far.
     """
 
     source: Description
@@ -129,7 +130,7 @@ class _Writer:
         self.taken = {WORLD, *self.links}
 
     def bodies(self, world: etree._Element) -> dict[str | None, etree._Element]:
-        """Write all bodies and the sites of frames; return elements by link (None is the world)."""
+        """Write all bodies, and frames as sites; return XML elements by link (None: the world)."""
         found: dict[str | None, etree._Element] = {None: world}
         pending: list[tuple[str, list[JointData]]] = []
         for link in reversed(self.source.links):
@@ -153,7 +154,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """Return the link of the next body, after massless links, and the joints leading to it."""
+        """Return the next link that becomes a body, and the joints that lead to it."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]
@@ -163,7 +164,7 @@ class _Writer:
         return series[-1].child, series
 
     def _passed(self, joint: JointData) -> bool:
-        """Return True if a joint's child link carries only the next joint: no mass, no frames."""
+        """Return True if a joint's child link has one child joint, no inertia and no frames."""
         link, carried = self.links[joint.child], self.children.get(joint.child, [])
         empty = link.inertia == RigidInertia.zero()
         return empty and len(carried) == 1 and link.name not in self.needed
@@ -171,7 +172,7 @@ class _Writer:
     def _body(
         self, found: dict[str | None, etree._Element], name: str, series: list[JointData]
     ) -> etree._Element:
-        """Write a body: its pose with all joints at zero, its joints, and its inertia."""
+        """Write a body with its pose (all joints at zero), its joints and its inertia."""
         if name == WORLD:
             problem = "MuJoCo reserves this name for the fixed world"
             raise ModelError("E-MJCF-008", problem, "rename the link", part=f"link {name!r}")
@@ -194,7 +195,7 @@ class _Writer:
         return body
 
     def _floats(self, joint: JointData, place: Transform) -> Transform:
-        """Return a free joint's zero pose in the world, to which MuJoCo's coordinates refer."""
+        """Return the zero pose of a free joint in the world frame, as MuJoCo requires."""
         link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]
@@ -208,7 +209,7 @@ class _Writer:
         return place
 
     def _note_passed(self, body: str, series: list[JointData], frames: list[Transform]) -> None:
-        """Add notes on links between joints of one body, whose names and frames are lost."""
+        """Add a note for each massless link that is not written as a body."""
         for joint, frame in zip(series[:-1], frames, strict=False):
             name = unused_name(f"{body}.{joint.name}", self.taken)
             kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
@@ -218,7 +219,7 @@ class _Writer:
                 )
 
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
-        """Write a joint whose frame is `at` in the body's frame."""
+        """Write a joint; `at` is its pose in the body frame."""
         kind, limits = spelling(joint.kind, "MJCF"), joint.limits
         if not kind or joint.reversed:
             raise refusal("E-MJCF-010", joint, lacking(joint), _ELSE)
@@ -252,7 +253,7 @@ class _Writer:
 
     def _inertia(self, body: etree._Element, link: LinkData, *, moves: bool) -> None:
         if moves and not self._heavy(link.name):
-            problem = "moves, but has no mass or no inertia"
+            problem = "moves but has no mass or no inertia"
             raise refusal(
                 "E-MJCF-012", link, problem, f"give it mass and inertia, or {_ELSE} or .urdf"
             )
@@ -265,9 +266,9 @@ class _Writer:
         added(body, "inertial", mass=words([mass]), diaginertia=words(moments), **place)
 
     def _heavy(self, name: str) -> bool:
-        """Return True if a body has the mass and inertia that MuJoCo needs.
+        """Return True if a moving body has the mass and inertia that MuJoCo requires.
 
-        The mass may also belong to a body that is fixed to it.
+        Bodies that are fixed to the moving body also count.
         """
         mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
         if min(mass, *moments) >= _LEAST:
@@ -276,7 +277,7 @@ class _Writer:
         return any(self._heavy(joint.child) for joint in carried if joint.kind == "fixed")
 
     def note_what_is_left(self, description: Description) -> None:
-        """Add notes on omitted limits, on friction of free joints and on the coordinate order."""
+        """Add notes on omitted limits, friction of free joints and the coordinate order."""
         self.notes += ball_limits(
             j
             for j in description.joints
@@ -298,10 +299,10 @@ class _Writer:
 
 
 def _on_one_body(series: list[JointData]) -> bool:
-    """Return True if MuJoCo allows these joints on one body.
+    """Return True if MuJoCo allows all joints in a series on one body.
 
-    A body may have up to six degrees of freedom, without rotation after a ball joint. A free joint
-    must be the only joint of its body.
+    A body may have up to six degrees of freedom, and no rotation may follow a ball joint. A free
+    joint must be the only joint of its body.
     """
     kinds = [spelling(joint.kind, "MJCF") for joint in series]
     turns_after = kinds[kinds.index("ball") + 1 :] if "ball" in kinds else []
@@ -311,7 +312,7 @@ def _on_one_body(series: list[JointData]) -> bool:
 
 
 def _frames(series: list[JointData]) -> list[Transform]:
-    """Return the frames of joints in the frame of the last joint's body, with joints at zero."""
+    """Return the joint poses in the frame of the last child link, with all joints at zero."""
     found, link = [], Transform.identity()
     for joint in reversed(series):
         found.append(compose(joint.child_pose, link))
@@ -320,7 +321,7 @@ def _frames(series: list[JointData]) -> list[Transform]:
 
 
 def _principal(link: LinkData) -> tuple[list[float], Matrix]:
-    """Return principal moments about the center of mass, and their axes in the link's frame."""
+    """Return the principal moments about the center of mass, and their axes in the link frame."""
     inertia = np.array(link.inertia.about_center()[2].matrix().rows, dtype=float)
     if np.count_nonzero(inertia - np.diag(np.diag(inertia))):
         moments, axes = np.linalg.eigh(inertia)
@@ -348,7 +349,7 @@ def _add_shapes(
     shapes: tuple[ShapeData, ...],
     file: str,
 ) -> list[str]:
-    """Write shapes into bodies; return notes on shapes omitted because MuJoCo cannot read them."""
+    """Write shapes to their bodies; return notes on omitted shapes, which MuJoCo cannot read."""
     notes: list[str] = []
     meshes: dict[tuple[str, tuple[float, ...]], str] = {}
     for shape in shapes:
@@ -378,13 +379,13 @@ def _add_shapes(
     if meshes:
         assets = added(root, "asset")
         for (mesh, scale), name in meshes.items():
-            # "shell" uses the area, which open or flat surfaces have too
+            # "shell" also works for open or flat surfaces, which have no volume
             added(assets, "mesh", name=name, file=mesh, scale=words(scale), inertia="shell")
     return notes
 
 
 def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
-    """Return the name of a mesh file for MuJoCo, and a reason if MuJoCo cannot read it."""
+    """Return the path of a mesh file for MuJoCo, and the reason if MuJoCo cannot read it."""
     path = mesh_file(shape.file, file)
     if path is None:
         return "", "was not found"
@@ -399,7 +400,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
 
 
 def _binary(path: Path) -> bool:
-    """Return True for a binary STL: 80 bytes, the number of triangles, and 50 bytes for each."""
+    """Return True if a file is a binary STL file with at most `_MOST_FACES` triangles."""
     with path.open("rb") as stream:
         count = int.from_bytes(stream.read(84)[80:], "little")
     return 0 < count <= _MOST_FACES and path.stat().st_size == 84 + 50 * count

@@ -1,12 +1,12 @@
-"""Read motions of a robot and forces on it from files, in blocks of instants.
+"""Read robot motions and external forces from files, one block of instants at a time.
 
-A motion in a .csv or .parquet table has named columns: t (s), and for a joint named J the columns
-J.q, J.qd, J.qdd, or J.q0, J.q1, ... if the joint has several coordinates. The folder or .npz file
-of `chasles simulate` is a motion too. Any other file has the form of Legnani et al. (1996), part
-II, fig. 6: q, qd, qdd of every joint in turn, with one line for each joint or for each instant. The
-first line may be the time step (SPACELIB's program reads it first; the printed listing only
-declares it). Forces have the columns fx, fy, fz, cx, cy, cz: by name in a .csv file, and in this
-order in any other file. Comments begin with #.
+A motion in a .csv or .parquet table has named columns: t (s) and, for a joint J, the columns J.q,
+J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion can
+also be the folder or the .npz file that `chasles simulate` writes. Any other file has the layout of
+Legnani et al. (1996), part II, fig. 6: q, qd, qdd of every joint in turn, with one line per joint
+or one line per instant. The first line may contain the time step. (SPACELIB's program reads it
+first; the printed listing only declares it.) Forces have the columns fx, fy, fz, cx, cy, cz. A .csv
+file names these columns; any other file contains them in this order. Comments begin with #.
 """
 
 import csv
@@ -30,33 +30,33 @@ from chasles.model.spaces import PositionSpace
 from chasles.writing import whole
 
 CHUNK = 4096
-"""Number of instants that are read at once."""
+"""Default number of instants per block."""
 
 ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
-"""A force (N) and a couple (N m)."""
+"""Columns for a force (N) and a couple (N m)."""
 
 QUANTITIES = ("q", "qd", "qdd")
 
 REACHED = ("solved", "angle_error", "distance_error")
-"""Further columns of motions that `chasles reach` writes.
+"""Additional columns in motions that `chasles reach` writes.
 
-`solved` is 1 where a pose is reached; the errors are in rad and m. Reading an instant with `solved`
-0 raises an error.
+`solved` is 1 if the pose was reached, and 0 otherwise; the errors are in rad and m. Reading a row
+with `solved` equal to 0 raises an error.
 """
 
 SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
-"""Further columns of tables that `chasles simulate` writes; they are not read."""
+"""Additional columns in tables that `chasles simulate` writes; they are ignored."""
 
 MOTION_FILE = "motion.npz"
-"""Name of the motion file in the folder of a simulation."""
+"""Name of the motion file in a simulation folder."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Consecutive instants of a motion; `first` is the index of the first one.
+    """A block of consecutive instants in a motion.
 
-    t: times in s. q: (n, nq). qd, qdd: (n, nv). t, qd and qdd are None if the file does not have
-    them. end: number of bytes of the file that have been read.
+    first: index of the first instant. t: times in s. q: (n, nq). qd, qdd: (n, nv). t, qd and qdd
+    are None if the file does not contain them. end: number of bytes read so far.
     """
 
     first: int
@@ -68,12 +68,12 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""The last line of an instant, and the numbers of the instant."""
+"""Numbers for one instant, and the last line that contains them."""
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows of numbers, the columns of each quantity, and the time step between rows, if given."""
+    """Rows of numbers, column indices by quantity, and the time step (None if unknown)."""
 
     rows: Iterator[_Row]
     places: dict[str, list[int]]
@@ -85,8 +85,8 @@ def read(
 ) -> Iterator[Motion]:
     """Read a motion from a file, `chunk` instants at a time.
 
-    path: a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain file. step:
-    seconds between instants, for a file that has no times.
+    path: a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain text file.
+    step: time step in s, for a file without times.
     """
     file = motion_file(path)
     if (suffix := PurePath(file).suffix.lower()) in READERS:
@@ -114,7 +114,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """Yield the motion of a binary file in blocks; `end` of each block is the file's size."""
+    """Yield the motion in a binary file in blocks; `end` is the file size for all blocks."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])
@@ -136,12 +136,12 @@ def _empty(file: str) -> ModelError:
 
 
 def _timed(file: str) -> ModelError:
-    problem = "the motion already has times"
+    problem = "the file already contains times"
     return ModelError("E-FILE-012", problem, "omit the time step", file=file)
 
 
 def motion_file(path: str | os.PathLike[str]) -> str:
-    """Return the file of a motion: the motion file in a simulation's folder, or the path itself."""
+    """Return the path of the motion file, given the file or a simulation folder."""
     file = os.fsdecode(path)
     return os.path.join(file, MOTION_FILE) if os.path.isdir(file) else file
 
@@ -156,7 +156,7 @@ def _check_quaternions(model: Model, block: Iterable[_Row], q: np.ndarray) -> No
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
-    """Yield the force and couple (fx, fy, fz, cx, cy, cz) of every line of a file, in N and N m."""
+    """Yield the force (N) and couple (N m) in each line of a file: fx, fy, fz, cx, cy, cz."""
     file = os.fsdecode(path)
     if not _is_csv(file):
         yield from (_numbers(line, line.text.split(), ACTION) for line in lines(file))
@@ -171,10 +171,10 @@ QUATERNION = ("qw", "qx", "qy", "qz")
 
 
 def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndarray]:
-    """Return the times (n,) of a .csv file, or None, and its poses in the form of `placed`.
+    """Read times (n,) and poses from a .csv file; times are None if the file has no column t.
 
-    Columns are x, y, z (m); for orientations roll, pitch, yaw (rad, about fixed axes as in URDF) or
-    qw, qx, qy, qz; and optionally t (s).
+    The columns are t (s, optional); x, y, z (m); and for orientations either roll, pitch, yaw (rad,
+    about fixed axes as in URDF) or qw, qx, qy, qz. `placed` describes the poses.
     """
     file = os.fsdecode(path)
     header = _header(file, ["t", *POSITION, *ANGLES, *QUATERNION])
@@ -198,10 +198,10 @@ def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndar
 
 
 def placed(numbers: np.ndarray) -> np.ndarray:
-    """Return positions (..., 3), or positions and quaternions w, x, y, z (..., 7).
+    """Convert positions with roll, pitch, yaw (..., 6) to positions with quaternions (..., 7).
 
-    The input has positions (..., 3), positions and roll, pitch, yaw (..., 6), or positions and
-    quaternions (..., 7).
+    Quaternions are ordered w, x, y, z. Positions (..., 3), and positions with quaternions (..., 7),
+    are returned unchanged.
     """
     if numbers.shape[-1] != 6:
         return numbers
@@ -212,7 +212,7 @@ def placed(numbers: np.ndarray) -> np.ndarray:
 
 
 def columns(model: Model) -> dict[str, list[str]]:
-    """Return the column names of a .csv motion, by quantity, in the order of the coordinates."""
+    """Return the column names of a motion by quantity, in coordinate order."""
     names: dict[str, list[str]] = {quantity: [] for quantity in QUANTITIES}
     for body in (model.bodies[i] for i in model.movers):
         for quantity, found in names.items():
@@ -222,7 +222,7 @@ def columns(model: Model) -> dict[str, list[str]]:
 
 
 def effort_columns(model: Model) -> list[str]:
-    """Return the column names of joint torques: J.tau, or J.tau0, J.tau1, ..."""
+    """Return the column names for joint torques: J.tau, or J.tau0, J.tau1, ..."""
     joints = (model.bodies[i] for i in model.movers)
     return [name for b in joints for name in numbered(f"{b.data.name}.tau", b.joint.nv)]
 
@@ -235,7 +235,10 @@ def write(
     *,
     overwrite: bool = True,
 ) -> None:
-    """Write a .csv motion with times t (n,) in s; `rows` are q, or q and qd, or q, qd and qdd."""
+    """Write a motion to a .csv file.
+
+    t: times (n,) in s. rows: arrays for q and, optionally, qd and qdd.
+    """
     names, every = columns(model), [t[:, None], *rows]
     header = ["t", *itertools.chain.from_iterable(names[x] for x in QUANTITIES[: len(rows)])]
     with (
@@ -247,7 +250,7 @@ def write(
 
 
 def numbered(name: str, count: int) -> list[str]:
-    """Return [name] if count is 1, and otherwise name0, name1, ..."""
+    """Return [name] if count is 1, and [name0, name1, ...] otherwise."""
     return [name] if count == 1 else [f"{name}{k}" for k in range(count)]
 
 
@@ -260,21 +263,21 @@ def _is_csv(file: str) -> bool:
 
 @dataclass(frozen=True)
 class _Header:
-    """The first line of a file, the column names in it, and the lines after it."""
+    """Header of a .csv file: its line, the column names, and the remaining lines."""
 
     line: Line
     names: list[str]
     body: Iterator[Line]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Return the indices of required columns."""
+        """Return the indices of columns; raise an error if a column is missing."""
         for name in names:
             if name not in self.names:
-                raise self.line.error("E-FILE-015", f"there is no column {name!r}", "add it")
+                raise self.line.error("E-FILE-015", f"column {name!r} is missing", "add the column")
         return [self.names.index(name) for name in names]
 
     def rows(self) -> Iterator[_Row]:
-        """Yield the lines after the header and their numbers."""
+        """Yield each line after the header with its numbers."""
         for line in self.body:
             yield line, _numbers(line, line.text.split(","), self.names)
 
@@ -294,16 +297,16 @@ def _csv_motion(file: str, model: Model) -> _Table:
 
 
 def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
-    """Yield the rows; raise an error for a row that does not reach its pose."""
+    """Yield the rows; raise an error for a row whose pose was not reached."""
     for line, numbers in rows:
         if numbers[place] == 0.0:
-            problem = "this row did not reach its pose (solved is 0)"
+            problem = "the pose in this row was not reached (solved is 0)"
             raise line.error("E-FILE-084", problem, "remove the row, or move the pose")
         yield line, numbers
 
 
 def _header(file: str, known: Sequence[str]) -> _Header:
-    """Return the first line of a .csv file; column names must be known and distinct."""
+    """Read the header of a .csv file; column names must be known and unique."""
     body = lines(file)
     first = next(body, None)
     if first is None:
@@ -325,7 +328,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
 
 
 def _increasing(table: _Table) -> Iterator[_Row]:
-    """Yield the rows; raise an error if times do not increase."""
+    """Yield the rows; raise an error if the times do not increase."""
     (place,), last = table.places["t"], -math.inf
     for line, numbers in table.rows:
         t = numbers[place]
@@ -361,7 +364,7 @@ def _plain_motion(file: str, model: Model) -> _Table:
 
 
 def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
-    """Yield q, qd, qdd of all joints, from one line for each joint or for each instant."""
+    """Yield q, qd, qdd of all joints for each instant; a line contains one joint or all joints."""
     whole = [f"{name}.{quantity}" for name in names for quantity in QUANTITIES]
     numbers: list[float] = []
     for line in body:
@@ -371,18 +374,18 @@ def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
         elif len(words) == 3 and names:
             numbers += _numbers(line, words, whole[len(numbers) : len(numbers) + 3])
         else:
-            remedy = f"give 3 numbers for one joint (q qd qdd) or {len(whole)} for all {len(names)}"
-            raise line.error("E-FILE-023", f"{len(words)} numbers", remedy)
+            remedy = f"give 3 numbers for one joint (q qd qdd), or {len(whole)} for all joints"
+            raise line.error("E-FILE-023", f"the line has {len(words)} numbers", remedy)
         if len(numbers) == len(whole):
             yield line, numbers
             numbers = []
     if numbers:
-        problem = f"the file ends after {len(numbers) // 3} of {len(names)} joints of an instant"
+        problem = f"the last instant has only {len(numbers) // 3} of {len(names)} joints"
         raise line.error("E-FILE-024", problem, "add the missing joints")
 
 
 def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
-    """Return the finite numbers of a line, one for each name."""
+    """Convert the words in a line to finite numbers, one for each name."""
     if len(words) != len(names):
         problem = f"the row has {len(words)} numbers instead of {len(names)}: {some(names, 12)}"
         raise line.error("E-FILE-025", problem, "add or remove numbers")
@@ -392,7 +395,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # a control character that counts as a space
+        other = ("a number", line.text)  # with a control character that counts as a space
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

@@ -16,18 +16,18 @@ MOTION_FORMAT = "chasles-motion-1"
 """Value of `format` in a motion file (.npz) written by `chasles simulate`."""
 
 Block = dict[str, np.ndarray]
-"""Consecutive samples: t (n,) in s if known, q (n, nq), and qd, qdd (n, nv) if known."""
+"""Consecutive samples: q (n, nq) and, if available, t (n,) in s, qd (n, nv) and qdd (n, nv)."""
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion in a .npz file in blocks. `columns` maps each quantity to column names."""
+    """Read a motion from a .npz file in blocks; `columns` maps each quantity to its columns."""
     found = read_archive(file, len(columns["q"]), len(columns["qd"]))
     for first in range(0, len(found["t"]), chunk):
         yield {name: array[first : first + chunk] for name, array in found.items()}
 
 
 def read_archive(file: str, nq: int, nv: int) -> Block:
-    """Return times, positions and, if present, velocities of a .npz file."""
+    """Read times, positions and, if present, velocities from a .npz file."""
     size(file)
     try:
         found = arrays(file, ("format", "t", "q"))
@@ -45,13 +45,13 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
         remedy = "give the file motion.npz that `chasles simulate` writes"
         raise ModelError("E-FILE-027", fault, remedy, file=file) from None
     if named != MOTION_FORMAT:
-        problem = f"the format is {short(named)}"
+        problem = f"unknown motion format {short(named)}"
         raise ModelError("E-FILE-028", problem, f"use {MOTION_FORMAT!r}", file=file)
     t, q = found["t"], found["q"]
     qd = found.get("qd", np.zeros((t.size, nv)))
     if t.ndim != 1 or q.shape != (len(t), nq) or qd.shape != (len(t), nv) or not len(t):
         problem = f"q has shape {q.shape} and qd has shape {qd.shape}, but t has shape {t.shape}"
-        remedy = f"give a motion of this robot, which has {nq} coordinates"
+        remedy = f"give a motion for this robot, which has {nq} coordinates"
         raise ModelError("E-FILE-029", problem, remedy, file=file)
     if not all(np.all(np.isfinite(each)) for each in found.values()) or np.any(np.diff(t) < 0.0):
         raise ModelError(
@@ -61,10 +61,7 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
 
 
 def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion in a .parquet table, in blocks.
-
-    `columns` maps each quantity to its column names.
-    """
+    """Read a motion from a Parquet table in blocks; see `archive` for `columns`."""
     size(file)
     opened = _opened(file)
     there = set(opened.schema_arrow.names)
@@ -73,7 +70,9 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
     read = list(itertools.chain.from_iterable(wanted.values()))
     for name in read:
         if name not in there:
-            raise ModelError("E-FILE-089", f"there is no column {name!r}", "add it", file=file)
+            raise ModelError(
+                "E-FILE-089", f"column {name!r} is missing", "add the column", file=file
+            )
     first, last = 0, -np.inf
     for batch in opened.iter_batches(chunk, columns=read):
         block = {x: _matrix(file, batch, names, first) for x, names in wanted.items()}
@@ -93,16 +92,16 @@ def _opened(file: str) -> Any:
         from pyarrow.parquet import ParquetFile
     except ImportError:
         remedy = "run pip install 'chasles[data]', or use a .csv file"
-        raise ModelError("E-FILE-087", "Parquet needs pyarrow", remedy, file=file) from None
+        raise ModelError("E-FILE-087", "pyarrow is not installed", remedy, file=file) from None
     try:
         return ParquetFile(file)
     except (ArrowException, OSError) as error:
         problem = f"the file is not a Parquet table ({said(error)})"
-        raise ModelError("E-FILE-086", problem, "write the file again", file=file) from None
+        raise ModelError("E-FILE-086", problem, "export the table again", file=file) from None
 
 
 def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarray:
-    """Return columns of a batch as (rows, columns). Its first row is row `first` of the file."""
+    """Return the named columns of a batch as a matrix; the batch begins at file row `first`."""
     try:
         found = (
             np.column_stack(
@@ -116,7 +115,7 @@ def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarr
         )
     except (ValueError, TypeError) as error:
         problem = f"a column is not numeric ({said(error)})"
-        raise ModelError("E-FILE-088", problem, "write columns of doubles", file=file) from None
+        raise ModelError("E-FILE-088", problem, "store numbers as doubles", file=file) from None
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         row, column = bad[0]
@@ -126,4 +125,4 @@ def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarr
 
 
 READERS = {".npz": archive, ".parquet": parquet}
-"""Readers by the file's suffix."""
+"""Reader for each file suffix."""

@@ -1,4 +1,4 @@
-"""Find files: robots installed by packages, and files that a robot file refers to."""
+"""Find robot files in installed packages, and files that a robot file refers to."""
 
 import difflib
 import itertools
@@ -13,7 +13,7 @@ from chasles.errors import ModelError
 from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
-"""Largest number of files examined in one folder; a cache of robots has a few thousand files."""
+"""Maximum number of files examined in a folder; a cache of robots has a few thousand files."""
 
 
 BUILT_IN = (
@@ -21,11 +21,11 @@ BUILT_IN = (
     *("quadruped", "humanoid", "slider_crank", "four_bar", "triangle", "five_bar", "six_bar"),
     *("stewart", "delta", "random_tree"),
 )
-"""Names of built-in robots, which are functions of `chasles.robots` and not files."""
+"""Names of built-in robots, which are created by functions in `chasles.robots`."""
 
 
 class Found(NamedTuple):
-    """A robot file, its name (without suffix), and the package that installed it (`source`)."""
+    """A robot file: its name without suffix, the package that installed it, and its path."""
 
     name: str
     source: str
@@ -33,10 +33,10 @@ class Found(NamedTuple):
 
 
 def folders() -> dict[str, list[Path]]:
-    """Return existing folders with robot files, by package."""
+    """Return the existing folders with robot files for each package."""
     data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
     given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
-    cache = Path(os.path.expanduser(given))  # unchanged if this user has no home
+    cache = Path(os.path.expanduser(given))  # keeps "~" if the user has no home folder
     places = {"example-robot-data": data, "robot_descriptions": [cache]}
     return {
         name: [path for path in dict.fromkeys(paths) if path.is_dir()]
@@ -45,7 +45,7 @@ def folders() -> dict[str, list[Path]]:
 
 
 def installed() -> list[Found]:
-    """Return all robot files of installed packages (.urdf, .sdf, MJCF .xml), sorted by name.
+    """Return all robot files in installed packages (.urdf, .sdf, MJCF .xml), sorted by name.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def installed() -> list[Found]:
 
     Notes
     -----
-    Packages are example-robot-data and the cache of robot_descriptions.
+    The packages are example-robot-data and robot_descriptions, whose cache is searched.
 
     Examples
     --------
@@ -72,24 +72,24 @@ def installed() -> list[Found]:
 
 
 def find(name: str, also: Iterable[str] = ()) -> Path:
-    """Return the file of an installed robot, ignoring case and the ending "_robot".
+    """Find the file of an installed robot by name, ignoring case and the suffix "_robot".
 
     Parameters
     ----------
     name : str
-        Name of the robot, which is the name of its file without suffix.
+        Name of the robot, which is its file name without suffix.
     also : iterable of str, optional
-        Further names to suggest in the error message.
+        Additional names to suggest in the error message.
 
     Returns
     -------
     path : Path
-        The file.
+        Path of the robot file.
 
     Raises
     ------
     ModelError
-        If no installed robot has the name, or several have it.
+        If no installed robot, or more than one, has this name.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
 
 
 def _nearby(name: str) -> list[str]:
-    """Return robot files with a similar name in the folder of a path."""
+    """Return robot files with names similar to `name` in the same folder."""
     path = Path(name)
     try:
         with os.scandir(path.parent) as entries:
@@ -134,7 +134,7 @@ def _nearby(name: str) -> list[str]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Return the robot files in a folder and its subfolders."""
+    """Yield the robot files in a folder and its subfolders."""
     count, known = 0, suffixes(installed=True)
     for place, within, names in os.walk(folder):
         within[:] = sorted(name for name in within if not name.startswith("."))
@@ -162,27 +162,27 @@ VARIABLES = (
     *("ROS_PACKAGE_PATH", "SDF_PATH", "GZ_SIM_RESOURCE_PATH"),
     *("IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH"),
 )
-"""Environment variables with the folders in which ROS, sdformat and Gazebo search for files."""
+"""Environment variables with the search paths of ROS, sdformat and Gazebo."""
 
 MESHES = (".stl", ".obj", ".dae", ".ply", ".glb", ".off")
 LARGEST = 100 * 2**20
-"""Largest size of a mesh in bytes."""
+"""Maximum size of a mesh file (bytes)."""
 
 _NAMED = re.compile(r"(?:package|model)://+([^/]+)/*(.*)")
 
 
 def package_of(name: str) -> str:
-    """Return the package or model in a name; "" for a plain name."""
+    """Return the package in a package:// or model:// URI; "" for a plain file name."""
     inside = _NAMED.fullmatch(name)
     return "" if inside is None else inside[1]
 
 
 def candidates(name: str, robot_file: str) -> Iterator[Path]:
-    """Yield possible paths of the file or folder that a robot file calls `name`, best first.
+    """Yield possible paths for a file name in a robot file, the most likely first.
 
-    package://NAME/PATH and model://NAME/PATH are searched in the folders above the robot file, in
-    the folders of `VARIABLES`, and in example-robot-data. A plain name is relative to the robot
-    file.
+    package://NAME/PATH and model://NAME/PATH are searched in all parent folders of the robot file,
+    in the folders listed in `VARIABLES`, and in example-robot-data. A plain name is relative to the
+    robot file.
     """
     folder = Path(os.path.abspath(robot_file)).parent
     inside = _NAMED.fullmatch(name)
@@ -197,7 +197,7 @@ def candidates(name: str, robot_file: str) -> Iterator[Path]:
 
 
 def _places(folder: Path) -> Iterator[Path]:
-    """Yield folders that may contain packages and models, or be packages themselves."""
+    """Yield folders that may be packages or models, or may contain them."""
     yield from (folder, *folder.parents)
     for variable in VARIABLES:
         yield from map(Path, filter(None, os.environ.get(variable, "").split(os.pathsep)))
@@ -205,7 +205,7 @@ def _places(folder: Path) -> Iterator[Path]:
 
 
 def mesh_file(name: str, robot_file: str) -> Path | None:
-    """Return the mesh that a robot file calls `name`; None if it is missing or too large."""
+    """Return the path of a mesh in a robot file; None if the mesh is missing or too large."""
     for path in candidates(name, robot_file):
         drawn = path.suffix.lower() in MESHES and os.path.isfile(path)
         if drawn and path.stat().st_size <= LARGEST:

@@ -1,7 +1,7 @@
-"""Read SDF files (sdformat.org, versions 1.0 to 1.12): models, nested or included, and worlds.
+"""Read worlds and models from SDF files (sdformat.org, versions 1.0 to 1.12).
 
-Plugins and parameters of physics engines are ignored. Only `<include>` opens other files, which
-must be local.
+Models may be nested or included. Plugins and physics engine parameters are ignored. Only
+`<include>` opens other files, which must be local.
 """
 
 import math
@@ -31,24 +31,25 @@ from chasles.model.description import spelled
 from chasles.model.graph import from_graph, unused_name
 
 UNBOUNDED = 1e16
-"""Values of this size or larger mean that there is no limit."""
+"""Limits with this magnitude or larger are treated as infinite."""
 
 _PERPENDICULAR = 1e-9
 
 GRAVITY = Vector.of(0.0, 0.0, -9.8)
-"""Gravity (m/s2) of a `<world>` without `<gravity>`."""
+"""Default gravity in a `<world>` (m/s2)."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read an SDF file.
 
-    The first link is "world". If models are nested, or there are several, their parts are named
-    `model::part`. A joint between links that are already connected closes a loop. Parts that no
-    joint connects to the world float on a free joint (root_joint, if there is only one), with a
-    note. Static models are fixed. Gravity is taken from the `<world>`, or is (0, 0, -9.81) if the
-    file has only a model.
+    The first link is "world". If models are nested, or if there are several models, links, joints
+    and frames are named `model::name`. A joint between links that are already connected closes a
+    loop. If no joint connects a link to the world, a free joint is added with a note; it is named
+    root_joint if there is only one. Static models are fixed. Gravity is read from the `<world>`, or
+    is (0, 0, -9.81) if the file contains only a model.
 
-    snap: as for URDF files. floating: free a model that a single fixed joint attaches to the world.
+    snap: as for URDF files. floating: replace the only joint between the model and the world, which
+    must be fixed, by a free joint.
     """
     document = opened(os.fsdecode(path), snap=snap)
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
@@ -95,13 +96,13 @@ def _gravity(document: Document) -> Vector:
 
 
 DEFORMABLE = ("drake:deformable_properties", "{http://drake.mit.edu}deformable_properties")
-"""Names of the element of Drake's deformable bodies, without and with a declared prefix."""
+"""Tags of Drake's element for deformable bodies, without and with an XML namespace."""
 
 # Links and frames ------------------------------------------------------------------------------
 
 
 def _link(node: Node, file: str) -> LinkData:
-    """Return a link; its default inertia is 1 kg and 1 kg m2 about each axis."""
+    """Read a link; the default inertia is 1 kg and 1 kg m2 about each axis."""
     part = node.part
     if not truth(part, "gravity", True):
         part.note("gravity is turned off for it in the file, but acts on it in chasles")
@@ -130,7 +131,7 @@ def _frames(document: Document) -> Iterator[FrameData]:
 
 
 def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
-    """Return the joint of a node. A joint with two different axes becomes two joints and a link."""
+    """Read a joint; if it has two axes, it may become two joints and a massless link."""
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
@@ -156,7 +157,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
 
 
 def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], list[LinkData]]:
-    """Return one joint if its axes are perpendicular and have equal data, or else two joints."""
+    """Return one joint if its axes are perpendicular and otherwise equal, else two joints."""
     alike = replace(second, axis=first.axis) == first and first.mimic is None
     if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
         return [replace(first, second_axis=second.axis)], []
@@ -169,7 +170,7 @@ def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], lis
 
 
 def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
-    """Return a joint with the data of `<axis>` for one degree of freedom."""
+    """Read the axis, limits, mimic relation and resistance of a joint from `<axis>`."""
     axis = node.part.find(tag)
     if axis is None:
         raise node.part.error("E-SDF-005", f"there is no <{tag}>", "add one")
@@ -184,7 +185,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Return the damping, friction and spring in `<axis>`, which may belong to a ball joint."""
+    """Read damping, friction and spring constants from `<axis>`."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}
@@ -197,7 +198,7 @@ def _resistance(axis: Part | None) -> dict[str, Any]:
 
 
 def _limits(axis: Part, bounds: str) -> Limits:
-    """Return limits; a negative velocity or effort, or any huge value, means no limit."""
+    """Read joint limits; a negative velocity or effort, or a very large value, means no limit."""
     limit = axis.find("limit")
     if limit is None:
         return Limits()
@@ -213,17 +214,17 @@ def _limits(axis: Part, bounds: str) -> Limits:
 
 
 def bound(limit: Part, tag: str, default: float) -> float:
-    """Return a number that may be infinite."""
+    """Read a number, which may be infinite."""
     text = limit.content(tag)
     endless = text.lower().lstrip("+-") in ("inf", "infinity")
     return float(text) if endless else limit.number(tag, default)
 
 
 def _mimic(node: Node, mimic: Part) -> Mimic:
-    """Return the mimic relation: multiplier times (leader - reference), plus offset."""
+    """Read a mimic relation: multiplier * (leader - reference) + offset."""
     leader = node.beside(mimic.text("joint"), mimic)
     if leader.kind != "joint" or mimic.element.get("axis", "axis") != "axis":
-        problem = "mimic must name a joint and its first axis"
+        problem = "<mimic> must refer to the first axis of a joint"
         raise mimic.error("E-SDF-006", problem, "name a joint with one axis")
     ratio = mimic.number("multiplier", 1.0)
     offset = mimic.number("offset", 0.0) - ratio * mimic.number("reference", 0.0)
@@ -231,7 +232,7 @@ def _mimic(node: Node, mimic: Part) -> Mimic:
 
 
 def _pitch(joint: Part) -> float:
-    """Return the pitch of a screw joint in m/rad.
+    """Read the pitch of a screw joint and convert it to m/rad.
 
     `screw_thread_pitch` is in meters per turn (right-handed); the older `thread_pitch` is in
     radians per meter (left-handed).
@@ -255,9 +256,9 @@ def _held(document: Document, node: Node) -> JointData:
 
 
 def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str], list[str]]:
-    """Return the joints that close loops, and the roots of parts not connected to the world.
+    """Return the joints that close loops, and the roots of trees not connected to the world.
 
-    A joint closes a loop if earlier joints already connect its links. The root of a part is its
+    A joint closes a loop if earlier joints already connect its links. The root of a tree is its
     first link that is not the child of a tree joint.
     """
     part_of = {link.name: [link.name] for link in links}
@@ -279,7 +280,7 @@ def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str],
 
 
 def _floating(document: Document, roots: list[str]) -> list[JointData]:
-    """Return a free joint for each part that no joint connects to the world."""
+    """Return a free joint for each tree that is not connected to the world."""
     found = []
     for root in roots:
         wanted = "root_joint" if len(roots) == 1 else f"{root}_free"
@@ -291,14 +292,14 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
 
 
 def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
-    """Return the joints without the fixed joint that attaches the model to the world."""
+    """Remove the fixed joint between the model and the world."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) > 1 or (held and held[0].kind != "fixed"):
         names = ", ".join(repr(joint.name) for joint in held)
         remedy = "omit `floating`"
         raise ModelError(
             "E-SDF-008",
-            f"the model is attached to the world by {names}, not by a single fixed joint",
+            f"the model is attached to the world by {names} instead of a single fixed joint",
             remedy,
             file=document.file,
         )

@@ -1,4 +1,4 @@
-"""Parse SDF files: their models and included models as trees of frames, and their gears."""
+"""Parse SDF files, with their includes, into trees of models and frames; read gearboxes."""
 
 import math
 import os
@@ -17,41 +17,45 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Oldest and newest minor version that is read without a note.
+"""Oldest and newest minor versions that are read without a note.
 
-Older files are converted as in sdformat.
+Files of older versions are converted as in sdformat.
 """
 
 _KEPT = {"name", "type", "version"}
 _INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
-"""Attributes of version 1.0 that later versions keep, and elements whose attribute became text.
+"""Changes between version 1.0 and later versions.
 
-All other attributes became elements.
+Attributes in `_KEPT` are still attributes. Attributes of elements in `_INLINE` became the text of
+the element. All other attributes became child elements.
 """
 
 MAX_NESTING = 40
-"""Largest depth of nested models, including models of included files."""
+"""Maximum nesting depth of models, including models in included files."""
 
 MAX_PARTS = 20_000
-"""Largest number of models, links, joints and frames; nested includes can multiply them."""
+"""Maximum total number of models, links, joints and frames, including included files."""
 
 GEARBOX = "gearbox"
-"""SDF's name of a joint that couples the angles of two other joints."""
+"""SDF joint type that couples the angles of two other joints."""
 
 REFERENCE = "gearbox_reference_body"
 
 _PARALLEL = 1e-9
 
 Turning = dict[frozenset[str], list[tuple[Node, JointData]]]
-"""Revolute joints that connect each pair of links."""
+"""Revolute joints for each pair of links that they connect."""
 
 MANIFEST = "model.config"
-"""File in a model's folder that lists the SDF files of the model by format version."""
+"""File in a model folder that lists the model's SDF files by version."""
 
 
 @dataclass
 class Document:
-    """A file being read. `world` is `<world>` or else `<sdf>`; `ties` holds the joint names."""
+    """An SDF file that is being read.
+
+    world: the `<world>` element, or `<sdf>` if there is none. ties: names of all joints.
+    """
 
     file: str
     world: Part
@@ -62,7 +66,7 @@ class Document:
     ties: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> Iterator[Node]:
-        """Yield all links, joints or frames in the order of the file."""
+        """Yield all links, joints or frames in file order."""
         return (node for node in self.nodes if node.kind == kind)
 
     def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:
@@ -82,10 +86,10 @@ class Document:
 
 @dataclass(frozen=True)
 class _Way:
-    """Context of the parts of a model.
+    """Context in which the contents of a model are read.
 
-    above: the files and models that enclose the parts. static: the parts never move. bare: names of
-    parts of nested models omit the model.
+    above: enclosing files and models. static: True if the contents never move. bare: True if names
+    do not begin with the name of the model.
     """
 
     above: tuple[str, ...]
@@ -97,7 +101,7 @@ class _Way:
 
 
 def opened(file: str, *, snap: bool) -> Document:
-    """Read a file with all names, poses and included files; frames are not yet resolved."""
+    """Read a file and all included files; relative poses are computed later."""
     notes: list[str] = []
     root, version = _root(file, snap, notes)
     worlds = list(root.all(WORLD))
@@ -113,7 +117,7 @@ def opened(file: str, *, snap: bool) -> Document:
 
 
 def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
-    """Return the `<sdf>` element and the minor version of its format."""
+    """Return the root element of a file and the minor SDF version."""
     element = parse(file, load(file), notes)
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag not in ("sdf", "gazebo"):
@@ -133,10 +137,10 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
 
 
 def _convert(root: etree._Element, minor: int) -> None:
-    """Convert elements of older versions, as sdformat's files 1_0.convert to 1_5.convert do.
+    """Convert elements of older versions, like sdformat's files 1_0.convert to 1_5.convert.
 
-    Version 1.0 has values in attributes, and poses in `<origin pose="...">`. Before version 1.6,
-    gravity is in `<physics>`. Before 1.5, joint axes are in the model's frame;
+    Version 1.0 stores values as attributes, and poses as `<origin pose="...">`. Before version 1.6,
+    gravity is in `<physics>`. Before version 1.5, joint axes are expressed in the model frame;
     `sdf_frames.direction` converts them.
     """
     for element in list(root.iter()) if minor < 2 else ():
@@ -154,13 +158,13 @@ def _convert(root: etree._Element, minor: int) -> None:
 
 
 def _minor(version: str) -> int | None:
-    """Return the second number of a version, or None."""
+    """Return the minor number of a version such as "1.9", or None if it is invalid."""
     minor = version.partition(".")[2]
     return int(minor) if minor.isascii() and minor.isdigit() and len(minor) < 4 else None
 
 
 def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
-    """Read the parts of a model or world."""
+    """Read the links, joints, frames and models in a model or world."""
     for child in owner.all("link", "joint", "frame", "model", "include"):
         if child.tag == "include":
             _include(document, scope, child, way)
@@ -178,7 +182,7 @@ def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
 
 
 def _model(document: Document, scope: Node, part: Part, way: _Way, version: int = 0) -> None:
-    """Add a model and its parts; `version` is the format version of its file."""
+    """Add a model and its contents; `version` is the minor SDF version of its file."""
     if len(way.above) > MAX_NESTING:
         raise part.error(
             "E-SDF-018",
@@ -195,7 +199,7 @@ def _model(document: Document, scope: Node, part: Part, way: _Way, version: int 
 
 
 def _model_facts(part: Part, version: int) -> dict[str, Any]:
-    """Return a model's version, canonical link ("on") and placement frame ("placement")."""
+    """Return the version, canonical link ("on") and placement frame of a model."""
     on, placement = (part.element.get(key, "") for key in ("canonical_link", "placement_frame"))
     return {"version": version, "on": on, "placement": placement}
 
@@ -204,7 +208,7 @@ def _model_facts(part: Part, version: int) -> dict[str, Any]:
 
 
 def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
-    """Add a model of another file, with the name, pose and options of the `<include>`."""
+    """Add a model from another file; the `<include>` may override its name, pose and options."""
     uri, file = part.content("uri"), _included(part)
     if file in way.above:
         raise part.error("E-SDF-019", f"{short(uri)} includes itself", "remove one <include>")
@@ -222,13 +226,13 @@ def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
         _model(document, scope, model, within, version)
         return
     if scope.kind == WORLD and model.find("link") is not None:
-        problem = f"{short(uri)} has links, which are not allowed in a world"
+        problem = f"{short(uri)} has links, which cannot be merged into a world"
         raise part.error("E-SDF-021", problem, "omit `merge`")
     _merge(document, scope, model, within, version)
 
 
 def _overridden(model: Part, include: Part) -> Part:
-    """Return a model with the values that an `<include>` overrides."""
+    """Apply the name, pose and options of an `<include>` to a model."""
     if include.find("placement_frame") is not None and include.find("pose") is None:
         raise include.error(
             "E-SDF-022", "placement_frame is given without a <pose>", "add a <pose>"
@@ -246,7 +250,7 @@ def _overridden(model: Part, include: Part) -> Part:
 
 
 def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
-    """Add an included model's parts to a scope. The model frame is named as in sdformat."""
+    """Merge the contents of an included model into a scope; name its frame as in sdformat."""
     if truth(part, "static", False) and not way.static:
         part.note("static is ignored for a merged model, as SDF specifies")
     name = f"_merged__{part.text('name')}__model__"
@@ -256,27 +260,25 @@ def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int)
 
 
 def _included(part: Part) -> str:
-    """Return the file of an `<include>`, given as a path, a model's folder or a `model://` name."""
+    """Find the file of an `<include>`; its URI is a path, a model folder or a `model://` name."""
     part.need("uri")
     uri = part.content("uri")
     if uri.startswith(("http://", "https://")):
-        problem = f"uri is {short(uri)}"
-        raise part.error(
-            "E-SDF-030", problem, "save the model locally and give its path; nothing is downloaded"
-        )
+        problem = f"{short(uri)} is not a local file"
+        raise part.error("E-SDF-030", problem, "download the model and give its path")
     path: Path | None = Path(part.source.file).parent / uri.removeprefix("file://")
     if package_of(uri):
         path = next((x for x in candidates(uri, part.source.file) if os.path.exists(x)), None)
     if path is None:
         problem = (
-            f"{short(uri)} is neither in a folder above the file nor in {', '.join(VARIABLES)}"
+            f"{short(uri)} is neither in a parent folder of the file nor in {', '.join(VARIABLES)}"
         )
-        raise part.error("E-SDF-031", problem, "put the model's folder there")
+        raise part.error("E-SDF-031", problem, "put the model in one of these folders")
     return os.fspath(_main(part, path) if os.path.isdir(path) else path)
 
 
 def _main(part: Part, folder: Path) -> Path:
-    """Return the newest supported SDF file in a model's folder, by default `model.sdf`."""
+    """Return the newest supported SDF file in a model folder, by default `model.sdf`."""
     if not os.path.isfile(folder / MANIFEST):
         return folder / "model.sdf"
     manifest = os.fspath(folder / MANIFEST)
@@ -299,9 +301,9 @@ def _main(part: Part, folder: Path) -> Path:
 def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingData]:
     """Yield a coupling theta2 = -gearbox_ratio theta1 for each gearbox (sdformat.org/spec).
 
-    theta1 is the angle of the gearbox's parent about `<axis>`, and theta2 is the angle of its child
-    about `<axis2>`, both relative to `gearbox_reference_body`. They are the coordinates of the
-    joints between these links.
+    theta1 is the angle of the gearbox's parent link about `<axis>`, and theta2 is the angle of its
+    child link about `<axis2>`. Both are relative to `gearbox_reference_body`. Up to sign, they are
+    the coordinates of the joints that connect these links to the reference body.
     """
     nodes = {node.name: node for node in document.of("joint")}
     turning: Turning = {}
@@ -323,9 +325,9 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
 
 
 def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, float]:
-    """Return the joint that connects one end of a gearbox to the reference body, and a sign.
+    """Return the joint that connects a link of a gearbox to the reference body, and a sign.
 
-    The sign is +1 if the end rotates about the gearbox axis in the positive direction when the
+    The sign is +1 if the link rotates about the gearbox axis in the positive direction when the
     joint angle increases, and -1 otherwise.
     """
     ends = (end(node, x) for x in (tag, REFERENCE))
@@ -335,5 +337,5 @@ def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, floa
         along = float((relative(place, node).R @ joint.axis).dot(wanted))
         if abs(along) > 1.0 - _PARALLEL:
             return joint.name, math.copysign(1.0, along if joint.child == link else -along)
-    problem = f"no revolute joint along its <{axis}> connects {link!r} with {reference!r}"
-    raise node.part.error("E-SDF-029", problem, "add one")
+    problem = f"no revolute joint parallel to <{axis}> connects {link!r} and {reference!r}"
+    raise node.part.error("E-SDF-029", problem, "add such a joint")

@@ -1,8 +1,8 @@
-"""Frames of SDF files: their names in scopes, their relative poses, and the links that carry them.
+"""Resolve the frames in SDF files: names, relative poses, and the links they move with.
 
 Every link, joint, model and `<frame>` has a frame (sdformat.org, "Pose frame semantics"). The pose
-of a frame is given in another frame, and the frame moves with the link that it is attached to.
-Joints refer to their links and axes by such frames.
+of a frame is relative to another frame, and the frame moves with the link to which it is attached.
+Joints refer to links and axis directions by frame names.
 """
 
 import math
@@ -24,14 +24,15 @@ MODEL, WORLD = "__model__", "world"
 
 @dataclass(eq=False)
 class Node:
-    """A frame of an SDF file.
+    """A frame in an SDF file.
 
-    name: unique name in the file, `model::part` if models are nested. scope: the model or world
-    that contains the frame, where names are looked up; None for the world. given: its pose in the
-    frame `base`. on: the frame that it is attached to. static: True if it never moves. Models and
-    the world also have: version, the minor version of the file (9 for SDF 1.9); nodes, the parts by
-    name; placement, the inner frame that `given` places ("" for the model frame); into, the scope
-    into which the parts are merged.
+    name: unique name in the file, such as `model::name` in nested models. scope: model or world
+    that contains the frame and in which names are looked up; None for the world. given: pose
+    relative to the frame `base`. on: frame to which it is attached. static: True if it never moves.
+
+    Models and the world have additional fields. version: minor SDF version of the file (9 for SDF
+    1.9). nodes: frames in the model by name. placement: frame in the model to which `given` applies
+    ("" for the model frame). into: scope into which the model is merged.
     """
 
     part: Part
@@ -48,18 +49,18 @@ class Node:
     into: "Node | None" = None
 
     def beside(self, name: str, part: Part) -> "Node":
-        """Return the frame with the given name in the scope of this frame."""
+        """Find a frame by name in the scope of this frame."""
         assert self.scope is not None, "all parts belong to a model or a world"
         return self.scope.find(name, part)
 
     @property
     def above(self) -> "Node | None":
-        """Return the frame in which the pose is given; None for the world."""
+        """Return the frame to which the pose is relative; None for the world."""
         return None if self.scope is None else self.beside(self.base, self.part)
 
     @cached_property
     def pose(self) -> Transform:
-        """Return the pose of this frame in the frame `above`."""
+        """Return the pose of this frame relative to the frame `above`."""
         if not self.placement:
             return self.given
         node, placed = self.find(self.placement, self.part), Transform.identity()
@@ -70,14 +71,14 @@ class Node:
 
     @property
     def carrier(self) -> "Node | None":
-        """Return the link that the frame moves with; None for the world."""
+        """Return the link with which the frame moves; None for the world."""
         end = self._way(self, lambda node: node._attached())[-1]
         return end if end.kind == "link" else None
 
     def _attached(self) -> "Node | None":
-        """Return the frame that this frame is attached to.
+        """Return the frame to which this frame is attached.
 
-        A model is attached to its canonical link, or else to its first link or model.
+        A model is attached to its canonical link or, by default, to its first link or model.
         """
         if self.kind == "link" or self.scope is None:
             return None
@@ -89,12 +90,12 @@ class Node:
         return kinds.get("link") or kinds.get("model")
 
     def _way(self, first: "Node", next_of: "Callable[[Node], Node | None]") -> "list[Node]":
-        """Return the chain of frames from `first`; a cycle raises an error."""
+        """Return the chain of frames that begins with `first`; raise an error for a cycle."""
         way = {first: None}
         node = next_of(first)
         while node is not None:
             if node in way:
-                problem = f"its frame is defined in terms of itself, through {node.name!r}"
+                problem = f"its frame depends on itself through {node.name!r}"
                 raise self.part.error("E-SDF-024", problem, "name another frame")
             way[node] = None
             node = next_of(node)
@@ -104,25 +105,25 @@ class Node:
 
     @property
     def prefix(self) -> str:
-        """Return the prefix that makes the names of the parts unique in the file."""
+        """Return the prefix for the names of all frames in this model or world."""
         if self.into is not None:
             return self.into.prefix
         return f"{self.name}::" if self.name else ""
 
     def add(self, node: "Node", name: str) -> "Node":
-        """Add a part; up to version 1.6, a joint may have the same name as a link."""
+        """Add a frame; up to version 1.6, a joint may have the same name as a link."""
         if self.into is not None:
             self.into.add(node, name)
         other = self.nodes.setdefault(name, node)
         if other is not node and (self.version >= 7 or other.kind == node.kind):
-            problem = f"{other.part.where} has a {other.kind} of the same name"
+            problem = f"{other.part.where} has a {other.kind} with the same name"
             raise node.part.error("E-SDF-025", problem, "rename one of them")
         if other.kind == "joint":
             self.nodes[name] = node
         return node
 
     def find(self, name: str, part: Part) -> "Node":
-        """Return the frame with the given name in this scope: part or model::part."""
+        """Find a frame in this scope by its name, such as "arm" or "model::arm"."""
         if name in ("", MODEL):
             return self
         if name in self.nodes:
@@ -136,10 +137,10 @@ class Node:
 
 
 def relative(a: Node, b: Node) -> Transform:
-    """Return the pose of frame a in frame b, by way of their nearest common ancestor.
+    """Return the pose of frame a in frame b, computed through their nearest common ancestor.
 
-    Compared with products of world poses, the time per joint does not depend on the size of the
-    file, and no digits are lost.
+    Unlike a product of world poses, this loses no digits, and the time per joint does not depend on
+    the size of the file.
     """
     sides = {a: Transform.identity()}, {b: Transform.identity()}
     ends, meet = [a, b], a if a is b else None
@@ -149,7 +150,7 @@ def relative(a: Node, b: Node) -> Transform:
             if above is None or meet is not None:
                 continue
             if above in mine:
-                problem = f"its pose is relative to itself, through {above.name!r}"
+                problem = f"its pose depends on itself through {above.name!r}"
                 raise ends[i].part.error("E-SDF-027", problem, "name another frame")
             mine[above] = compose(mine[ends[i]], ends[i].pose)
             ends[i] = above
@@ -172,7 +173,7 @@ def truth(part: Part, tag: str, default: bool) -> bool:
 
 
 def placed(part: Part) -> tuple[Transform, str]:
-    """Return the `<pose>` of an element, and the name of the frame in which it is given."""
+    """Return the pose of an element, and the name of the frame to which it is relative."""
     pose, text = part.find("pose"), part.content("pose")
     if pose is None:
         return Transform.identity(), ""
@@ -189,7 +190,7 @@ def placed(part: Part) -> tuple[Transform, str]:
         R = matrix_from_quaternion(Vector.of(w1, x1, y1, z1))
         return Transform.from_pose(R, Vector.of(x, y, z)), base
     if angles != "euler_rpy":
-        problem = f"rotation_format is {short(angles)}"
+        problem = f"unknown rotation_format {short(angles)}"
         raise pose.error("E-SDF-011", problem, "use euler_rpy or quat_xyzw")
     words = pose.numerals("pose", text or "0 0 0 0 0 0", 6)
     if pose.element.get("degrees", "") in ("true", "1"):
@@ -198,9 +199,9 @@ def placed(part: Part) -> tuple[Transform, str]:
 
 
 def end(joint: Node, tag: str) -> Node | None:
-    """Return the link at an end of a joint; None for the world.
+    """Return the parent or child link of a joint; None for the world.
 
-    The file may name the link itself or a frame on it.
+    The file may contain the name of the link or of a frame on it.
     """
     part, name = joint.part.need(tag), joint.part.content(tag)
     if not name:
@@ -209,7 +210,7 @@ def end(joint: Node, tag: str) -> Node | None:
 
 
 def direction(joint: Node, axis: Part) -> Vector:
-    """Return the unit vector of an `<axis>` or `<axis2>` in the joint's frame."""
+    """Return the direction of `<axis>` or `<axis2>` in the joint frame as a unit vector."""
     assert joint.scope is not None, "joints belong to a model or a world"
     xyz = axis.find("xyz")
     given = Vector.of(0.0, 0.0, 1.0) if xyz is None else axis.axis()

@@ -1,4 +1,4 @@
-"""Read the shapes and inertias of links in SDF files; inertias may be computed from shapes."""
+"""Read shapes and inertias from SDF files, or compute inertias from shapes."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,20 +14,20 @@ from chasles.model import SHAPE_TRAITS, ShapeData
 from chasles.model.build import compose
 
 DENSITY = 1000.0
-"""Default density (kg/m3) for computing the mass of a link from its shapes."""
+"""Default density for computing masses from shapes (kg/m3)."""
 
 
 def is_auto(inertial: Part) -> bool:
-    """Return True if an `<inertial>` requests that the inertia be computed from shapes."""
+    """Return True if the inertia must be computed from shapes (`<inertial auto="true">`)."""
     return inertial.element.get("auto") in ("true", "1")
 
 
 def uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
-    """Return the inertia of the collision shapes with uniform density, scaled to a given mass.
+    """Compute the inertia of a link from its collision shapes, scaled to the mass in the file.
 
-    As in sdformat's Link::ResolveAutoInertials, the density is taken from the `<collision>`, or
-    else from the `<inertial>`, or else is 1000 kg/m3. A shape of unknown volume has a mass of 1 kg,
-    and moments of inertia of 1 kg m2.
+    As in sdformat's Link::ResolveAutoInertials, the density is read from `<collision>` or, if it is
+    missing there, from `<inertial>`; the default is 1000 kg/m3. A shape with unknown volume counts
+    as 1 kg with moments of inertia of 1 kg m2.
     """
     plain = replace(node.part, source=replace(node.part.source, snap=False))
     parts, total, unknown = list(plain.all("collision")), RigidInertia.zero(), 0
@@ -53,7 +53,7 @@ def uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
 
 
 def _solid(part: Part, node: Node, file: str) -> solids.Solid | None:
-    """Return the solid of a `<collision>` in its link's frame; None if its volume is unknown."""
+    """Return a `<collision>` as a solid in the link frame; None if its volume is unknown."""
     cone = part.need("geometry").find("cone")
     if cone is not None:
         pose, base = placed(part)
@@ -67,7 +67,7 @@ def _solid(part: Part, node: Node, file: str) -> solids.Solid | None:
 
 
 def inertial_of(inertial: Part) -> Inertial:
-    """Read an `<inertial>`; for a link without one, return SDF's default."""
+    """Read an `<inertial>` element; return SDF's default for any other element."""
     if inertial.tag != "inertial":
         return Inertial(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:
@@ -82,7 +82,7 @@ def inertial_of(inertial: Part) -> Inertial:
 
 
 def shapes(link: Node, file: str) -> Iterator[ShapeData]:
-    """Return the shapes of a link in its frame; meshes are found relative to the robot file."""
+    """Return the shapes of a link in its frame; mesh paths are relative to the robot file."""
     return link.part.shapes(lambda part: _placed(part, link, file))
 
 
@@ -93,7 +93,7 @@ def _placed(part: Part, link: Node, file: str) -> ShapeData:
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """Read a `<visual>` or `<collision>`, and the frame of its pose; meshes are not opened."""
+    """Read a `<visual>` or `<collision>`; return the shape and the frame of its pose."""
     geometry = part.need("geometry")
     found = geometry.find(*SHAPE_TRAITS)
     if found is None:
@@ -110,7 +110,7 @@ def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
 
 
 def _color(visual: Part) -> tuple[float, ...] | None:
-    """Return red, green, blue and opacity; None if the file does not give a color."""
+    """Return the RGBA color of a visual shape; None if the file does not specify one."""
     material = visual.find("material")
     if material is None or material.find("diffuse") is None:
         return None

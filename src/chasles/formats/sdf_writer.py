@@ -1,4 +1,4 @@
-"""Write SDF files with one model, inside a world if gravity differs from the default."""
+"""Write a robot as an SDF model, inside a world if gravity differs from the default."""
 
 import math
 import os
@@ -25,10 +25,10 @@ from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.writing import store
 
 VERSION = "1.11"
-"""Version of written files: the first that supports mimic joints and pitch in meters per turn."""
+"""SDF version of written files, the first with mimic joints and pitch in meters per turn."""
 
 _CLOSED = 1e-12
-"""Largest rounding error (m or rad) between the frames of a closed loop."""
+"""Tolerance for the difference between the two frames of a closed loop (m or rad)."""
 
 _ELSE = "save the robot as .toml"
 
@@ -36,13 +36,14 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism with all digits; it is read back with the same motion.
+    """Write a mechanism at full precision; reading the file gives the same motion.
 
-    Loops are written as joints between links that are already connected, so they must be closed
-    where all coordinates are zero. Floating links are not connected to anything. Cylindrical joints
-    and some others are written as joints in series (`model.graph`), and gear ratios between two
-    revolute joints as gearboxes. Parts that SDF cannot represent raise an error: other couplings,
-    armature, free joints away from the world's origin, and other joints.
+    Loops are written as joints between links that are already connected; they must be closed when
+    all coordinates are zero. Free joints are not written, because unconnected links float in SDF.
+    Cylindrical joints and some other types are written as joints in series (`model.graph`). Gear
+    ratios between two revolute joints are written as gearboxes. Parts that SDF cannot represent
+    raise an error: other joint types and couplings, armature, and free joints that do not start at
+    the world origin.
     """
     notes = check_writable(description, "SDF")
     source = _renamed(in_series(description, "SDF"), notes)
@@ -52,7 +53,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "needs no element, because SDF models float by default; a reader lists it first"
+        what = "is implied, because SDF models float by default; it is read as the first joint"
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
@@ -71,7 +72,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 def _add_parts(
     model: etree._Element, source: Description, floats: list[str], joints: list[JointData]
 ) -> None:
-    """Add all parts; floating links come first, because readers take them as roots."""
+    """Write all parts; floating links come first, so that readers use them as roots."""
     joint_of = {joint.child: joint for joint in joints}
     for link in sorted(source.links, key=lambda link: link.name not in floats):
         element = xml.added(model, "link", name=link.name)
@@ -102,7 +103,7 @@ def _add_parts(
 
 
 def _renamed(source: Description, notes: list[str]) -> Description:
-    """Return the source with valid names; a massless root link "world" becomes the world."""
+    """Replace names that are invalid in SDF; a massless root link "world" becomes the world."""
     taken, carried = {WORLD}, {joint.child for joint in source.joints}
     kept = [
         link
@@ -165,7 +166,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
 
 
 def _check(joint: JointData) -> None:
-    """Refuse a joint that SDF cannot represent."""
+    """Raise an error for a joint that SDF cannot represent."""
     turned = isinstance(joint, LoopData) and (joint.traits.flips or not joint.traits.along)
     if "SDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed" and not turned):
         raise refusal("E-SDF-035", joint, lacking(joint), _ELSE)
@@ -174,19 +175,19 @@ def _check(joint: JointData) -> None:
 
 
 def _check_free(joint: JointData) -> None:
-    """Refuse a free joint whose coordinates are not the pose in the world."""
+    """Raise an error for a free joint whose coordinates are not the pose in the world."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
-        problem = "is free and starts away from the world's origin, or has damping or friction"
+        problem = "is free and does not start at the world origin, or has damping or friction"
         raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start at the origin")
 
 
 def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
-    """Refuse a loop that SDF cannot represent.
+    """Raise an error for a loop that SDF cannot represent.
 
-    A loop must be closed at zero coordinates, because a joint in SDF has one frame. It must not
-    connect a floating link with the world or another floating link, because a reader would take it
-    for a tree joint.
+    A loop must be closed at zero coordinates, because an SDF joint has only one frame. It must not
+    connect a floating link to the world or to another floating link, because readers would use it
+    as a tree joint.
     """
     first, one = _in_world(loop.parent, loop.pose, joint_of)
     second, other = _in_world(loop.child, loop.child_pose, joint_of)
@@ -194,21 +195,21 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
     if not _is_ball(loop):
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
     if max(map(abs, apart)) > _CLOSED * (1.0 + max(map(abs, first.r))):
-        problem = "is open where all coordinates are zero"
+        problem = "is open when all coordinates are zero"
         raise refusal(
             "E-SDF-038", loop, problem, f"{_ELSE}, or choose zero coordinates that close it"
         )
     if one != other:
-        problem = f"closes through the free joint of link {other or one!r}"
+        problem = f"includes the free joint of link {other or one!r}"
         raise refusal("E-SDF-039", loop, problem, f"{_ELSE} or .xml")
 
 
 def _in_world(
     link: str | None, pose: Transform, joint_of: Mapping[str | None, JointData]
 ) -> tuple[Transform, str | None]:
-    """Return the world pose of a frame on a link at zero coordinates, and the floating link.
+    """Return the world pose of a frame at zero coordinates, and the floating link that carries it.
 
-    The floating link carries the frame; it is None if the frame is connected to the world.
+    The floating link is None if joints connect the frame to the world.
     """
     floating = None
     while link in joint_of:
@@ -220,7 +221,7 @@ def _in_world(
 
 
 def _is_ball(joint: JointData) -> bool:
-    """Return True if a joint moves and has no axis."""
+    """Return True if a joint moves but has no axis, like a ball joint."""
     return not joint.traits.along and joint.kind != "fixed"
 
 
@@ -228,14 +229,14 @@ def _is_ball(joint: JointData) -> bool:
 
 
 def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
-    """Add the pose of an element in the frame `base`, by default SDF's default frame."""
+    """Add a pose relative to the frame `base`; if it is empty, SDF's default frame applies."""
     if base or not pose.is_identity:
         relative = {"relative_to": base} if base else {}
         xml.added(element, "pose", **relative).text = f"{words(pose.r)} {xml.angles(pose)}"
 
 
 def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
-    """Write the inertia, even if it is zero, because a link without one would have 1 kg."""
+    """Add the inertia, even if it is zero, because SDF's default is 1 kg."""
     mass, center, moments = inertia.about_center()
     inertial = xml.added(element, "inertial")
     xml.add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
@@ -255,7 +256,7 @@ def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
 
 
 def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
-    """Add a joint whose frame has the pose `place` in the frame `base`."""
+    """Add a joint with the pose `place` relative to the frame `base`."""
     bounded = (joint.limits.lower, joint.limits.upper) != (-math.inf, math.inf)
     kind = spelling(as_bounded(joint.kind, True) if bounded else joint.kind, "SDF")
     element = xml.added(model, "joint", name=joint.name, type=kind)
@@ -266,7 +267,7 @@ def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: 
         return
     if "pitch" in joint.traits.data:
         xml.add_texts(element, screw_thread_pitch=words([joint.pitch * 2.0 * math.pi]))
-    axes = [joint.axis]  # a ball joint may use any axis; SDF needs one for its damping
+    axes = [joint.axis]  # for ball joints, SDF stores damping in an arbitrary axis
     if len(joint.traits.along) == 2:
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):
@@ -274,7 +275,7 @@ def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: 
 
 
 def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
-    """Add one degree of freedom of a joint."""
+    """Add the axis, limits, dynamics and mimic relation of one degree of freedom."""
     xml.add_texts(element, xyz=words(axis))
     bounds = Limits() if _is_ball(joint) else joint.limits
     if limits := {key: x for key, x in vars(bounds).items() if math.isfinite(x)}:
@@ -295,7 +296,7 @@ def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
 
 
 def _add_gears(model: etree._Element, source: Description) -> None:
-    """Write a gearbox for each coupling a q + b p = 0, or t p = -(s t a/b) s q with signs s, t."""
+    """Write each coupling a q + b p = 0 as a gearbox, t p = -(s t a/b) s q, with signs s and t."""
     joints = {joint.name: joint for joint in source.joints}
     for data in source.couplings:
         slopes, constant = linear(data) or ([], 0.0)
@@ -305,7 +306,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
             problem = "is not a gear ratio between two revolute joints on one link"
             raise refusal("E-SDF-040", data, problem, "save the robot as .toml or .xml")
         first, second = zip(pair, slopes, strict=True)
-        if first[1] == 1.0:  # a reader gives the child's joint the factor 1
+        if first[1] == 1.0:  # readers scale the child's factor to 1
             first, second = second, first
         if _end(second[0], shared)[0] == WORLD:
             first, second = second, first
@@ -319,7 +320,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
 
 
 def _shared(pair: list[JointData]) -> str | None:
-    """Return the link, or the world, that two revolute joints share; None if there is none."""
+    """Return the link (or the world) that two revolute joints have in common, or None."""
     if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)
@@ -327,5 +328,5 @@ def _shared(pair: list[JointData]) -> str | None:
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:
-    """Return the other link of a joint, and the sign of its rotation relative to `shared`."""
+    """Return the joint's link other than `shared`, and the sign of its rotation."""
     return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

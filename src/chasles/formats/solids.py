@@ -1,4 +1,4 @@
-"""Volumes, centers of mass and moments of inertia of uniform solids."""
+"""Compute volumes, centers of mass and moments of inertia of uniform solids."""
 
 import math
 import os
@@ -14,15 +14,15 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import ShapeData
 
 MOST_BYTES = 64 * 2**20
-"""Largest size of a mesh file that is opened, in bytes."""
+"""Maximum size of a mesh file (bytes)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A solid of density 1 in a link's frame.
+    """A uniform solid with density 1, in a link frame.
 
     volume: m3. center: center of mass (m). moments: inertia about the center (m5). corners: corners
-    of a bounding box (m). mesh: True if the solid is from a mesh.
+    of a bounding box (m). mesh: True if the solid is a mesh.
     """
 
     volume: float
@@ -32,7 +32,7 @@ class Solid:
     mesh: bool = False
 
     def placed(self, R: np.ndarray, r: np.ndarray) -> "Solid":
-        """Return the solid in another frame, where the current frame has axes R and origin r."""
+        """Rotate the solid by R, then translate it by r."""
         moments, corners = R @ self.moments @ R.T, self.corners @ R.T + r
         return Solid(self.volume, R @ self.center + r, moments, corners, self.mesh)
 
@@ -43,7 +43,7 @@ def box(x: float, y: float, z: float) -> Solid:
 
 
 def sphere(radius: float) -> Solid:
-    """Return a ball."""
+    """Return a solid sphere."""
     second = np.full(3, radius * radius / 5.0)
     volume = 4.0 / 3.0 * math.pi * radius * radius * radius
     return _solid(volume, second, [2.0 * radius] * 3)
@@ -58,9 +58,9 @@ def cylinder(radius: float, length: float) -> Solid:
 
 
 def capsule(radius: float, length: float) -> Solid:
-    """Return a cylinder along z with hemispherical ends, which `length` does not include."""
+    """Return a capsule along z; `length` does not include the hemispherical ends."""
     whole = length + 4.0 / 3.0 * radius
-    tube = length / whole if whole else 0.0  # the cylinder's share of the volume
+    tube = length / whole if whole else 0.0  # volume fraction of the cylinder
     ends = 1.0 - tube
     along = radius * radius / 5.0 + 0.375 * radius * length + length * length / 4.0
     zz = tube * length * length / 12.0 + ends * along
@@ -93,7 +93,7 @@ _PLAIN: dict[str, Callable[..., Solid]] = {
 
 
 def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
-    """Return a solid from the mean squares of x, y and z, and the edges of its bounding box."""
+    """Return a solid from its volume, mean squares of x, y, z, and bounding box edges."""
     half = np.array(list(edges)) / 2.0
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
     moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))
@@ -101,9 +101,9 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
 
 
 def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
-    """Return the solid of a shape in its link's frame; `meshes` allows mesh files to be opened.
+    """Convert a shape to a solid in the link frame; `meshes` allows mesh files to be opened.
 
-    The result is None if the solid is unknown, or so large that its moments are not finite.
+    Returns None if the shape is not supported, or if its moments of inertia are not finite.
     """
     made = None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -116,18 +116,18 @@ def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
 
 
 def at(solid: Solid, pose: Transform) -> Solid:
-    """Return a solid in another frame, where the current frame has the given pose."""
+    """Rotate and translate a solid by a pose."""
     return solid.placed(np.array(pose.R.rows), np.array([*pose.r]))
 
 
 def located(file: str, name: str) -> Path | None:
-    """Return the path of a mesh from its name in a robot file; None if it does not exist."""
+    """Return the path of a mesh that a robot file refers to; None if it does not exist."""
     paths = (path for path in candidates(name, file) if path.suffix.lower() in MESHES)
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
-    """Return the solid of a mesh file, or of its convex hull if it has holes; None on failure."""
+    """Read a mesh file as a solid, or as its convex hull if it has holes; None on failure."""
     try:
         import trimesh
     except ImportError:
@@ -141,12 +141,12 @@ def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid |
         body = found if found.is_watertight and found.volume > 0.0 else found.convex_hull
         box = trimesh.bounds.corners(found.bounds)
         return Solid(float(body.volume), body.center_mass, body.moment_inertia, box, mesh=True)
-    except Exception:  # a third-party reader may raise anything; the solid is unknown
+    except Exception:  # trimesh may raise any exception
         return None
 
 
 def together(solids: Iterable[Solid]) -> Solid | None:
-    """Return several solids as one body; None if their total volume is not positive."""
+    """Combine solids into one body; return None if the total volume is not positive."""
     parts = list(solids)
     volume = math.fsum(part.volume for part in parts)
     if not volume > 0.0:
@@ -161,9 +161,9 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Return either the collision shapes or the visual shapes: those with the largest shape.
+    """Return the group (collision or visual shapes) that contains the largest shape.
 
-    The result is empty if a shape is unknown.
+    The result is empty if the solid for any shape is unknown.
     """
     if any(solid is None for role in roles for solid in role):
         return ()
@@ -173,10 +173,10 @@ def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
 
 
 def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
-    """Return the symmetric matrix of six moments."""
+    """Return a symmetric matrix from its six moments."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def six(moments: np.ndarray) -> list[float]:
-    """Return the moments of a symmetric matrix, in the order of `tensor`."""
+    """Return the six moments of a symmetric matrix, in the order of the arguments of `tensor`."""
     return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

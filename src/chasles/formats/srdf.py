@@ -1,7 +1,7 @@
-"""Read SRDF files next to URDF files: pairs of links whose collisions are not checked.
+"""Read disabled collision pairs from the SRDF files of URDF robots.
 
-wiki.ros.org/srdf defines the format: `<disable_collisions link1= link2=>`. Groups, states and
-virtual joints are not read.
+Only `<disable_collisions link1= link2=>` elements are read (wiki.ros.org/srdf). Groups, states and
+virtual joints are ignored.
 """
 
 import os
@@ -15,11 +15,11 @@ from chasles.formats import xml_file as xml
 from chasles.formats.files import load
 
 FOLDERS = (".", "srdf", "../srdf", "../config")
-"""Folders that may contain the SRDF file of a URDF file, relative to its folder."""
+"""Folders that are searched for SRDF files, relative to the folder of the URDF file."""
 
 
 def beside(file: str, name: str) -> Path | None:
-    """Return the SRDF file of a URDF file, named like the file or the robot, in `FOLDERS`."""
+    """Find the SRDF file for a URDF file; it has the name of the file or of the robot."""
     path = Path(os.path.abspath(file))
     if path.suffix.lower() not in (".urdf", ".xacro") or not path.is_file():
         return None
@@ -34,7 +34,7 @@ def beside(file: str, name: str) -> Path | None:
 
 
 def disabled(path: str | os.PathLike[str], links: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the pairs of links that a file disables; pairs with unknown links are omitted."""
+    """Return the pairs of links with disabled collisions; pairs with unknown links are omitted."""
     file = os.fsdecode(path)
     root = xml.parse(file, load(file))
     if root.tag.rpartition("}")[2] != "robot":
@@ -51,5 +51,5 @@ def _pairs(root: etree._Element, file: str) -> Iterator[tuple[str, str]]:
         first, second = part.get("link1"), part.get("link2")
         if not first or not second:
             problem, where = "disable_collisions needs link1 and link2", f"{file}:{part.sourceline}"
-            raise ModelError("E-SRDF-002", problem, "name two links", file=where)
+            raise ModelError("E-SRDF-002", problem, "give two links", file=where)
         yield first, second

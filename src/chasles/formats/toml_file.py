@@ -1,4 +1,4 @@
-"""Read robot files in TOML, with values in SI units and their lines; write values as TOML."""
+"""Read TOML files with conversion to SI units and line numbers, and write values as TOML."""
 
 import bisect
 import json
@@ -18,11 +18,11 @@ from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
 MAX_BYTES, MAX_MARKS, MAX_DOTS, MAX_WORD = 8 * 2**20, 300_000, 4, 1000
-"""Limits of a file: bytes, marks, dots in a key or header, and characters of a key or number.
+"""Limits on the bytes and marks in a file, the dots in a key, and the length of a key or number.
 
 Marks are "=", ",", "[", "{" and line ends; they bound the number of keys and values. A robot with a
-hundred links has 10,000 marks. `tomllib` stores all prefixes of a dotted key: a key of 90 kB would
-take 6 GB.
+hundred links has 10,000 marks. Because `tomllib` stores all prefixes of a dotted key, a key of 90
+kB would need 6 GB.
 """
 
 _MARKS = ("=", ",", "[", "{", "\n")
@@ -35,10 +35,10 @@ _TEXTS = re.compile(
     r"|#[^\n]*+",
     re.DOTALL,
 )
-"""Strings and comments, as `tomllib` finds them up to the first syntax error."""
+"""Pattern for strings and comments; it agrees with `tomllib` up to the first syntax error."""
 
 _STATEMENT = re.compile(r"[=,\[\]{}\n]+")
-"""Separators of keys, values and headers."""
+"""Separators between keys, values and headers."""
 
 
 UNITS: dict[str, dict[str, Callable[[float], float]]] = {
@@ -46,12 +46,12 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
     "length": {"m": float, "mm": lambda x: x / 1e3},
     "mass": {"kg": float, "g": lambda x: x / 1e3},
 }
-"""Conversions of numbers from units to SI; the first unit of each quantity is the SI unit."""
+"""Conversions to SI units for each quantity and unit; the default unit comes first."""
 
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
 LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")
 COORDINATES = ("limits", "velocity")
-"""Keys of angles and of lengths; the unit of COORDINATES depends on the joint type."""
+"""Keys for angles, lengths and joint coordinates, whose unit depends on the joint type."""
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*[\"']?([\w-]+)[\"']?\s*\]{1,2}\s*(#.*)?")
 
@@ -61,13 +61,13 @@ _UNITS = {
 
 
 def _coordinate(kind: str) -> str:
-    """Return the quantity of a joint type's limits: "angle", "length", or "" for neither."""
+    """Return the quantity that the limits of a joint type measure: "angle", "length" or ""."""
     units = set(JOINTS[kind].units) if kind in JOINTS else set()
     return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
 
 
 class _Printed(float):
-    """A number with its digits as printed in the file."""
+    """A number that keeps its digits as printed in the file."""
 
     text: str
 
@@ -81,9 +81,9 @@ class _Printed(float):
 
 
 class Lines:
-    """Line numbers of the headers and keys of a file, which `tomllib` does not provide.
+    """Line numbers of headers and keys, which `tomllib` does not provide.
 
-    Keys that are not at the start of a line, such as keys of inline tables, are not found.
+    Only keys at the start of a line are found; keys in inline tables are not.
     """
 
     def __init__(self, text: str) -> None:
@@ -95,9 +95,9 @@ class Lines:
         self._headers = sorted(chain.from_iterable(self._starts.values()))
 
     def of(self, data: dict[str, Any], *path: str | int) -> int | None:
-        """Return the line (from 1) of a key by its path, e.g. ("joint", 2, "theta").
+        """Return the line number (from 1) of a key, given its path, e.g. ("joint", 2, "theta").
 
-        If the key is not found, the result is the line of its table, or None.
+        If the key is not found, return the line number of its table, or None.
         """
         block, *rest = path
         starts = self._starts.get(str(block), [])
@@ -109,7 +109,7 @@ class Lines:
         return (self._key(str(rest[0]), start + 1) if rest else None) or start + 1
 
     def _key(self, key: str, first: int) -> int | None:
-        """Return the line of `key = ...` between `first` and the next header."""
+        """Return the line number of `key = ...` between line `first` and the next header."""
         pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
         k = bisect.bisect_left(self._headers, first)
         last = self._headers[k] if k < len(self._headers) else len(self._lines)
@@ -118,7 +118,10 @@ class Lines:
 
 
 class TomlFile:
-    """A file being read; if `snap` is set, `notes` lists angles that were taken as right angles."""
+    """A TOML file that is being read.
+
+    notes: if `snap` is True, messages about angles that were replaced by multiples of pi/2.
+    """
 
     def __init__(self, path: str | os.PathLike[str], snap: bool) -> None:
         self.file, self.snap = os.fsdecode(path), snap
@@ -132,7 +135,7 @@ class TomlFile:
         self._units = {what: next(iter(names.values())) for what, names in UNITS.items()}
 
     def where(self, *path: str | int) -> str:
-        """Return the file and, if known, the line of a key."""
+        """Return "file:line" for a key, or only the file if the line is unknown."""
         line = self._lines.of(self.data, *path)
         return self.file if line is None else f"{self.file}:{line}"
 
@@ -140,11 +143,11 @@ class TomlFile:
         return self.placed(ModelError(code, problem, remedy), *path)
 
     def placed(self, error: ModelError, *path: str | int) -> ModelError:
-        """Return an error with the line and the table of a key."""
+        """Add the line and table of a key to an error."""
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
-        """Return the values of plain keys at the top level, except `format`; set the units."""
+        """Set the units, and return the top-level values except tables and `format`."""
         self._check_keys(self.data, {"format": None, **plain, "units": None, **tables})
         given = self.data.get("units", {})
         self._check_keys(given, _UNITS, "units")
@@ -153,11 +156,11 @@ class TomlFile:
         return {k: self._value(plain, v, k) for k, v in self.data.items() if k in plain}
 
     def table(self, name: str, known: dict[str, Field]) -> dict[str, Any]:
-        """Return the values of a top-level table in SI units; empty if there is no such table."""
+        """Return the values in a top-level table in SI units; empty if the table is missing."""
         return self._read(self.data.get(name, {}), known, "", name)
 
     def rows(self, name: str, known: dict[str, Field], kind: str = "") -> list[dict[str, Any]]:
-        """Return the values of all tables [[name]] in SI units; `kind` is the usual joint type."""
+        """Read all tables [[name]] in SI units; `kind` is the default joint type."""
         given = self.data.get(name, [])
         if not isinstance(given, list):
             problem = f"{name} is not a list of tables"
@@ -188,7 +191,7 @@ class TomlFile:
             raise self.placed(error, *path) from None
 
     def _in_si(self, raw: Any, value: Any, coordinate: str, *path: str | int) -> Any:
-        """Return a value of the file in SI units and radians."""
+        """Convert a value to SI units and radians."""
         key = path[-1]
         if key in ANGLES or (key in COORDINATES and coordinate == "angle"):
             if isinstance(value, tuple):
@@ -204,7 +207,7 @@ class TomlFile:
         return value
 
     def _angle(self, raw: Any, value: float, *path: str | int) -> float:
-        """Return an angle in rad; a rounded multiple of a right angle is snapped."""
+        """Convert an angle to rad; replace a rounded multiple of pi/2 by the exact multiple."""
 
         def note(what: str) -> None:
             self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), what))))
@@ -216,27 +219,27 @@ class TomlFile:
 
 
 def _part(*path: str | int) -> str:
-    """Return the name of the table of a key, for error messages."""
+    """Return the name of a key's table for error messages, such as "joint 3"."""
     if len(path) == 1:
         return ""
     return f"{path[0]} {path[1] + 1}" if isinstance(path[1], int) else f"{path[0]}"
 
 
 def _check_size(file: str, data: bytes) -> None:
-    """Refuse a file that would take too much memory to parse."""
+    """Raise an error if a file would need too much memory to parse."""
     marks = sum(data.count(mark.encode()) for mark in _MARKS)
     if len(data) > MAX_BYTES or marks > MAX_MARKS:
         size = f"{len(data) / 2**20:.1f} MB with {marks} keys, entries and lines"
-        problem = f"the file has {size}; the limit is {MAX_BYTES // 2**20} MB and {MAX_MARKS}"
+        problem = f"the file has {size}; the limits are {MAX_BYTES // 2**20} MB and {MAX_MARKS}"
         raise ModelError("E-TOML-012", problem, "check that this is the intended file", file=file)
 
 
 def _check_keys(file: str, text: str) -> None:
-    """Refuse long keys, keys with many dots and long numbers; strings and comments do not count."""
+    """Raise an error for long numbers, long keys, and keys with many dots."""
     for word in _STATEMENT.split(_TEXTS.sub("0", text)):
         if word.count(".") > MAX_DOTS or len(word.strip()) > MAX_WORD:
             problem = f"a key or number has more than {MAX_DOTS} dots or {MAX_WORD} characters"
-            raise ModelError("E-TOML-019", problem, "write tables in brackets", file=file)
+            raise ModelError("E-TOML-019", problem, "use [table] headers", file=file)
 
 
 def _decoded(file: str, data: bytes) -> str:
@@ -245,7 +248,7 @@ def _decoded(file: str, data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         problem = "the file is not UTF-8 text"
-        raise ModelError("E-TOML-016", problem, "save it in UTF-8", file=file, line=line) from None
+        raise ModelError("E-TOML-016", problem, "save it as UTF-8", file=file, line=line) from None
 
 
 def _parsed(file: str, text: str) -> dict[str, Any]:
@@ -270,14 +273,14 @@ def _parsed(file: str, text: str) -> dict[str, Any]:
 
 
 def lines(row: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a table in TOML; values that are None are omitted."""
+    """Format a table as lines of TOML; omit values that are None."""
     angular = (*ANGLES, *COORDINATES)
     given = {key: value for key, value in row.items() if value is not None}
     return [f"{key} = {word(x, angular=key in angular)}" for key, x in given.items()]
 
 
 def word(value: Any, *, angular: bool = False) -> str:
-    """Return a value in TOML with all digits; `angular` values are written by `angle_word`."""
+    """Format a value as TOML at full precision; angles are formatted by `angle_word`."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int):

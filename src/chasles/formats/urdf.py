@@ -1,10 +1,10 @@
 """Read and write URDF files: links, joints, inertias and shapes.
 
-wiki.ros.org/urdf/XML defines the format. Additional joint types are read: spherical,
+wiki.ros.org/urdf/XML defines the format. Additional joint types are supported: spherical,
 yaw_pitch_roll, universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical,
 sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute
-`radius`, m). Among the extensions of simulators, sensors and springs in `<gazebo>` and simple
-transmissions are read. No other file is ever opened.
+`radius`, m). Simple transmissions, and sensors and springs in `<gazebo>` elements, are also read.
+This module does not open mesh files or other files.
 """
 
 import math
@@ -41,7 +41,7 @@ from chasles.model.machine import ActuatorData
 from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
-"""Value that means no limit where a limit is required, because readers of URDF reject "inf"."""
+"""Value written for a missing limit where URDF requires one; URDF readers reject "inf"."""
 
 _KINDS = [kind for kind, row in SHAPE_TRAITS.items() if row.urdf]
 
@@ -53,9 +53,9 @@ Color = tuple[float, ...]
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a URDF file.
 
-    snap: an angle printed with five or more digits is taken as a multiple of a right angle, with
-    exact sine and cosine, if it equals the multiple rounded or truncated to that number of digits.
-    A note names the place. floating: put the root link on a free joint named root_joint.
+    snap: replace an angle printed with five or more digits by a multiple of pi/2, with exact sine
+    and cosine, if it equals the multiple rounded or truncated to that number of digits; add a note.
+    floating: attach the root link by a free joint named root_joint.
     """
     file, notes = os.fsdecode(path), list[str]()
     root = xml.parse(file, load(file), notes)
@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(
     file: str, root: etree._Element, notes: list[str], *, snap: bool, floating: bool
 ) -> Description:
-    """Return the robot in a document; its notes begin with the `notes` of the parser."""
+    """Convert a URDF document to a `Description`; `notes` are the notes of the XML parser."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the root element is <{root.tag}>"
         remedy = "use <robot> as the root element of a URDF file"
@@ -101,27 +101,27 @@ def described(
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
-    """Yield the links or the joints; their names must be distinct."""
+    """Yield all links or all joints; their names must be unique."""
     first: dict[str, str] = {}
     for element in robot.all(tag):
         yield _distinct(element, first)
 
 
 def _distinct(element: Part, first: dict[str, str]) -> Part:
-    """Return a link or joint as a named part; raise an error if its name is not distinct.
+    """Return a link or joint as a named part; raise an error if its name is already used.
 
-    first: places of earlier names.
+    first: file and line of each name.
     """
     part, name = element.named(), element.text("name")
     if name in first:
-        problem = f"{first[name]} has a {part.tag} of the same name"
+        problem = f"{first[name]} has a {part.tag} with the same name"
         raise part.error("E-URDF-003", problem, "rename one of them")
     first[name] = part.where
     return part
 
 
 def refusals(robot: Part) -> Iterator[ModelError]:
-    """Yield the first error of every link and joint; `read` raises only the first error."""
+    """Yield the first error in each link and joint, whereas `read` stops at the first error."""
     for tag, reader in (("link", _link), ("joint", _joint)):
         first: dict[str, str] = {}
         for element in robot.all(tag):
@@ -132,7 +132,7 @@ def refusals(robot: Part) -> Iterator[ModelError]:
 
 
 def origin(part: Part) -> Transform:
-    """Return the pose of `<origin xyz rpy>`: roll, pitch, yaw about x, y, z of the outer frame."""
+    """Return the pose in `<origin xyz rpy>`; roll, pitch, yaw are about the fixed x, y, z axes."""
     given = part.find("origin")
     if given is None:
         return Transform.identity()
@@ -146,7 +146,7 @@ def _link(link: Part) -> LinkData:
 
 
 def inertial(part: Part) -> Inertial:
-    """Read an `<inertial>`; it is zero without a mass, and missing moments are zero."""
+    """Read an `<inertial>`; missing moments are zero, and so is the inertia without a mass."""
     mass, tensor, pose = part.find("mass"), part.find("inertia"), origin(part)
     if mass is None or "value" not in mass.element.attrib:
         part.note("<inertial> has no mass, so the link has no inertia; add <mass value=.../>")
@@ -174,7 +174,7 @@ def _joint(joint: Part) -> JointData:
 
 
 def _moving(joint: Part, data: JointData) -> JointData:
-    """Return the data of a moving joint, with axes, limits, damping, friction and mimic."""
+    """Read the axes, limits, damping, friction and mimic relation of a moving joint."""
     kind = TYPES[data.kind]
     axis = joint.find("axis") if kind.along else None
     second = joint.find("axis2") if len(kind.along) == 2 else None
@@ -193,7 +193,7 @@ def _moving(joint: Part, data: JointData) -> JointData:
 
 
 def _motors(gears: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
-    """Return the joints with rotor inertias, which Drake's files store in `<transmission>`."""
+    """Add rotor inertias to the joints; Drake's files store them in `<transmission>`."""
     found = {joint.name: joint for joint in joints}
     for part in gears:
         actuator, driven = part.find("actuator"), part.find("joint")
@@ -206,7 +206,7 @@ def _motors(gears: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[Joint
 
 
 def _limits(joint: Part, bounds: str) -> Limits:
-    """Return limits; in URDF a missing bound is 0, and a continuous joint has no bounds."""
+    """Read joint limits; URDF's default bounds are 0, and continuous joints have no bounds."""
     limit = joint.find("limit")
     if limit is None:
         if bounds == "needed":
@@ -227,7 +227,7 @@ def _limits(joint: Part, bounds: str) -> Limits:
 
 
 def follows(mimic: Part) -> Mimic:
-    """Read a `<mimic>`."""
+    """Read a mimic relation."""
     return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
 
 
@@ -235,7 +235,7 @@ def follows(mimic: Part) -> Mimic:
 
 
 def _materials(robot: Part) -> dict[str, Color]:
-    """Return the named colors at the top level of a document."""
+    """Return the colors of the materials at the top level, by name."""
     found = {part.element.get("name"): _color(part, {}) for part in robot.all("material")}
     return {name: color for name, color in found.items() if name and color is not None}
 
@@ -258,7 +258,7 @@ def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
 
 
 def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
-    """Return red, green, blue and opacity; None if the file does not give a valid color."""
+    """Return the RGBA color of a material; None if the file does not specify a valid color."""
     color = material.find("color")
     if color is None:
         return named.get(material.element.get("name", ""))
@@ -273,12 +273,12 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a tree with all digits; it is read back with the same motion and coordinates.
+    """Write a tree at full precision; reading the file gives the same motion and coordinates.
 
-    Joints with several degrees of freedom and screws are written as joints in series
-    (`model.graph`), and frames as links on fixed joints. If joints are attached to the world, a
-    link "world" is added. Parts that URDF cannot represent raise an error: loops, couplings,
-    armature, other joints, and gravity other than (0, 0, -9.81).
+    Screw joints, and joints with several degrees of freedom, are written as joints in series
+    (`model.graph`). Frames are written as links on fixed joints. If joints are attached to the
+    world, a link "world" is added. Parts that URDF cannot represent raise an error: loops,
+    couplings, armature, other joint types, and gravity other than (0, 0, -9.81).
     """
     notes = check_writable(description, "URDF")
     _check(description)
@@ -303,13 +303,13 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _check(description: Description) -> None:
-    """Refuse parts that the format cannot represent."""
+    """Raise an error for parts that URDF cannot represent."""
     closing: list[Named] = [*description.loops, *description.couplings]
     for part in closing:
         raise refusal("E-URDF-007", part, "closes a loop or couples joints", _ELSE)
     if description.gravity != Description.gravity:
         x, y, z = description.gravity
-        problem = f"has gravity ({x:g}, {y:g}, {z:g}), not (0, 0, -9.81)"
+        problem = f"has gravity ({x:g}, {y:g}, {z:g}) instead of (0, 0, -9.81)"
         remedy = f"{_ELSE}, or use robot.with_gravity((0, 0, -9.81))"
         raise refusal("E-URDF-008", description, problem, remedy)
     for joint in in_series(description).joints:
@@ -335,7 +335,7 @@ def _add_link(root: etree._Element, link: LinkData) -> None:
 
 
 def _add_joint(root: etree._Element, joint: JointData, world: str) -> None:
-    """Add a joint with all limits that readers require; `UNBOUNDED` stands for no limit."""
+    """Add a joint with all limits that URDF requires; infinite limits become `UNBOUNDED`."""
     limits = joint.limits
     unbounded = (limits.lower, limits.upper) == (-math.inf, math.inf)
     kind = as_bounded(joint.kind, not unbounded)
@@ -361,7 +361,7 @@ def _add_joint(root: etree._Element, joint: JointData, world: str) -> None:
 
 
 def _add_shapes(root: etree._Element, source: Description) -> list[str]:
-    """Write all shapes into the links of a document; return notes on omitted shapes."""
+    """Add all shapes to their links; return notes on omitted shapes."""
     notes, links = [], {link.get("name"): link for link in root.iterfind("link")}
     seen = [s.color for s in source.shapes if s.color and s.role == "visual"]
     colors: dict[Color | None, str] = {}
@@ -386,7 +386,7 @@ def _add_shapes(root: etree._Element, source: Description) -> list[str]:
 
 
 def pieces(shape: ShapeData) -> Iterator[ShapeData]:
-    """Yield the shapes that replace a shape; a capsule becomes a cylinder and two spheres."""
+    """Yield the shape, or the cylinder and two spheres that replace a capsule."""
     if shape.kind != "capsule":
         yield shape
         return

@@ -1,7 +1,7 @@
-"""Read and write springs and transmissions of URDF files, which are extensions of Gazebo and ROS.
+"""Read and write springs (a Gazebo extension) and transmissions (a ROS extension) in URDF files.
 
 `<gazebo reference="joint">` contains springStiffness and springReference. A `<transmission>` of
-type SimpleTransmission drives a joint with a motor through a gear with ratio mechanicalReduction.
+type SimpleTransmission connects a motor to a joint; its gear ratio is mechanicalReduction.
 """
 
 import math
@@ -21,7 +21,7 @@ SIMPLE = "transmission_interface/SimpleTransmission"
 
 
 def with_springs(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
-    """Return the joints with the springs in `<gazebo>` elements."""
+    """Add the springs in `<gazebo>` elements to the joints."""
     found = {joint.name: joint for joint in joints}
     for part in blocks:
         joint = found.get(part.element.get("reference", ""))
@@ -35,7 +35,7 @@ def with_springs(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> tuple
 
 
 def transmissions(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> Iterator[ActuatorData]:
-    """Yield a motor for each simple transmission; its control is the torque at the motor."""
+    """Yield a motor for each simple transmission; its control input is the motor torque."""
     moving = {joint.name for joint in joints if joint.kind != "fixed" and joint.traits.nv == 1}
     taken: set[str] = set()
     for part in blocks:
@@ -83,7 +83,7 @@ def add_springs(root: etree._Element, source: Description) -> None:
 
 
 def add_transmissions(root: etree._Element, source: Description) -> list[str]:
-    """Write motors of joints as transmissions; return a note on actuators that are not stored."""
+    """Write joint motors as transmissions; return a note on actuators that URDF cannot store."""
     left = []
     for data in source.actuators:
         usual = ActuatorData(data.name, "joint", data.target, data.gear, where=data.where)

@@ -1,4 +1,4 @@
-"""Run programs in a separate process with limits on time and memory."""
+"""Run file readers in a separate process with limits on time and memory."""
 
 import contextlib
 import importlib.util
@@ -19,27 +19,28 @@ from chasles.errors import ModelError
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
 _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKILL"))
-"""Return codes of a process that used up its time; SIGKILL follows if SIGXCPU is ignored."""
+"""Return codes of a process that exceeded its processor time."""
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Allowed ratio of elapsed time to processor time, and number of waiting periods (see `run`).
+"""Maximum ratio of elapsed time to processor time, and number of waiting periods in `run`.
 
-Elapsed time exceeds processor time on a busy machine.
+On a busy machine, the elapsed time is much longer than the processor time.
 """
 
 
 class NotInstalled(ModelError):
-    """Error for a file whose reader is not installed; the file itself may be valid."""
+    """Raised if the reader for a file is not installed; the file itself may be valid."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """Reader of a format. It needs `package`, which the extra `extra` of chasles installs.
+    """A file reader that runs in a separate process.
 
-    program: Python file in this folder whose function `answer` runs the reader. seconds: limit on
-    processor time. The limit on elapsed time is `PATIENCE * seconds`, without time in which the
-    machine sleeps or this process is stopped. memory: limit on the address space in bytes.
+    package: required Python package. extra: extra of chasles that installs the package. program:
+    Python file in this folder whose function `answer` runs the reader. seconds: limit on processor
+    time; elapsed time is limited to `PATIENCE * seconds`, not counting time in which the machine
+    sleeps or this process is stopped. memory: limit on the address space in bytes.
     """
 
     name: str
@@ -50,23 +51,23 @@ class Tool:
     memory: int
 
     def ask(self, file: str, *arguments: str) -> dict[str, Any]:
-        """Return the tool's output for a file."""
+        """Run the reader on a file and return its result."""
         if importlib.util.find_spec(self.package) is None:
-            problem = f"reading this file needs {self.name}, which is not installed"
+            problem = f"reading this file requires {self.name}, which is not installed"
             remedy = f"run pip install 'chasles[{self.extra}]'"
             raise NotInstalled("E-FILE-036", problem, remedy, file=file)
         program = _PROGRAM.parent / self.program
-        # -P: do not search the program's folder for imports; its names could hide other modules.
+        # -P: exclude the program's folder from imports; its files could shadow other modules.
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each thread takes address space
-        with tempfile.TemporaryDirectory() as folder:  # some tools write logs to their folder
+        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # Threads need address space.
+        with tempfile.TemporaryDirectory() as folder:  # Some tools write log files.
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)
             except subprocess.TimeoutExpired:
                 problem = f"{self.name} did not finish within {PATIENCE * self.seconds:g} s"
-                remedy = "remove pipes and other special files it refers to, or simplify the file"
+                remedy = "remove references to pipes and other special files, or simplify the file"
                 raise ModelError("E-FILE-403", problem, remedy, file=file) from None
         if done.returncode in _OUT_OF_TIME:
             problem = f"{self.name} used more than {self.seconds:g} s of processor time"
@@ -87,8 +88,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command; raise TimeoutExpired after `timeout` seconds.
 
-    The timeout is divided into short waiting periods. Each period is counted once, even if this
-    process is stopped or the machine sleeps during the period.
+    The timeout is divided into short waiting periods. If the machine sleeps or this process is
+    stopped, at most one waiting period is lost.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=cwd, env=env) as process:

@@ -1,8 +1,8 @@
-"""Standalone program that runs the function `answer` of a Python file with limited resources.
+"""Run the function `answer` of a Python file with limits on time and memory.
 
-`chasles.formats.walled` runs it as `walled_program.py FILE SECONDS MEMORY ARGUMENTS...`, and reads
-the result of `answer` as JSON. If `answer` raises ValueError or runs out of memory, the result is
-{"error": why}. The program does not import chasles, so that it starts fast.
+`chasles.formats.walled` starts this program as `walled_program.py FILE SECONDS MEMORY ARGUMENTS...`
+and reads the result of `answer` as JSON. If `answer` raises ValueError or runs out of memory, the
+result is {"error": message}. The program does not import chasles, so that it starts quickly.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 
 
 def main(file: str, seconds: int, memory: int, arguments: list[str]) -> None:
-    """Print only the answer; all other output is discarded."""
+    """Print the result of `answer` as JSON; redirect all other output to stderr."""
     limit(seconds, memory)
     printed = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -24,7 +24,7 @@ def main(file: str, seconds: int, memory: int, arguments: list[str]) -> None:
 
 
 def limit(seconds: int, memory: int) -> None:
-    """Limit the processor time and address space of this process, if the system supports it."""
+    """Limit the processor time and address space of this process if the system supports it."""
     if sys.platform != "win32":
         import resource
 

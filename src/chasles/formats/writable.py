@@ -1,4 +1,4 @@
-"""Check that a robot can be stored in a file, before anything is written."""
+"""Check that a robot can be written to a file."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from chasles.model.ranges import LARGEST, admitted
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
-    """Return the mechanism as `load` would read it, with notes about the changes."""
+    """Return the mechanism as `load` would read it back, and notes about changes."""
     _check_names("robot", [source])
     for what in ("link", "joint", "loop", "coupling", "rotor", "frame"):
         _check_names(what, getattr(source, f"{what}s"))
@@ -27,22 +27,22 @@ def writable(source: Description) -> tuple[Description, list[str]]:
 def _check_names(what: str, parts: Iterable[Any]) -> None:
     for name in (part.name for part in parts):
         if not name and what != "robot":
-            raise ModelError("E-FILE-039", f"{what} {name!r} has an empty name", "give it a name")
+            raise ModelError("E-FILE-039", f"a {what} has an empty name", "give it a name")
         try:
             name.encode()
         except UnicodeEncodeError:
-            problem = f"{what} {name!r} has characters in its name that cannot be written"
+            problem = f"the name of {what} {name!r} cannot be encoded as UTF-8"
             raise ModelError("E-FILE-040", problem, "rename it") from None
 
 
 def _check_inertia(link: LinkData) -> None:
-    """Refuse huge values, and a first moment without mass, because files store centers of mass."""
+    """Raise an error for an inertia that cannot be stored as a mass and a center of mass."""
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):
-        problem = f"link {link.name!r} has a first moment of mass, but no mass"
+        problem = f"link {link.name!r} has a first moment of mass but no mass"
         raise ModelError("E-FILE-041", problem, "give the link a mass")
-    if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # also refuses NaN
+    if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # also for NaN
         problem = f"link {link.name!r}: mass, center of mass or inertia exceeds {LARGEST:g}"
         raise ModelError("E-FILE-042", problem, "correct the values")
 
@@ -50,10 +50,10 @@ def _check_inertia(link: LinkData) -> None:
 def _check_shape(shape: ShapeData) -> None:
     part = f"link {shape.link!r}: its {shape.kind}"
     if not all(map(math.isfinite, shape.size)) or (shape.kind != "mesh" and min(shape.size) <= 0.0):
-        problem = f"{part} has size {tuple(shape.size)}"
+        problem = f"{part} has the invalid size {tuple(shape.size)}"
         raise ModelError("E-FILE-043", problem, "give positive numbers")
     if shape.color is not None and not all(0.0 <= x <= 1.0 for x in shape.color):
-        problem = f"{part} has color {tuple(shape.color)}"
+        problem = f"{part} has the invalid color {tuple(shape.color)}"
         raise ModelError("E-FILE-044", problem, "give numbers from 0 to 1")
 
 
@@ -61,13 +61,13 @@ def _check_shape(shape: ShapeData) -> None:
 
 
 def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "") -> ModelError:
-    """Return the error for a part that a format cannot represent."""
+    """Return an error for a part that a format cannot represent."""
     problem = f"it {problem}, which {format or code.split('-')[1]} cannot represent"
     return ModelError(code, problem, remedy, part=part_of(part))
 
 
 def check_writable(description: Description, format: str) -> list[str]:
-    """Refuse parts that the format cannot store; return notes on harmless omissions."""
+    """Raise an error for parts that a format cannot represent; return notes on omitted parts."""
     if description.massless:
         raise refusal("E-FILE-031", description, "has no masses", "save the robot as .toml", format)
     for joint in description.joints:
@@ -100,7 +100,7 @@ def check_writable(description: Description, format: str) -> list[str]:
 
 
 def check_joint(joint: JointData, format: str = "a file") -> None:
-    """Refuse joints defined by Python functions: user-defined types and prescribed motions."""
+    """Raise an error for user-defined joint types and prescribed motions."""
     if joint.custom is not None:
         raise refusal(
             "E-FILE-032", joint, "has a user-defined type", "keep the robot in Python", format
@@ -115,7 +115,7 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
 def single_rest(joint: JointData, format: str) -> float:
     """Return the rest position of a joint's spring as a single number.
 
-    For a joint with several coordinates, the rest position must be zero (or the identity).
+    For a joint with several coordinates, the rest position must be zero or the identity.
     """
     if len(joint.rest) <= 1:
         return joint.rest[0] if joint.rest else 0.0
@@ -129,11 +129,11 @@ _UNTURNED = (1.0, 0.0, 0.0, 0.0)
 
 
 def lacking(joint: JointData) -> str:
-    """Return a phrase for an unsupported joint, such as "is spherical" or "is reversed planar"."""
+    """Return a phrase about an unsupported joint, such as "is spherical"."""
     return f"is {'reversed ' if joint.reversed else ''}{joint.kind}"
 
 
 def ball_limits(joints: Iterable[JointData]) -> list[str]:
-    """Return a note about limits of ball and free joints, which other formats cannot store."""
+    """Return a note if limits of ball and free joints are not written."""
     limited = [j.name for j in joints if "1" in j.traits.units and j.limits != Limits()]
     return [f"limits of ball and free joints are not written: {some(limited)}"] if limited else []

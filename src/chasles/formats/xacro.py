@@ -1,4 +1,4 @@
-"""Read xacro files: URDF with macros, expanded by the xacro package in a separate process.
+"""Read xacro files (URDF with macros), which the xacro package expands in a separate process.
 
 The xacro package evaluates the expressions in a file as Python code. Unless the file is trusted,
 `xacro_expressions` evaluates these expressions instead and allows only arithmetic and a few
@@ -20,13 +20,13 @@ from chasles.formats.xml_file import MAX_BYTES, parse
 from chasles.model import Description
 
 XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2**30)
-"""Expansion program and its limits. Manufacturers' files of large robots take less than 1 s."""
+"""The xacro reader with its limits; manufacturers' files for large robots need less than 1 s."""
 
 _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
-    "is neither above the file": "put the package's folder there",
+    "was not found in the parent folders": "put the package in one of these folders",
 }
-"""Remedies for xacro messages that contain the key. The default is to correct the file."""
+"""Remedies for messages that contain the key; the default is to correct the file."""
 
 _TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
 
@@ -39,14 +39,14 @@ def read(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read the URDF that a xacro file expands to.
+    """Expand a xacro file and read the resulting URDF.
 
-    arguments: values of the file's `xacro:arg`, by name. trust: let the file run expressions as
-    Python, and read any file and the environment. snap, floating: as for URDF files.
+    arguments: values for `xacro:arg`, by name. trust: allow the file to run Python expressions and
+    to read any file and environment variable. snap, floating: as for URDF files.
 
-    `$(find package)` is a folder with that name (or with the name in its package.xml) above the
-    file, or next to a folder above it. Errors and notes give the file and line where an element was
-    written.
+    `$(find package)` is a parent folder of the file, or a subfolder of a parent folder, with the
+    name of the package or with this name in its package.xml. Errors and notes refer to the file and
+    line where an element was written.
     """
     file = os.fsdecode(path)
     return described(file, expanded(file, arguments, trust), [], snap=snap, floating=floating)
@@ -55,8 +55,8 @@ def read(
 def expanded(
     file: str, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> etree._Element:
-    """Return the URDF document that a xacro file expands to; elements keep their file and line."""
-    parse(file, load(file))  # check sizes, which the xacro package does not check
+    """Expand a xacro file to a URDF document; elements keep their original file and line."""
+    parse(file, load(file))  # check sizes, because the xacro package does not
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
     answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES), "yes" if trust is True else "no")
     if "error" in answer:
@@ -65,7 +65,7 @@ def expanded(
 
 
 def _complaint(file: str, told: str) -> ModelError:
-    """Return an error with xacro's message, the place of the fault and the enclosing macros."""
+    """Convert a message from `xacro_child` to an error with its file, line and macros."""
     try:
         found = json.loads(told)
     except ValueError:

@@ -1,11 +1,12 @@
-"""Expand a xacro file; `walled_program.py` runs this module without chasles.
+"""Expand a xacro file in a separate process (`walled_program.py`).
 
 The xacro package evaluates the expressions in a file as Python code. Unless the file is trusted,
 `xacro_expressions` evaluates these expressions instead, environment variables are not read, and
-only files of the packages involved are read.
+only files in the packages involved are read.
 
 Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line". Macros
-preserve it, so messages about expanded elements can name the place where they were written.
+preserve this attribute, so that messages about expanded elements can refer to the original line.
+This module does not import chasles.
 """
 
 import json
@@ -29,7 +30,7 @@ _clone = xml.dom.minidom.Element.cloneNode
 
 
 def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
-    """Return the URDF of a file, which may have at most `most` bytes.
+    """Expand a file to URDF; raise an error if the URDF has more than `most` bytes.
 
     arguments: {name: value} as JSON. trust: "yes" if the file may run Python.
     """
@@ -43,11 +44,11 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
     try:
         document = xacro.process_file(file, mappings=json.loads(arguments), verbosity=0)
         text = document.documentElement.toxml()
-    except Exception as error:  # xacro passes on anything that an expression raises
+    except Exception as error:  # xacro propagates all exceptions from expressions
         said = (str(error) or repr(error)).removeprefix(f"{type(error)}: ")
         what = re.sub(r"^(.+) \1$", r"\1", " ".join(said.split()))  # xacro repeats some messages
         endless = "maximum recursion depth" in what
-        what = "macros or included files call each other endlessly" if endless else what
+        what = "macros or included files are infinitely recursive" if endless else what
         refused = refusal(error)
         what = what if refused is None else refused.told
         raise complaint(file, what, place(error), refused is not None) from None
@@ -57,20 +58,18 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
 
 
 def parsed(given: Any, filename: str | None = None) -> Any:
-    """Parse a file for xacro without entities, and store the place of each element."""
+    """Parse a file for xacro without entities, and store the file and line of each element."""
     if given is not None or filename is None:
         return given
     if not os.path.isfile(filename):
-        xacro.filestack.pop()  # the fault is in the including file
+        xacro.filestack.pop()  # report the including file
         what = f"the included file {os.path.basename(filename)!r} does not exist"
-        raise xacro.XacroException(what, exc=FileNotFoundError())  # the include may be optional
+        raise xacro.XacroException(what, exc=FileNotFoundError())  # for optional includes
     plain = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:
         root = etree.fromstring(Path(filename).read_bytes(), plain)
     except etree.XMLSyntaxError as error:
-        raise xacro.XacroException(
-            f"not readable XML at line {error.lineno}: {error.msg}"
-        ) from None
+        raise xacro.XacroException(f"invalid XML at line {error.lineno}: {error.msg}") from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise xacro.XacroException("document types and entities are not supported")
     for element in root.iter(etree.Element):
@@ -83,7 +82,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
 
 
 def elements(node: Any) -> Iterator[Any]:
-    """Yield all elements of a document, or an element and its descendants, in document order."""
+    """Yield a node, if it is an element, and all elements below it in document order."""
     pending = [node]
     while pending:
         node = pending.pop()
@@ -93,7 +92,7 @@ def elements(node: Any) -> Iterator[Any]:
 
 
 def cloned(self: Any, deep: bool) -> Any:
-    """Return a copy of an element with its place; xacro copies macros and blocks."""
+    """Copy an element with its file and line; xacro copies macros and blocks."""
     copy = _clone(self, deep)
     for mine, its in zip(elements(self), elements(copy), strict=False):
         if hasattr(mine, "place"):
@@ -102,20 +101,20 @@ def cloned(self: Any, deep: bool) -> Any:
 
 
 def place(error: BaseException) -> str:
-    """Return the file and line of the innermost element being processed; "" if unknown."""
+    """Return the file and line of the innermost element that raised an error, or ""."""
     found, trace = "", error.__traceback__
     while trace is not None:
-        for name in ("node", "elt"):  # names in xacro's functions
+        for name in ("node", "elt"):  # local variables in xacro's functions
             found = getattr(trace.tb_frame.f_locals.get(name), "place", found)
         trace = trace.tb_next
     return found
 
 
 def found(package: str, file: str) -> str:
-    """Return the folder of a package: a folder above the file, or a folder next to one of these.
+    """Return the folder of a package: a parent folder of the file, or a subfolder of one.
 
     A folder with the package's name is accepted without package.xml. Exceptions are the home
-    folder, the folders above it, and folders next to these that do not contain the file.
+    folder, its parent folders, and folders next to these that do not contain the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)
@@ -129,7 +128,7 @@ def found(package: str, file: str) -> str:
                 reach.append(folder)
                 return str(folder)
     raise xacro.XacroException(
-        f"package {package!r} is neither above the file nor next to a folder above it"
+        f"package {package!r} was not found in the parent folders of the file or their subfolders"
     )
 
 
@@ -139,17 +138,17 @@ _expressions = runpy.run_path(str(Path(__file__).with_name("xacro_expressions.py
 Refused = _expressions["Refused"]
 
 MOST_YAML, MOST_MERGED = 2**20, 10_000
-"""Largest size of a YAML file in bytes, and largest number of entries of a merged YAML table."""
+"""Maximum size of a YAML file (bytes), and maximum number of entries in a merged YAML table."""
 
 _Loader = substitution_args.yaml.SafeLoader
 _flatten = _Loader.flatten_mapping
 
 reach: list[Path] = []
-"""Folders of packages that an untrusted file may read, beginning with the file's package."""
+"""Package folders that an untrusted file may read, beginning with its own package."""
 
 
 def distrust(file: str) -> None:
-    """Make xacro evaluate expressions without Python, and read only files in `reach`."""
+    """Make xacro evaluate expressions without Python and read only files in `reach`."""
     folder = Path(os.path.realpath(file)).parent
     packages = (above for above in (folder, *folder.parents) if (above / "package.xml").is_file())
     reach[:] = [next(packages, folder)]
@@ -173,7 +172,7 @@ def distrust(file: str) -> None:
     evaluate = _expressions["Evaluator"](known, tables, tables[1:])
 
     def substituted(expression: str, context: dict[str, Any]) -> str:
-        """Return the value of $(eval expression); arguments become numbers if possible."""
+        """Evaluate $(eval expression); arguments are converted to numbers if possible."""
         names = substitution_args._DictWrapper(context["arg"], plain | {"arg": argument})
         return str(evaluate(expression, names))
 
@@ -184,13 +183,13 @@ def distrust(file: str) -> None:
 
 
 def argument(name: str) -> Any:
-    """Return the value of $(eval arg(name)): an argument of the file, converted from text."""
+    """Evaluate $(eval arg(name)): return an argument, converted to a number if possible."""
     given = xacro.substitution_args_context["arg"]
     return substitution_args.convert_value(substitution_args._eval_arg(name, given), "auto")
 
 
 def variable(name: str, default: str | None = None) -> str:
-    """Return the default of an environment variable; refuse to read a variable that is set."""
+    """Return the default of an environment variable; raise an error if the variable is set."""
     if name in os.environ:
         raise Refused(f"environment variable {name!r} is not read")
     if default is None:
@@ -199,7 +198,7 @@ def variable(name: str, default: str | None = None) -> str:
 
 
 def check_reach(filename: str) -> None:
-    """Refuse a hidden file, or a file outside the accessible packages."""
+    """Raise an error for a hidden file, or for a file outside the packages in `reach`."""
     path = Path(os.path.realpath(filename))
     inner = [path.relative_to(top) for top in map(Path.resolve, reach) if path.is_relative_to(top)]
     if not any(all(part[0] != "." for part in rest.parts) for rest in inner):
@@ -207,7 +206,7 @@ def check_reach(filename: str) -> None:
 
 
 def load_yaml(filename: str) -> Any:
-    """Return the values of a YAML file in xacro's wrapper types."""
+    """Read a YAML file with xacro; raise an error if it is outside `reach` or too large."""
     check_reach(xacro.abs_filename_spec(filename))
     if os.path.getsize(xacro.abs_filename_spec(filename)) > MOST_YAML:
         raise Refused(f"{filename} is larger than {MOST_YAML} bytes")
@@ -218,16 +217,16 @@ def load_yaml(filename: str) -> Any:
 
 
 def flattened(self: Any, node: Any) -> None:
-    """Merge YAML tables; refuse a result with more than `MOST_MERGED` entries."""
+    """Merge YAML tables; raise an error if the result has more than `MOST_MERGED` entries."""
     _flatten(self, node)
     if len(node.value) > MOST_MERGED:
         raise Refused(f"a YAML table has more than {MOST_MERGED} entries")
 
 
 def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
-    """Split a text at separators.
+    """Split a string at separators.
 
-    Separators with a special meaning in regular expressions are refused.
+    Separators with a special meaning in regular expressions raise an error.
     """
     if set(sep) & set("[]^\\"):
         raise Refused(f"separators {sep!r} are not supported")
@@ -246,14 +245,14 @@ def refusal(error: BaseException | None) -> Any:
 
 
 def complaint(file: str, what: str, at: str = "", refused: bool = False) -> ValueError:
-    """Return an error with its place and macros.
+    """Return an error with its file, line and enclosing macros.
 
     refused: True if the expression may be valid in a trusted file.
     """
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]
-    line = re.search(r"(?: at line |: line )(\d+)", what)  # the XML is malformed
+    line = re.search(r"(?: at line |: line )(\d+)", what)  # in messages about malformed XML
     if line is not None:
         at = f"{os.path.abspath(files[-1])}:{line[1]}"
     told = {"at": at or os.path.abspath(files[-1]), "macros": macros, "what": what}

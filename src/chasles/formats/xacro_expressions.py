@@ -1,9 +1,9 @@
-"""Evaluate the expressions in xacro files without running them as Python.
+"""Evaluate expressions in xacro files without running them as Python.
 
 An expression is parsed, and its syntax tree is evaluated. It may contain numbers, strings, lists,
 operators, comprehensions, and calls of the functions that the xacro package documents. Nothing else
-is supported; in particular, `a.b` is an entry of a table, never an attribute of a Python object.
-Work and sizes are limited. The module does not import chasles, because `xacro_child` loads it.
+is supported. In particular, `a.b` is an entry of a table, never an attribute of a Python object.
+Time and memory are limited. Like `xacro_child`, this module does not import chasles.
 """
 
 import ast
@@ -14,29 +14,29 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 MOST_WORK = 1_000_000
-"""Largest number of evaluated nodes and created entries; 468 published files need < 30,000 each."""
+"""Maximum number of evaluated nodes and created entries; 468 published files need < 30,000 each."""
 
 MOST_CHARACTERS = 20_000
-"""Largest number of characters of an expression."""
+"""Maximum number of characters in an expression."""
 
 MOST_LEVELS = 150
-"""Largest depth of an expression."""
+"""Maximum nesting depth of an expression."""
 
 MOST_BITS = 4096
-"""Largest number of bits of an integer."""
+"""Maximum number of bits in an integer."""
 
 MOST_DIGITS = 400
-"""Largest number of digits for `round`, and largest argument of `factorial`, `comb` and `perm`."""
+"""Maximum number of digits in `round`, and maximum argument of `factorial`, `comb` and `perm`."""
 
 
 class Refused(Exception):
-    """Error for an unsupported expression; xacro itself might support it."""
+    """Raised for an unsupported expression, which xacro itself might support."""
 
     expression = ""
 
     @property
     def told(self) -> str:
-        """Return the reason and the expression."""
+        """Return the message with the expression."""
         long = len(self.expression) > 100
         cut = f"{self.expression[:97]}..." if long else self.expression
         return f"{self}: ${{{cut}}}" if cut else str(self)
@@ -65,7 +65,7 @@ _SAID = {
     ast.NamedExpr: ":=",
     ast.Starred: "*",
 }
-"""Names of some nodes that are not supported."""
+"""Names of unsupported syntax in messages."""
 
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset((
@@ -78,11 +78,11 @@ METHODS: dict[type, frozenset[str]] = {
     tuple: frozenset(("index", "count")),
     dict: frozenset(("keys", "values", "items", "get", "copy")),
 }  # fmt: skip
-"""Allowed methods by the type of the object."""
+"""Allowed methods for each type of object."""
 
 
 def _small(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that refuses integers above `MOST_DIGITS`."""
+    """Wrap a function so that it raises an error for integers above `MOST_DIGITS`."""
 
     def call(*given: Any) -> Any:
         if any(isinstance(x, int) and abs(x) > MOST_DIGITS for x in given):
@@ -97,7 +97,7 @@ def _round(number: Any, ndigits: Any = None) -> Any:
 
 
 def _listed(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that returns a list instead of an iterator."""
+    """Wrap a function so that it returns a list instead of an iterator."""
 
     def call(*given: Any) -> list[Any]:
         return list(f(*given))
@@ -118,21 +118,21 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _round,
     **{f.__name__: _small(f) for f in (math.factorial, math.comb, math.perm)},
 }
-"""Functions by name: built-in functions and functions of `math`, with limits on their work."""
+"""Allowed functions by name: Python built-ins and the functions in `math`, some with limits."""
 
 _BY_KEY = (FUNCTIONS["min"], FUNCTIONS["max"], FUNCTIONS["sorted"])
 _BY_FIRST = (FUNCTIONS["map"], FUNCTIONS["filter"])
-"""Functions that take another function, as `key` or as the first argument."""
+"""Functions that accept another function, as `key` or as the first argument."""
 
 _PRINTED = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,2}(?:\.\d{0,2})?[sdiufFgGeExXor])*", re.DOTALL)
-"""Format strings (before `%`) that do not make the result much longer."""
+"""Pattern for format strings, on the left of `%`, that cannot produce very long results."""
 
 
 class Evaluator:
-    """Evaluator of the expressions of one file.
+    """Evaluator for the expressions in a file.
 
-    functions: allowed functions, each with the function that replaces it. tables: types whose
-    entries can also be written as attributes. spaces: types in `tables` that are namespaces.
+    functions: pairs of an allowed function and its replacement. tables: types whose entries can
+    also be written as attributes. spaces: types in `tables` that are namespaces.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Evaluator:
         self.left = MOST_WORK
 
     def __call__(self, expression: str, names: Any) -> Any:
-        """Return the value of an expression; `names` is a mapping from names to values."""
+        """Evaluate an expression; `names` maps names to values."""
         try:
             value = _Walk(self, names).visit(self._tree(expression))
             self.weigh(value)
@@ -164,13 +164,13 @@ class Evaluator:
             raise Refused("the expression is nested too deeply") from None
 
     def spend(self, work: int) -> None:
-        """Subtract work from the file's limit; raise an error if the limit is exceeded."""
+        """Count work units; raise an error if the file exceeds `MOST_WORK`."""
         self.left -= work
         if self.left < 0:
             raise Refused("the expressions of the file take too long to evaluate")
 
     def weigh(self, *values: Any) -> None:
-        """Subtract work for the entries (at all depths) and characters of values."""
+        """Count work units for the entries and characters in values, including nested values."""
         pending = list(values)
         while pending:
             value = pending.pop()
@@ -189,7 +189,7 @@ class Evaluator:
 
 
 class _Walk(ast.NodeVisitor):
-    """Visitor that evaluates one expression; a node without a method is refused."""
+    """Visitor that evaluates an expression; a node without a visitor method raises an error."""
 
     def __init__(self, bounds: Evaluator, names: Any) -> None:
         self._bounds, self._names = bounds, names
@@ -259,7 +259,7 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _check_growth(self, op: type, a: Any, b: Any) -> None:
-        """Refuse an operation whose result would be much larger than its operands."""
+        """Raise an error if the result would be much larger than the operands."""
         whole = isinstance(a, int) and isinstance(b, int)
         if op is ast.Mult:
             for count, text in ((a, b), (b, a)):
@@ -353,7 +353,7 @@ class _Walk(ast.NodeVisitor):
     def _called(
         self, function: Callable[..., Any], given: Iterable[Any], named: dict[str, Any]
     ) -> Any:
-        """Call an allowed function; the sizes of its arguments and results are limited."""
+        """Call an allowed function, with limits on the sizes of its arguments and its result."""
         given = list(given)
         self._bounds.weigh(given, named)
         if function in _BY_KEY and named.get("key") is not None:
@@ -365,7 +365,7 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _handed(self, function: Any) -> Callable[..., Any]:
-        """Return a function that is passed to another function."""
+        """Wrap an allowed function that is an argument of another function."""
         known = self._known(function)
         return lambda *given: self._called(known, given, {})
 
@@ -384,7 +384,7 @@ class _Walk(ast.NodeVisitor):
     def _method(self, owner: Any, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
             sizes = [len(x) for x in given if isinstance(x, str | list | tuple)]
-            if method in (str.join, str.replace):  # may copy a text for every entry or character
+            if method in (str.join, str.replace):  # may repeat a string many times
                 self._bounds.spend((len(owner) + 1) * (max(sizes, default=0) + 1))
             return method(owner, *given, **named)
 
@@ -392,7 +392,7 @@ class _Walk(ast.NodeVisitor):
         return call
 
     def _known(self, function: Any) -> Callable[..., Any]:
-        """Return the function that replaces an allowed function; refuse others."""
+        """Return the replacement of an allowed function; raise an error for other functions."""
         if id(function) in self._bounds.functions:
             return self._bounds.functions[id(function)][1]
         if callable(function):

@@ -1,4 +1,4 @@
-"""Parse XML files without entities and with size limits; read and write their elements."""
+"""Parse XML files with size limits and without entities; read and write XML elements."""
 
 import math
 import re
@@ -19,31 +19,31 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
 
 MAX_BYTES = 8 * 2**20
-"""Largest size of a document in bytes; a robot file without meshes has less than 1 MB."""
+"""Maximum size of a document (bytes); a robot file without meshes has less than 1 MB."""
 
 MAX_MARKS = 500_000
-"""Largest number of the characters "<" and "=" in a document.
+"""Maximum number of "<" and "=" characters in a document.
 
-This number bounds the number of elements and attributes in any encoding. A parsed element takes
-about a hundred times the memory of its text. The largest model of dm_control has 24,000 of these
+It bounds the number of elements and attributes in any encoding. A parsed element needs about a
+hundred times the memory of its text. The largest model in dm_control has 24,000 of these
 characters.
 """
 
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-"""Names of the entries of an inertia in files, in the order of `Symmetric`."""
+"""Names of the inertia tensor entries in files, in the order of `Symmetric`."""
 
 ORIGIN = "chasles-origin"
-"""Name of the attribute that stores the file and line of an element; `xacro_child` sets it."""
+"""Attribute in which `xacro_child` stores the file and line of an element."""
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
-"""Cosine and sine of 0, 1, 2 and 3 right angles."""
+"""Cosine and sine of 0, pi/2, pi and 3 pi/2."""
 
 
 def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
-    """Return the root element of a document.
+    """Parse a document and return its root element.
 
-    Entities are refused, because they can expand without bound. notes: list to which notes are
-    added if the document is not well-formed but has a clear meaning.
+    Entities raise an error, because they can expand without bound. notes: list to which notes are
+    added if the document is malformed but unambiguous.
     """
     if len(data) > MAX_BYTES:
         raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
@@ -59,7 +59,7 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
     except etree.XMLSyntaxError as error:
         found = recovered(data)
         if found is None:
-            problem = f"not readable XML: {re.split(', line|, use XML_PARSE_HUGE', error.msg)[0]}"
+            problem = f"invalid XML: {re.split(', line|, use XML_PARSE_HUGE', error.msg)[0]}"
             line = error.lineno
             raise ModelError(
                 "E-XML-001", problem, "correct the file", file=file, line=line
@@ -88,7 +88,7 @@ def _declares(file: str, data: bytes) -> ModelError:
 
 
 class Fault(NamedTuple):
-    """A value that cannot be read: its link or joint, "file:line", and the problem."""
+    """An unreadable value: its link or joint, its "file:line", and the problem."""
 
     part: str
     where: str
@@ -97,10 +97,10 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A file being read; `space` is the prefix of its tags, "" or "{namespace}".
+    """An XML file that is being read; `space` is the prefix of its tags, "" or "{namespace}".
 
-    faults: list that collects unreadable numbers, which are replaced by their defaults or zero; if
-    None, they raise an error.
+    faults: list that collects unreadable numbers, which are replaced by their defaults or zero. If
+    it is None, an unreadable number raises an error.
     """
 
     file: str
@@ -112,9 +112,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
-    """An XML element whose values are attributes or texts of child elements.
+    """An XML element whose values are attributes or child elements.
 
-    owner: name of the part in error messages.
+    owner: name of the element in error messages, such as "link 'arm'".
     """
 
     source: Source
@@ -123,7 +123,7 @@ class Part:
 
     @property
     def where(self) -> str:
-        """Return the file and line of the element, in the xacro file if it was expanded."""
+        """Return "file:line" for the element, in the xacro file if it was expanded."""
         return self.element.get(ORIGIN) or f"{self.source.file}:{self.element.sourceline}"
 
     @property
@@ -135,7 +135,7 @@ class Part:
         return ModelError(code, problem, remedy, part=self.owner, file=self.where)
 
     def fail(self, error: ModelError) -> None:
-        """Raise an error, or record it if faults are collected."""
+        """Raise an error, or append it to `faults` if they are collected."""
         if self.source.faults is None:
             raise error
         self.source.faults.append(Fault(self.owner, self.where, error.problem))
@@ -171,18 +171,18 @@ class Part:
         return part
 
     def named(self) -> "Part":
-        """Return the same element with its tag and name as `owner`."""
+        """Return the element with `owner` set to its tag and name."""
         return replace(self, owner=f"{self.tag} {self.text('name')!r}")
 
     # Values ------------------------------------------------------------------------------------
 
     def content(self, tag: str, default: str = "") -> str:
-        """Return the text of a child without surrounding white space."""
+        """Return the text of a child without leading and trailing white space."""
         child = self.find(tag)
         return default if child is None else (child.element.text or "").strip() or default
 
     def text(self, key: str, default: str = "") -> str:
-        """Return an attribute or the text of a child; fail if both and the default are missing."""
+        """Return an attribute, the text of a child, or the default; fail if all are empty."""
         text = self.element.get(key)
         if text is None:
             text = self.content(key, default)
@@ -192,9 +192,9 @@ class Part:
         return text
 
     def words(self, key: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers in an attribute or child, as strings."""
+        """Return the finite numbers in an attribute or child element as strings."""
         text = self.text(key, default)
-        if not text:  # `text` has recorded the fault
+        if not text:  # already in `faults`
             return default.split() or ["0"] * count
         child = None if key in self.element.attrib else self.find(key)
         if child is not None:
@@ -202,7 +202,7 @@ class Part:
         return self.numerals(f"{self.tag} {key}", text, count, default)
 
     def number(self, key: str, default: float | None = None) -> float:
-        """Return a number, or the default if the value is absent."""
+        """Return a number, or the default if the value is missing."""
         if default is not None and key not in self.element.attrib and not self.content(key):
             return default
         return float(self.words(key, 1)[0])
@@ -217,7 +217,7 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers in a text as strings, or the default if the text is invalid."""
+        """Split text into finite numbers, as strings; use the default if the text is invalid."""
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
             words = bare.replace("'", " ").split()
@@ -238,27 +238,26 @@ class Part:
         return Vector(tuple(a / length for a in given))
 
     def placement(self, position: Vector, angles: list[str]) -> Transform:
-        """Return a pose from roll, pitch, yaw (rad, as text) about x, y, z of the outer frame."""
+        """Return a pose from roll, pitch, yaw (rad, as strings) about the fixed x, y, z axes."""
         roll, pitch, yaw = map(self._turn, angles)
         E = Rotation((Plane(2, *yaw), Plane(1, *pitch), Plane(0, *roll))).matrix()
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Return the cosine and sine of an angle, exact if it is printed as a right angle."""
+        """Return the cosine and sine of an angle; printed multiples of pi/2 give exact values."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
     def sizes(self) -> tuple[float, ...]:
-        """Return the dimensions of the shape; for a mesh, its scale."""
+        """Return the dimensions of a shape, or the scale of a mesh."""
         usual = "1 1 1" if self.tag == "mesh" else ""
         rows = SHAPE_TRAITS[self.tag].sizes
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
 
     def shapes(self, drawn: "Callable[[Part], ShapeData]") -> Iterator[ShapeData]:
-        """Yield the shapes of a link; their angles are not snapped to right angles.
+        """Yield the shapes of a link without snapping their angles.
 
-        A shape that cannot be read is omitted with a note, because the motion does not depend on
-        it.
+        Unreadable shapes are omitted with a note, because they do not affect the motion.
         """
         for part in replace(self, source=replace(self.source, snap=False)).all(*ROLES):
             try:
@@ -268,10 +267,10 @@ class Part:
 
 
 class Inertial(NamedTuple):
-    """Inertia of a link as given in a file.
+    """Inertia of a link as stored in a file.
 
-    mass: kg. pose: a frame at the center of mass, in the link's frame. moments: xx, yy, zz, xy, xz,
-    yz about the center of mass, along the axes of `pose`.
+    mass: kg. pose: inertial frame, with its origin at the center of mass, relative to the link
+    frame. moments: xx, yy, zz, xy, xz, yz about the center of mass in the inertial frame.
     """
 
     mass: float
@@ -279,17 +278,17 @@ class Inertial(NamedTuple):
     moments: list[float]
 
     def about_origin(self) -> RigidInertia:
-        """Return the inertia about the link's origin, along the link's axes."""
+        """Return the inertia about the link origin, expressed in the link frame."""
         tensor = self.pose.E.T @ Symmetric(*self.moments)
         return RigidInertia.from_center(self.mass, self.pose.r, tensor)
 
 
 def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
-    """Return a joint with its rotor inertia times the squared gear ratio added to its armature.
+    """Add the rotor inertia, times the squared gear ratio, to the armature of a joint.
 
-    The values are read from the child elements `drake:rotor_inertia` and `drake:gear_ratio`: from
-    the attribute `key`, or from the text if the key is empty. As in Drake, a joint with an effort
-    limit of 0 has no motor.
+    The values are read from the child elements `drake:rotor_inertia` and `drake:gear_ratio`. They
+    are in the attribute `key` or, if `key` is empty, in the text. As in Drake, a joint with an
+    effort limit of 0 has no motor.
     """
     inertia, gear = part.of_drake("rotor_inertia"), part.of_drake("gear_ratio")
     if inertia is None:
@@ -306,18 +305,18 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Return a copy of a mapping with its numbers converted to text, with all digits."""
+    """Format all numbers in a mapping at full precision."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
 def sizes(shape: ShapeData) -> dict[str, str]:
-    """Return the dimensions of a shape as strings, by attribute name."""
+    """Format the dimensions of a shape as XML attributes."""
     numbers = iter(shape.size)
     return {key: words(islice(numbers, n)) for key, n in SHAPE_TRAITS[shape.kind].sizes}
 
 
 def angles(pose: Transform) -> str:
-    """Return roll, pitch and yaw of a pose as text, with enough digits to avoid snapping."""
+    """Format roll, pitch and yaw of a pose with enough digits to prevent snapping."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 
@@ -329,18 +328,18 @@ def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etre
             element.set(key, value)
         except ValueError:
             problem = f"{tag} {key} {value!r} has characters that XML does not allow"
-            raise ModelError("E-XML-004", problem, "give it another name") from None
+            raise ModelError("E-XML-004", problem, "remove these characters") from None
     return element
 
 
 def add_texts(parent: etree._Element, /, **texts: str) -> None:
-    """Append child elements with texts to an element."""
+    """Append a child element for each tag and text."""
     for tag, text in texts.items():
         added(parent, tag).text = text
 
 
 def printed(root: etree._Element) -> str:
-    """Return the document as text, with one element per line."""
+    """Return a document as a string with one element per line."""
     etree.indent(root)
     text: str = etree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

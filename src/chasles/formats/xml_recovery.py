@@ -1,4 +1,4 @@
-"""Recovery of XML that is not well-formed but has a clear meaning."""
+"""Read malformed XML documents whose meaning is clear."""
 
 import codecs
 import re
@@ -16,14 +16,14 @@ _AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _PLAIN = ("utf-8", "ascii", "iso8859", "cp125")
-"""Prefixes of names of encodings in which the byte "<" is not part of any other character."""
+"""Name prefixes of encodings in which the byte "<" is never part of another character."""
 
 _UNBOUND = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _MISNAMED = (etree.ErrorTypes.NS_ERR_XML_NAMESPACE, etree.ErrorTypes.WAR_NS_URI)
 
 
 class Slip(NamedTuple):
-    """A place where a document is not well-formed: its line, the fault, and the remedy."""
+    """An error in a malformed document: its line number, a description, and a remedy."""
 
     line: int
     fault: str
@@ -31,12 +31,13 @@ class Slip(NamedTuple):
 
 
 def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
-    """Return the root of a malformed document and its faults, or None if it is ambiguous.
+    """Parse a malformed document; return its root and errors, or None if it is ambiguous.
 
-    The rules follow TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain anything.
-    Text before the first tag and a malformed or misplaced declaration are ignored. A lone "&" is
-    literal. Namespace prefixes need not be declared. If the bytes are invalid in the declared
-    encoding, they are read as UTF-8, or else as ISO 8859-1. Line numbers are preserved.
+    The rules follow TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain any
+    characters. Text before the first tag is ignored, and so is a malformed or misplaced XML
+    declaration. A lone "&" is literal. Namespace prefixes need not be declared. A document that is
+    invalid in its declared encoding is read as UTF-8 or, if that fails, as ISO 8859-1. Line numbers
+    are preserved.
     """
     slips: list[Slip] = []
     text = _decoded(data, slips)
@@ -55,7 +56,7 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
 
 
 def _decoded(data: bytes, slips: list[Slip]) -> str:
-    """Decode the document, with its declared encoding if possible."""
+    """Decode a document, using its declared encoding if possible."""
     found = _ENCODING.search(data[:1000])
     declared = found[1].decode() if found else "utf-8"
     try:
@@ -68,12 +69,12 @@ def _decoded(data: bytes, slips: list[Slip]) -> str:
     except UnicodeDecodeError:
         text, taken = data.decode("latin-1"), "ISO 8859-1"
     fault = f"the file is not encoded in {declared!r}; it is read as {taken}"
-    slips.append(Slip(1, fault, "save it in UTF-8"))
+    slips.append(Slip(1, fault, "save it as UTF-8"))
     return text
 
 
 def _without_comments(text: str, slips: list[Slip]) -> str:
-    """Return the text without its comments."""
+    """Remove all comments; report the first malformed comment."""
     kept, end, known = [], 0, False
     while (start := text.find("<!--", end)) >= 0:
         stop = text.find("-->", start + 4)
@@ -90,7 +91,7 @@ def _without_comments(text: str, slips: list[Slip]) -> str:
 
 
 def _without_head(text: str, slips: list[Slip]) -> str:
-    """Return the text without anything before its first tag."""
+    """Remove any text before the first tag, and report it."""
     head, tag, rest = text.partition("<")
     said = head.strip("\ufeff").strip()
     if not said or not tag:
@@ -101,7 +102,7 @@ def _without_head(text: str, slips: list[Slip]) -> str:
 
 
 def _without_declaration(text: str, slips: list[Slip]) -> str:
-    """Remove the XML declaration from the text; report it if it is malformed or misplaced."""
+    """Remove the XML declaration; report it if it is malformed or misplaced."""
     found = _DECLARATION.match(text)
     if found is None:
         return text
@@ -113,7 +114,7 @@ def _without_declaration(text: str, slips: list[Slip]) -> str:
 
 
 def _with_ampersands(text: str, slips: list[Slip]) -> str:
-    """Return the text with every lone "&" replaced by "&amp;"."""
+    """Replace every lone "&" by "&amp;", and report the first one."""
     first = _AMPERSAND.search(text)
     if first is not None:
         fault = "'&' is not part of an entity; it is read literally"
@@ -122,16 +123,16 @@ def _with_ampersands(text: str, slips: list[Slip]) -> str:
 
 
 def _prefixes(parser: etree.XMLParser) -> Iterator[Slip]:
-    """Yield a fault for each undeclared namespace prefix, at its first occurrence."""
+    """Yield an error for each undeclared namespace prefix, at its first occurrence."""
     seen: set[str] = set()
     for error in parser.error_log:
-        # "Namespace prefix a on b is not defined", "xmlns:a: ..."
+        # messages: "Namespace prefix a on b is not defined", "xmlns:a: ..."
         words = error.message.removeprefix("Namespace prefix ").removeprefix("xmlns:")
         prefix = words.split()[0].rstrip(":")
         if prefix not in seen:
             seen.add(prefix)
             fault = f"namespace prefix {prefix!r} is not declared"
-            remedy = f'add xmlns:{prefix}="..." to the first element'
+            remedy = f'add xmlns:{prefix}="..." to the root element'
             yield Slip(error.line, fault, remedy)
 
 

@@ -1,1 +1,1 @@
-"""Functions of a model: tracing, choice of method, differentiation, compilation and calls."""
+"""Functions of a model: method selection, tracing, differentiation, compilation and calls."""

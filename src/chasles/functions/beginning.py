@@ -1,7 +1,7 @@
-"""Program for one step of the search for a closed-form posture within the joint limits.
+"""Search program that finds a closed-form posture within the joint limits.
 
-The closed form of a redundant arm requires the position of one joint, the given joint. Each step
-tries another position of this joint until the closed form has a solution within the limits.
+The closed form of a redundant arm requires the position of one joint, called the given joint. Each
+step of the search tries another position of this joint, until a solution is within the limits.
 """
 
 import math
@@ -25,25 +25,25 @@ from chasles.functions.branches import TURN, Arm, Form, solutions
 from chasles.functions.chains import Joint, Move, Slide
 
 STATUS, COST, COUNT, PART, MEMORY = range(5)
-"""Indices of the array `memory`, which holds the state of the search, and its size: status
-(0: running, 1: posture found, 2: given up); error (always 0); number of steps; next position of the
-given joint, as a fraction of its range."""
+"""Indices and size of the array `memory`, which stores the state of the search: status (0: running,
+1: posture found, 2: given up), error (always 0), number of steps, and next position of the given
+joint as a fraction of its range."""
 
 MOST = 12
-"""Number of positions of the given joint that are tried."""
+"""Largest number of positions of the given joint to try."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Step of an additive sequence modulo 1 that fills the range evenly (golden ratio)."""
+"""Step of an additive sequence modulo 1 that covers the range evenly (golden ratio)."""
 
 
 def beginning(
     chain: Arm, form: Form, limits: Sequence[np.ndarray], given: tuple[float, float], nq: int
 ) -> Program:
-    """Return the program that maps q (nq), memory and goal (12) to q and memory.
+    """Return the program for one search step, from q (nq), memory and goal (12) to q and memory.
 
-    limits: lower and upper limits of the joints of the chain. given: the range of the given joint.
-    Coordinates outside the chain are not changed. Limits are checked with cosines and sines, so
-    that angles are computed only for the chosen branch.
+    `limits` contains the lower and upper limits of the joints in the chain, and `given` the range
+    of the given joint. Coordinates outside the chain do not change. Limits are checked with cosines
+    and sines, so angles are computed only for the selected branch.
     """
     arena = Arena(RULES)
     sizes = (("q", nq), ("memory", MEMORY), ("goal", 12))
@@ -78,7 +78,7 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return the limits of a joint: in units of `size` if prismatic, else within one turn."""
+    """Return joint limits: in units of `size` if prismatic, otherwise at most one turn apart."""
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size
@@ -99,7 +99,7 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """Return the position of a joint (an angle if it is revolute), clamped to its limits."""
+    """Return a joint position, clamped to its limits. It is an angle if the joint is revolute."""
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

@@ -1,4 +1,4 @@
-"""Newton's method on equations that decompose into blocks, each with its own steps and damping."""
+"""Newton's method for equations that decompose into blocks with separate steps and damping."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,8 +13,8 @@ from chasles.functions.numeric import STEPS, Found, least_step
 class Blocks:
     """Independent blocks of equations and coordinates, all of the same size.
 
-    Row k of each array holds indices of block k: its entries of the residual (`rows`), and its
-    velocity (`v`) and position (`q`) coordinates.
+    Row k of each array contains the indices for block k: its residual entries (`rows`), velocity
+    coordinates (`v`) and position coordinates (`q`).
     """
 
     rows: np.ndarray
@@ -22,7 +22,7 @@ class Blocks:
     q: np.ndarray
 
     def sizes(self, r: np.ndarray) -> np.ndarray:
-        """Return the norms (n, blocks) of the blocks of the residuals r (n, m)."""
+        """Return the norm (n, blocks) of each block in the residuals r (n, m)."""
         return np.asarray(np.linalg.norm(r[:, self.rows], axis=-1))
 
 
@@ -38,11 +38,11 @@ def solve(
     tolerance: float,
     rank: float,
 ) -> Found:
-    """Solve each block of each state as `numeric.solve` does, independently of other blocks.
+    """Solve each block as in `numeric.solve`, independently of the other blocks.
 
-    Only singular values of small matrices are computed, so the time per step is proportional to
-    the number of blocks. The tolerance is divided among the blocks such that it also bounds the
-    norm of the whole residual.
+    Only small matrices are decomposed, so the time per step is proportional to the number of
+    blocks. The tolerance is divided among the blocks so that it bounds the norm of the whole
+    residual.
     """
     q, enough = q.copy(), tolerance / math.sqrt(sum(len(each.rows) for each in blocks))
     r = rows * residual(q)
@@ -64,7 +64,7 @@ def solve(
 
 
 class _Search:
-    """State of the search for blocks of one size, with one entry per state and block."""
+    """Search state for all blocks of one size. Arrays have one entry per state and block."""
 
     def __init__(self, blocks: Blocks, r: np.ndarray, enough: float) -> None:
         self.blocks, self.enough = blocks, enough
@@ -76,7 +76,7 @@ class _Search:
     def propose(
         self, some: np.ndarray, A: np.ndarray, r: np.ndarray, rank: float, step: np.ndarray
     ) -> None:
-        """Write the steps of active blocks to `step`. Stop blocks whose matrix is not finite."""
+        """Write the steps of all active blocks to `step`. Stop blocks with a non-finite matrix."""
         s, k = np.nonzero(self.moving[some])
         rows, v = self.blocks.rows[k], self.blocks.v[k]
         part = A[s[:, None, None], rows[:, :, None], v[:, None, :]]
@@ -93,7 +93,7 @@ class _Search:
         here: tuple[np.ndarray, np.ndarray],
         there: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Accept positions and residuals of blocks whose residual decreased."""
+        """Update the positions and residuals of all blocks whose residual decreased."""
         norm, before, tried = self.blocks.sizes(there[1]), self.size[some], self.moving[some]
         better, halved = tried & (norm < before), norm < 0.5 * before
         s, k = np.nonzero(better)

@@ -1,4 +1,4 @@
-"""Program that computes all postures of an arm for a pose, by a closed form."""
+"""Program that computes all closed-form postures of an arm for a pose."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -32,17 +32,17 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Solutions count as equal if they differ by less than this in every joint (rad, or m relative to
-the size of the arm).
+"""Largest difference between equal solutions, in every joint (rad, or m relative to the arm size).
 """
 
 BEYOND = 1e-9
-"""Amount by which a posture may exceed a limit (rad, or m relative to the size) before clamping."""
+"""Amount by which a posture may exceed a limit before it is rejected (rad, or m relative to the
+size)."""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
-"""Number of random configurations that a closed form must reproduce, the tolerance of this test,
-and the tolerance below which the form counts as exact. If axes intersect only approximately, the
-branches are approximate solutions.
+"""Number of random configurations that a closed form must reproduce, the tolerance for this test,
+and the tolerance for an exact form. If axes intersect only approximately, the branches are
+approximate solutions.
 """
 
 TURN = 2.0 * math.pi
@@ -50,11 +50,12 @@ TURN = 2.0 * math.pi
 
 @dataclass(frozen=True)
 class Form:
-    """A closed form: the joint whose position must be given (or None), and the three axes used.
+    """A closed form for an arm.
 
-    backward: True if the chain is solved from its end. kind: "wrist", "plane" or "elbow". first:
-    index of the first of the three axes, in the order in which the chain is solved. For the kind
-    "elbow", the arm angle must be given; it has the index of an eighth joint.
+    `given` is the joint whose position must be given, or None. `backward` is True if the chain is
+    solved from its end. `kind` is "wrist", "plane" or "elbow". `first` is the index of the first of
+    the three special axes, counted in the direction of solution. For "elbow", the arm angle must be
+    given, and `given` is the index after the last joint.
     """
 
     given: int | None
@@ -65,9 +66,9 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """The chain of joints that carries a frame, with its axes and pose in the home posture.
+    """Chain of joints that carries a frame, with its joint axes and home pose.
 
-    Lengths are in units of `size` (m). `columns` are the indices of the joints in q.
+    Lengths are in units of `size` (m). `columns` contains the index of each joint in q.
     """
 
     columns: tuple[int, ...]
@@ -76,7 +77,7 @@ class Arm:
     size: float
 
     def displacement(self, goal: Sequence[Number]) -> Displacement:
-        """Return the displacement from home to a goal (12): row-major rotation, position (m)."""
+        """Return the displacement from home to a goal (12): row-major rotation and position (m)."""
         R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         p = Vector(tuple(goal[9:])) * (1.0 / self.size)
         return Displacement(R, p) @ self.home.inverse
@@ -85,7 +86,7 @@ class Arm:
 def arm(model: Model, frame: str) -> Arm | None:
     """Return the chain of a frame if it has six or seven revolute or prismatic joints, else None.
 
-    The chain is checked against the forward kinematics of the model.
+    The chain is compared with the forward kinematics of the model.
     """
     single = {
         model.velocity_slices[i].start: model.position_slices[i].start
@@ -127,7 +128,7 @@ def _values(made: Program, q: np.ndarray) -> np.ndarray:
 
 
 def _same(chain: Arm, model: Model, frame: str, rest: np.ndarray) -> bool:
-    """Return True if the chain moves the frame as the model does, at a few postures."""
+    """Return True if the chain and the model give the same pose in two random postures."""
     for trial in range(2):
         q = rest.copy()
         q[list(chain.columns)] = np.random.default_rng(trial).uniform(-1.0, 1.0, len(chain.columns))
@@ -144,7 +145,7 @@ def _same(chain: Arm, model: Model, frame: str, rest: np.ndarray) -> bool:
 
 
 def _by(joint: Joint, position: Number, size: float) -> Displacement:
-    """Return the displacement of a joint at a position (rad or m)."""
+    """Return the displacement of a joint at a given position (rad or m)."""
     move = _move(joint, position, size)
     columns = [tuple(joint.turn(move, Vector(tuple(e)))) for e in np.eye(3).tolist()]
     return Displacement(Matrix(tuple(columns)).T, joint.shift(move, Vector.zero()))
@@ -162,8 +163,8 @@ def _move(joint: Joint, position: Number, size: float) -> Angle | Slide:
 def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
     """Yield the closed forms that apply to an arm.
 
-    With seven joints, the position of one joint must be given. Forms in which this joint is at an
-    end of the chain come first, because their programs are shorter.
+    With seven joints, the position of one joint must be given. Forms in which this joint is first
+    or last in the chain come first, because their programs are shorter.
     """
     n = len(chain.joints)
     if n == 7 and given is None and _bends(chain.joints):
@@ -186,19 +187,19 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
 
 
 def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
-    """Return the first closed form that reproduces random postures, and True if it is exact."""
+    """Return the first closed form that reproduces random postures, and whether it is exact."""
     for form in forms(chain, given):
         try:
             away = sorted(_missed(chain, form, seed) for seed in range(TRIALS))
         except Unsuited:
             continue
         if away[-1] < FOUND:
-            return form, away[TRIALS // 2] < EXACT  # some may be near a singularity
+            return form, away[TRIALS // 2] < EXACT  # the worst may be near a singularity
     return None, False
 
 
 def _missed(chain: Arm, form: Form, seed: int) -> float:
-    """Return the distance between a random configuration and the nearest branch for its pose."""
+    """Return the distance from a random configuration to the nearest solution for its pose."""
     q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
     q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
     reached = chain.home
@@ -238,7 +239,7 @@ def _meets(joints: Sequence[Joint]) -> bool:
 
 
 def _bends(joints: Sequence[Joint]) -> bool:
-    """Return True if the first and last three axes intersect and the fourth joint is revolute."""
+    """Return True if the first three axes meet, the last three meet, and joint 4 is revolute."""
     return _meets(joints[:3]) and _meets(joints[4:]) and not joints[3].slides
 
 
@@ -248,7 +249,7 @@ def _parallel(joints: Sequence[Joint]) -> bool:
 
 
 def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0) -> list[Branch]:
-    """Return the branches (up to eight) of a form for a goal."""
+    """Return the solutions (up to eight) of a closed form for a goal."""
     G, joints = chain.displacement(goal), list(chain.joints)
     if form.kind == "elbow":
         return elbow(jointed(joints), G, Angle(cos(given), sin(given)))
@@ -256,7 +257,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
         held = joints.pop(form.given)
         by = _by(held, given, chain.size)
         before, after = joints[: form.given], joints[form.given :]
-        if len(before) < len(after):  # displace the end with fewer joints
+        if len(before) < len(after):  # displace the shorter end of the chain
             G, before = by.inverse @ G, [joint.displaced(by.inverse, 1) for joint in before]
         else:
             G, after = G @ by.inverse, [joint.displaced(by, 1) for joint in after]
@@ -265,14 +266,14 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
         joints, G = [joint.reversed() for joint in reversed(joints)], G.inverse
     try:
         return _solved(joints, form, G)
-    except ZeroDivisionError:  # two equations are the same
+    except ZeroDivisionError:  # two equations are linearly dependent
         raise Unsuited from None
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return the seven joints with new points on their axes.
+    """Return seven joints whose reference points are the shoulder or the wrist.
 
-    The point is the shoulder for the first three joints, and the wrist for the last three.
+    The first three axes pass through the shoulder, and the last three through the wrist.
     """
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None
@@ -299,14 +300,14 @@ def _solved(joints: list[Joint], form: Form, G: Displacement) -> list[Branch]:
 
 
 Limits = tuple[np.ndarray, np.ndarray]
-"""Lower and upper limits of the joints of a chain."""
+"""Lower and upper limits of the joints in a chain."""
 
 
 def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Program:
     """Return the program that maps a goal (12) and the given position (1) to postures and flags.
 
-    The output `q` has the joint positions of the chain for each branch, and `found` has the flags
-    of `postures`.
+    The output `q` contains the joint positions of each branch. The output `found` contains the
+    flags described in `postures`.
     """
     arena = Arena(RULES)
     goal = [arena.input("goal", k) for k in range(12)]
@@ -322,10 +323,10 @@ def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Prog
 def postures(
     chain: Arm, form: Form, limits: Limits, goal: Sequence[Number], given: Number
 ) -> tuple[list[list[Number]], list[Number]]:
-    """Return the joint positions of each branch, and flags.
+    """Return the joint positions and a flag for each branch.
 
-    A flag is 1 if the branch is real, within the limits (modulo full turns), and different from all
-    earlier branches with flag 1; otherwise it is 0.
+    The flag is 1 if the branch is real, within the limits (modulo full turns), and different from
+    all earlier branches with flag 1. Otherwise it is 0.
     """
     branches = solutions(chain, form, goal, given)
     q, real = [], []
@@ -350,7 +351,7 @@ def postures(
 def _limited(
     joint: Joint, move: Angle | Slide, size: float, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[Number, Number]:
-    """Return a position moved into the limits by full turns, and 1 if that is possible, else 0."""
+    """Shift a position into the limits by full turns. Return it, and 1 if it fits, else 0."""
     low, high = float(lower[joint.number]), float(upper[joint.number])
     if isinstance(move, Slide):
         value = move.t * size
@@ -368,10 +369,10 @@ def _limited(
 
 
 def _turns(low: float, high: float) -> list[int]:
-    """Return the numbers of full turns that may move angles in [-pi, pi] into limits.
+    """Return the full turns that can shift angles from [-pi, pi] into the limits.
 
-    Small numbers come first. The list ends with the first number of turns that moves all of
-    [-pi, pi] into the limits.
+    Values closest to zero come first. The list ends at the first shift that brings all of [-pi, pi]
+    into the limits.
     """
     found = []
     for turns in sorted(range(-_MOST, _MOST + 1), key=abs):
@@ -385,11 +386,11 @@ def _turns(low: float, high: float) -> list[int]:
 
 
 _MOST = 64
-"""Largest number of full turns that is tried."""
+"""Largest number of full turns to try."""
 
 
 def _equal(a: Branch, b: Branch) -> Number:
-    """Return 1 if two branches are the same configuration, modulo full turns, else 0."""
+    """Return 1 if two branches are equal modulo full turns, else 0."""
     close: Number = 1.0
     for (_, x), (_, y) in zip(a, b, strict=True):
         if isinstance(x, Slide):

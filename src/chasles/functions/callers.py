@@ -1,6 +1,6 @@
-"""Callables that wrap compiled functions: with external loads, at a given time, or guarded.
+"""Callables that wrap compiled functions: with external loads, at a fixed time, or guarded.
 
-`target` returns the kernel that a wrapped function runs, for the fast entry of a robot.
+`target` returns the kernel behind a wrapped function, for a robot's fast entry.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from chasles.functions.doors import loads_of
 from chasles.functions.tracing import WrenchKey
 
 Caller = Callable[..., Any]
-"""Callable that evaluates a function, given its arrays, `out=` and `threads=`."""
+"""Callable that evaluates a function on arrays, with the options `out=` and `threads=`."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A function under external loads; the values of the loads are appended to its arrays."""
+    """Function with external loads, whose values are appended to the array arguments."""
 
     here: Caller
     keys: tuple[WrenchKey, ...]
@@ -30,10 +30,11 @@ class Loaded:
 
 
 class Guarded(NamedTuple):
-    """A function whose last result is (gap, margin) for each state.
+    """Function whose last result contains a closure error (gap) and a margin for each state.
 
-    Its results are valid if no gap exceeds `gap` and all margins exceed `margin`. shown: the number
-    of its other results. The callable stores this object in its attribute `guarded`.
+    Results are valid if no gap exceeds `gap` and every margin exceeds `margin`. `shown` is the
+    number of results without the last one. The callable stores this object in its attribute
+    `guarded`.
     """
 
     function: Compiled | AtTime
@@ -44,13 +45,13 @@ class Guarded(NamedTuple):
 
 
 def learnable(ready: Any) -> bool:
-    """Return True if a fast entry may store the target of a callable."""
+    """Return True if a fast entry may cache the target of a callable."""
     kinds = (BuiltinFunctionType, AtTime, Loaded)
     return isinstance(ready, kinds) or getattr(ready, "guarded", None) is not None
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Return the target of a call with loads `f_ext`, or None if a fast entry cannot handle it."""
+    """Return the target for a call with loads `f_ext`, or None if a fast entry cannot be used."""
     guard: Guarded | None = getattr(ready, "guarded", None)
     facts: dict[str, Any] = {}
     sources = [4 * k for k in range(len(arrays))]

@@ -1,7 +1,7 @@
-"""Chains of revolute and prismatic joints, given by their axes, and relations between the axes.
+"""Chains of revolute and prismatic joints, and geometric relations between their axes.
 
-A chain is the product of exponentials E1(q1) E2(q2) ... Axes are given in the home posture, where
-all positions are 0. Lengths are in units of the size of the chain.
+A chain is the product of exponentials E1(q1) E2(q2) ... Axes are given in the home posture, in
+which all joint positions are 0. Lengths are in units of the chain size.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from chasles.mathematics.trigonometric import Angle, between
 
 
 class Displacement(NamedTuple):
-    """A rotation and a translation: x becomes R x + p."""
+    """Rotation R and translation p, which map x to R x + p."""
 
     R: Matrix
     p: Vector
@@ -38,7 +38,7 @@ class Displacement(NamedTuple):
 
 
 class Slide(NamedTuple):
-    """The position of a prismatic joint; `real` is 1 if it solves its equation, else 0."""
+    """Position of a prismatic joint. `real` is 1 if the position solves its equation, else 0."""
 
     t: Number
     real: Number = 1.0
@@ -46,16 +46,15 @@ class Slide(NamedTuple):
 
 Move = Angle | Slide
 Branch = dict[int, Move]
-"""One solution: positions by joint number."""
+"""One solution: joint positions by joint number."""
 
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint of a chain: its number, its axis and a point on the axis in the home posture.
+    """Joint of a chain: its number, its axis and a point on the axis in the home posture.
 
-    by: displacement of the axis and the point from the home posture. Joints with the same `block`
-    have the same displacement, so their axes have the same relative position as in the home
-    posture.
+    `by` is the displacement of the axis from the home posture. Joints with the same `block` have
+    the same displacement, so their relative positions are those of the home posture.
     """
 
     number: int
@@ -75,7 +74,7 @@ class Joint:
 
     @cached_property
     def side(self) -> Vector:
-        """A unit vector perpendicular to the axis."""
+        """Unit vector perpendicular to the axis."""
         other = np.eye(3)[np.argmin(np.abs(self.home_axis))]
         across = np.cross(self.home_axis, other)
         return self.by.R @ Vector(tuple(snapped(across / np.linalg.norm(across))))
@@ -87,10 +86,11 @@ class Joint:
         return replace(self, by=by @ self.by, block=block)
 
     def through(self, point: np.ndarray) -> "Joint":
-        """Return the joint with another point on its axis, given in the home posture."""
+        """Return the joint with another reference point on its axis, in home coordinates."""
         return replace(self, home_point=tuple(snapped(point)))
 
-    # Rotate vectors and move points by the joint's displacement, or by its inverse (`back`)
+    # `turn` rotates vectors and `shift` moves points, by the joint displacement or its inverse
+    # (`back`)
 
     def turn(self, move: Move, v: Vector, *, back: bool = False) -> Vector:
         if isinstance(move, Slide):
@@ -105,27 +105,27 @@ class Joint:
         return self.point + self.turn(move, x - self.point, back=back)
 
     def angle(self, start: Vector, end: Vector) -> Angle:
-        """Return the angle about the axis from `start` to `end`, both projected along the axis."""
+        """Return the angle from `start` to `end` in the plane normal to the axis."""
         a = self.axis
         return between(start.dot(end) - a.dot(start) * a.dot(end), a.dot(start.cross(end)))
 
 
 def snapped(values: np.ndarray) -> list[float]:
-    """Round numbers that are nearly 0, 1 or -1, which shortens programs."""
+    """Round numbers close to 0, 1 or -1, which makes programs shorter."""
     whole = np.round(values)
     near = np.abs(values - whole) < 1e-11
     return [float(x) for x in np.where(near & (np.abs(whole) <= 1.0), whole, values) + 0.0]
 
 
-# Relative positions of axes ---------------------------------------------------------------------
+# Relations between axes --------------------------------------------------------------------------
 
 CLOSE = 1e-4
-"""Largest angle (rad) between axes that count as parallel, and largest distance (relative to the
-size of the chain) between axes that count as intersecting."""
+"""Largest angle (rad) between parallel axes, and largest distance (relative to the chain size)
+between intersecting axes."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
-    """Return the point where the axes of one block intersect in the home posture, or None."""
+    """Return the point where axes in one block intersect in the home posture, or None."""
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None
     H, O = (np.array([getattr(j, name) for j in joints]) for name in ("home_axis", "home_point"))
@@ -139,11 +139,11 @@ def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
 
 
 def parallel(a: Joint, b: Joint) -> bool:
-    """Return True if two axes of one block are parallel."""
+    """Return True if two axes are in one block and parallel."""
     across = np.linalg.norm(np.cross(a.home_axis, b.home_axis))
     return a.block == b.block and bool(across <= CLOSE)
 
 
 def square(a: Joint, b: Joint) -> bool:
-    """Return True if two axes of one block are perpendicular."""
+    """Return True if two axes are in one block and perpendicular."""
     return a.block == b.block and bool(abs(np.dot(a.home_axis, b.home_axis)) <= CLOSE)

@@ -1,4 +1,4 @@
-"""Program that computes all postures of a closed form and checks them by forward kinematics."""
+"""Program that computes all closed-form postures and checks them by forward kinematics."""
 
 from chasles.expr import (
     RULES,
@@ -18,14 +18,14 @@ from chasles.model import Model
 
 
 def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
-    """Return the program that computes the postures of a pose.
+    """Return the program that computes all postures for a pose.
 
-    The inputs are goal (12), base (nq), tolerances (6) and absent (2). base: the coordinates
-    outside the chain and of the given joint. absent: fill values for the coordinates and residuals
-    of missing postures. The outputs are `q` (branches, nq); `residual`
-    (branches, 2), the largest angle and length between posture and goal; and `told` (2), the
-    numbers of branches within and outside the tolerances. Postures within the tolerances come
-    first.
+    The inputs are goal (12), base (nq), tolerances (6) and absent (2). `base` contains the
+    coordinates outside the chain and the position of the given joint. `absent` contains fill values
+    for the coordinates and residuals of missing postures. The outputs are q (branches, nq),
+    residual (branches, 2) and told (2). `residual` is the largest angular and linear error of each
+    posture. `told` contains the numbers of branches within and outside the tolerances. Postures
+    within the tolerances come first.
     """
     arena = Arena(RULES)
     sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("absent", 2))
@@ -68,9 +68,9 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return the rows with flag 1, and their number.
+    """Return the rows whose flag is 1, and their number.
 
-    The rows keep their order and are padded with copies of `nothing`.
+    Rows keep their order. The list is padded with copies of `nothing`.
     """
     before: list[Number] = [0.0]
     for flag in flags:

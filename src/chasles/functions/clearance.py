@@ -1,8 +1,8 @@
-"""Inverse-kinematics target that keeps round shapes apart from each other and from obstacles.
+"""Inverse-kinematics target that prevents collisions between round shapes and with obstacles.
 
 The target has one error: the square root of the sum of all squared overlaps. An overlap is the
-required distance minus the actual distance, if positive. The gradient is computed as joint torques:
-each overlap acts as a force between its shapes, on the frames that carry them.
+required distance minus the actual distance, if positive. The gradient is computed as joint torques.
+Each overlap acts as a force between the frames that carry the two shapes.
 """
 
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ from chasles.mathematics.linear import Vector
 
 @dataclass(frozen=True, eq=False)
 class Clearance(Target):
-    """Distances of at least `margin` (m) between pairs of round shapes and obstacles.
+    """Distance of at least `margin` (m) between pairs of round shapes and obstacles.
 
-    rounds, kinds, pairs: see `functions.rounds.Rounds`. given: the parameters (..., n) of all
-    obstacles. The target is met if each distance is at least `margin`; steps aim at `margin` plus
-    `tolerance`.
+    `rounds`, `kinds` and `pairs` are defined in `functions.rounds.Rounds`. `given` contains the
+    parameters (..., n) of all obstacles. The target is met if each distance is at least `margin`.
+    Steps aim at `margin` plus `tolerance`.
     """
 
     rounds: tuple[Round, ...]
@@ -83,13 +83,13 @@ class Clearance(Target):
         robot: Sequence[Segment],
         forces: dict[int, list[tuple[Vector, Vector]]],
     ) -> list[Number]:
-        """Return the joint torques due to forces at points of round shapes."""
+        """Return the joint torques due to forces on the round shapes."""
         by_frame: dict[str, tuple[Vector, Vector]] = {}
         for i, some in forces.items():
             frame = self.rounds[i].frame
             if frame is None:
                 continue
-            if robot[i].along is None:  # a sphere: all forces act at its center
+            if robot[i].along is None:  # sphere: all forces act at the center
                 whole = Vector.zero()
                 for _, force in some:
                     whole = whole + force
@@ -108,7 +108,7 @@ class Clearance(Target):
 
 
 def _overlap(a: Segment, b: Solid, wanted: Number) -> tuple[Number, tuple[Vector, Vector], Vector]:
-    """Return the overlap, one point of each shape, and the overlap times the normal toward b."""
+    """Return the overlap, the closest point of each shape, and the overlap times the normal."""
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         length, n = unit(y - x)

@@ -1,13 +1,13 @@
-"""Inverse kinematics of six or seven joints in closed form, for arms with special triples of axes.
+"""Closed-form inverse kinematics of arms with three intersecting or parallel axes.
 
 The equation is E1(q1) ... E6(q6) = G, where G is the displacement from the home pose to the goal.
-It is solved if the last three axes intersect (Pieper 1968), or if the second to fourth axes are
-parallel (Elias and Wen 2022). If the three axes are elsewhere in the chain, the chain is reversed,
-or joints are moved from one end to the other: E1 ... E6 = G is equivalent to E2 ... E6 E1' = G,
-where the axis of E1' is displaced by G^-1.
+Closed forms exist if the last three axes intersect (Pieper 1968), or if the second to fourth axes
+are parallel (Elias and Wen 2022). If the three axes are elsewhere in a chain of six joints, the
+chain is reversed, or joints are moved from one end to the other: E1 ... E6 = G is equivalent to E2
+... E6 E1' = G, where the axis of E1' is displaced by G^-1.
 
-Chains of seven joints are solved if the first three axes intersect and the last three axes
-intersect. This form requires the arm angle, which is the rotation of the elbow about the line from
+A chain of seven joints has a closed form if the first three axes intersect and the last three axes
+intersect. This form requires the arm angle, i.e. the rotation of the elbow about the line from
 shoulder to wrist (Shimizu et al., IEEE Transactions on Robotics 24, 2008).
 """
 
@@ -21,8 +21,8 @@ from chasles.mathematics.trigonometric import Angle, between, conic, line, quadr
 
 BESIDE, TINY = 1e-4, 1e-24
 """Thresholds. If the squared sine of the angle between the first axis and the line from shoulder to
-wrist is below `BESIDE`, arm angles are measured from another direction. Squared lengths below
-`TINY` are replaced by it in divisions."""
+wrist is below `BESIDE`, the arm angle is measured from another direction. `TINY` is the smallest
+squared length used as a divisor."""
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -31,16 +31,17 @@ Pair = tuple[Move, Move]
 
 
 class Unsuited(Exception):
-    """The closed form does not apply to the geometry of an arm."""
+    """Raised if a closed form does not apply to the geometry of an arm."""
 
 
 # Functions of the position of one joint ---------------------------------------------------------
 
 
 class Affine(NamedTuple):
-    """A function of a joint position: k0 + k1 c + k2 s (revolute) or k0 + k1 t (prismatic).
+    """Function of a joint position: k0 + k1 c + k2 s (revolute) or k0 + k1 t (prismatic).
 
-    c and s are the cosine and sine of the joint angle. All k are numbers, or all are vectors.
+    c and s are the cosine and sine of the joint angle. The coefficients are all scalars or all
+    vectors.
     """
 
     k: tuple[Number, ...]
@@ -60,11 +61,11 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Return the function multiplied by a number or, if it is scalar, by a vector."""
+        """Return the function times a number. A scalar function may also be scaled by a vector."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
-        """Return the sum of the two functions."""
+        """Return the sum of two functions."""
         return Affine(tuple(a + b for a, b in zip(self.k, other.k, strict=True)))
 
     def dot(self, v: Vector) -> "Affine":
@@ -88,7 +89,7 @@ def _times(kind: Number) -> Callable[[Number, Number], Number]:
 
 
 def moved(joint: Joint, x: Vector) -> Affine:
-    """Return the point x moved by a joint, as a function of the position of the joint."""
+    """Return the point x displaced by a joint, as a function of the joint position."""
     if joint.slides:
         return Affine((x, joint.axis))
     away = x - joint.point
@@ -97,21 +98,21 @@ def moved(joint: Joint, x: Vector) -> Affine:
 
 
 def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
-    """Return the component along e of v rotated by a joint, or by its inverse (`back`)."""
+    """Return the component along e of v rotated by a joint, or by its inverse if `back`."""
     along, across = e.dot(joint.axis) * joint.axis.dot(v), e.dot(joint.axis.cross(v))
     return Affine((along, e.dot(v) - along, -across if back else across))
 
 
 def distance(x: Affine) -> list[Number]:
-    """Return the squared distance between a fixed point and a point that a joint moves."""
+    """Return the coefficients of |x|^2, for a vector x that depends on a joint position."""
     terms = x.product(x)
     if x.slides:
         return terms
-    return [terms[0] + terms[3], terms[1], terms[2]]  # k1 and k2 have the same length
+    return [terms[0] + terms[3], terms[1], terms[2]]  # k1 and k2 have the same norm
 
 
 def zeros(terms: Sequence[Number], slides: bool) -> list[Move]:
-    """Return the joint positions at which a function of first or second degree is zero."""
+    """Return the joint positions at which a linear or quadratic function is zero."""
     if slides and len(terms) == 2:
         return [Slide(-terms[0] / terms[1])]
     if slides:
@@ -125,14 +126,14 @@ def _less(terms: Sequence[Number], constant: Number) -> list[Number]:
     return [terms[0] - constant, *terms[1:]]
 
 
-# Three joints that move one point to another ----------------------------------------------------
+# Three joints that move a point to a goal --------------------------------------------------------
 
 
 def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch]:
     """Return all solutions (up to four) of E_a E_b E_c x = y.
 
-    E_a preserves the height of the point E_b E_c x along its axis and its distance from a point of
-    the axis. This gives two equations for the other two joints.
+    E_a changes neither the coordinate of the point E_b E_c x along the axis of a nor its distance
+    from a point on the axis. This gives two equations for the other two joints.
     """
     solve = {(0, 0): _turns, (0, 1): _turn_and_slide, (1, 0): _slide_and_turn, (1, 1): _slides}
     found: list[Branch] = []
@@ -224,14 +225,14 @@ def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
         yield Slide(across.dot(y - f.at(third)) / across.dot(b.axis)), third
 
 
-# The forms ------------------------------------------------------------------------------------
+# Closed forms -----------------------------------------------------------------------------------
 
 
 def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
-    """Return the solutions of six joints whose last three axes intersect.
+    """Return the solutions for six joints whose last three axes intersect.
 
-    The axes intersect at the point of the fourth joint. The first three joints move this point to
-    its goal; the last three joints set the orientation.
+    The point of intersection is the point of the fourth joint. The first three joints move it to
+    its goal. The last three joints set the orientation.
     """
     a, b, c, d, e, f = joints
     found = []
@@ -253,12 +254,12 @@ def _rotations(a: Joint, b: Joint, c: Joint, axis: Vector, side: Vector) -> Iter
 
 
 def elbow(joints: Sequence[Joint], G: Displacement, angle: Angle) -> list[Branch]:
-    """Return the solutions (up to eight) of seven joints for a given arm angle.
+    """Return the solutions (up to eight) for seven joints and a given arm angle.
 
-    The first three axes intersect at the point of the first joint (shoulder), and the last three
-    axes intersect at the point of the fifth joint (wrist). The fourth joint sets the distance
-    between these points. The first three joints move the wrist to its goal and rotate the axis of
-    the fourth joint to the arm angle.
+    The first three axes intersect at the point of the first joint (shoulder), and the last three at
+    the point of the fifth joint (wrist). The fourth joint sets the distance between these points.
+    The first three joints move the wrist to its goal and rotate the axis of the fourth joint to the
+    arm angle.
     """
     a, b, c, d, e, f, g = joints
     found = []
@@ -292,7 +293,7 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of arm angle 0: the first axis, or its normal if parallel to `away`."""
+    """Return the direction of arm angle 0: the first axis, or a normal if parallel to `away`."""
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)
@@ -300,7 +301,7 @@ def _reference(a: Joint, away: Vector) -> Vector:
 
 
 def _frame(ahead: Vector, other: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return unit vectors: along `ahead`, normal to it toward `other`, and normal to both."""
+    """Return orthonormal vectors: along `ahead`, toward `other`, and normal to both."""
     first = ahead * (1.0 / sqrt(maximum(ahead.dot(ahead), TINY)))
     aside = other - first * first.dot(other)
     second = aside * (1.0 / sqrt(maximum(aside.dot(aside), TINY)))
@@ -308,7 +309,7 @@ def _frame(ahead: Vector, other: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vector:
-    """Return the vector v rotated by the rotation from `frame` to `goal`."""
+    """Return v rotated by the rotation that maps `frame` to `goal`."""
     total = Vector.zero()
     for old, new in zip(frame, goal, strict=True):
         total = total + new * old.dot(v)
@@ -316,11 +317,10 @@ def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vect
 
 
 def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
-    """Return the solutions of six joints whose second to fourth axes are parallel.
+    """Return the solutions for six joints whose second to fourth axes are parallel.
 
-    These three joints rotate in a plane. They change neither the direction of their axes nor the
-    coordinate of a point along this direction, which gives two equations for the first and fifth
-    joints.
+    The three parallel joints preserve the direction of their axes and the coordinate of a point
+    along this direction. This gives two equations for the first and fifth joints.
     """
     a, p, q, r, b, c = joints
     found = []
@@ -342,7 +342,7 @@ def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
 
 def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterator[Pair]:
-    """Yield positions of the first and fifth joints of an arm with parallel axes between them."""
+    """Yield positions of the first and fifth joints of an arm with parallel axes 2 to 4."""
     if any(joint.slides for joint in (a, b, c)):
         raise Unsuited
     h, point = p.axis, meeting((b, c))
@@ -373,5 +373,5 @@ def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterato
 
 
 def _flat(joint: Joint, v: Vector) -> Vector:
-    """Return the part of a vector perpendicular to the axis of a joint."""
+    """Return the component of a vector perpendicular to a joint axis."""
     return v - joint.axis * joint.axis.dot(v)

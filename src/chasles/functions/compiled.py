@@ -1,4 +1,4 @@
-"""Functions compiled for one robot, as returned by `chasles.compile` and called by `Robot`."""
+"""Functions compiled for one robot. `chasles.compile` returns them, and `Robot` calls them."""
 
 import inspect
 import sys
@@ -36,7 +36,7 @@ from chasles.model.spaces import PositionSpace
 
 @dataclass(frozen=True)
 class Recipe:
-    """Specification of a compiled function: mechanism, function name, and options."""
+    """Specification of a compiled function: mechanism, function name and options."""
 
     source: Description
     mimic: bool
@@ -61,11 +61,11 @@ _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
-"""Functions by key, for graphs of other libraries."""
+"""Compiled functions by key. Graphs of other libraries look them up here."""
 _Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
 """Traced programs by recipe (without backend and dtype) and `staged` limit (see `runnable`). A
-program is kept as long as a function uses it."""
+program is kept as long as a compiled function uses it."""
 is_traced: Callable[[], bool] = bool
 """Return True if PyTorch is loaded and its compiler is tracing the call."""
 
@@ -73,10 +73,10 @@ is_traced: Callable[[], bool] = bool
 class Compiled:
     """A function of arrays, compiled for one robot.
 
-    Call it with arrays whose leading shapes broadcast together, and optionally `out=`. If all
-    arrays are float32, results are computed in single precision, otherwise in double precision.
-    Arrays of PyTorch, JAX and CuPy give results of the same type. The function can be pickled (the
-    recipe is stored, the code is compiled again) and shared by threads.
+    Call it with arrays whose leading shapes broadcast together, and optionally with `out=`. If all
+    arrays are float32, results are computed in single precision, otherwise in double precision. For
+    PyTorch, JAX and CuPy arrays, results have the same array type. The function can be shared by
+    threads and pickled. Unpickling compiles the code again.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_entry")
@@ -88,36 +88,36 @@ class Compiled:
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         self._differentials: dict[Differential, Compiled] = {}
         self.quick: dict[type, Callable[..., Any]] = {}
-        """Faster functions for arrays of other libraries, by the type of the first array."""
+        """Faster callables for arrays of other libraries, by type of the first array."""
         self.residents: dict[str, Any] = {}
-        """Functions that prepare the entries of `quick`, by library."""
+        """Callables that create the entries of `quick`, by library."""
         self.key = self.key_of(recipe)
-        """Key of the code in the cache; it is the same in all processes."""
+        """Cache key of the compiled code, identical in all processes."""
         _ALIVE.add(self)
         _KNOWN[self.key] = self
         if "torch" in sys.modules:
-            caller("torch")  # import now: PyTorch's compiler cannot trace imports
+            caller("torch")  # import now because PyTorch's compiler cannot trace imports
         with COMPILING:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
             self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
-            """The program as compiled by its backend."""
+            """The program compiled by its backend."""
         self.interface: Interface = self.kernel.interface
 
     tier: Literal["best"] = "best"
 
     def wait(self, timeout: float | None = None) -> Literal["best"]:
-        """Return at once, because the code is final (see `Tiered`).
+        """Return immediately, because the code is already final (see `Tiered`).
 
         Parameters
         ----------
         timeout : float, optional
-            Not used here (s).
+            Timeout (s), which is ignored.
 
         Returns
         -------
         tier : "best"
-            The tier of the code.
+            Tier of the code.
 
         Examples
         --------
@@ -128,7 +128,7 @@ class Compiled:
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
-        """Return the cache key of this program for another recipe, with another backend or dtype.
+        """Return the cache key for a recipe that differs only in backend or dtype.
 
         Parameters
         ----------
@@ -142,7 +142,8 @@ class Compiled:
 
         Notes
         -----
-        The program's hash distinguishes joint classes of the same name that differ or have changed.
+        The key includes a hash of the program if the robot has user-defined joints, because
+        different joint classes may have the same name.
 
         Examples
         --------
@@ -155,12 +156,12 @@ class Compiled:
 
     @cached_property
     def program(self) -> Program:
-        """The straight-line program, traced on demand, once for all backends and types."""
+        """The straight-line program, traced on first use and shared by all backends and dtypes."""
         return straight(self._traced(None))
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The program that is compiled; its results may be products of matrices (`Staged`)."""
+        """The program to compile. Its results may be products of matrices (`Staged`)."""
         recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
@@ -194,17 +195,17 @@ class Compiled:
             quick = self.quick.get(kind)
             if quick is not None and not is_traced():
                 return quick(*arguments, **named)
-        return self.call(*arguments, **named)  # PyTorch's compiler can trace this call
+        return self.call(*arguments, **named)  # PyTorch's compiler traces this path
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Call the function through Python, for arguments that the machine code does not accept.
+        """Call the function through Python, for arguments that the fast entry does not accept.
 
         Parameters
         ----------
         *arguments : array_like
             One array for each input, with leading shapes that broadcast together.
         out : ndarray or tuple of ndarray, optional
-            Arrays for the results.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all cores for large batches.
 
@@ -227,7 +228,7 @@ class Compiled:
         inputs = self.interface.inputs
         if len(arguments) != len(inputs):
             names = ", ".join(v.name for v in inputs)
-            problem = f"it takes {len(inputs)} arrays ({names}), but {len(arguments)} were given"
+            problem = f"expected {len(inputs)} arrays ({names}), but got {len(arguments)}"
             raise ArgumentError("E-CALL-035", problem, part=self.recipe.function)
         take = taker(self, arguments, out)
         if take is not None:
@@ -247,23 +248,23 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """True if the function has default options, so that it can be called with arrays only."""
+        """True if the function has only default options."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
 
     @cached_property
     def timed(self) -> bool:
-        """True if time is one of the inputs."""
+        """True if the function has a time input."""
         return any(variable.name == "t" for variable in self.interface.inputs)
 
     @cached_property
     def _clock(self) -> int:
-        """Index of the time among the inputs."""
+        """Index of the time input."""
         return [variable.name for variable in self.interface.inputs].index("t")
 
     def at(self, t: Any) -> "Compiled | AtTime":
-        """Return the function at a time, without the time argument.
+        """Return the function evaluated at a fixed time, without the time input.
 
         Parameters
         ----------
@@ -297,7 +298,7 @@ class Compiled:
 
     @cached_property
     def single(self) -> "Compiled":
-        """The same function in single precision, which runs if all arrays are float32."""
+        """Single-precision version of this function, called if all arrays are float32."""
         if self.recipe.dtype == "float32":
             return self
         if self.parent is not None:
@@ -306,18 +307,18 @@ class Compiled:
 
     @cached_property
     def cuda(self) -> "Compiled":
-        """The same function on a GPU, for CuPy arrays."""
+        """GPU version of this function, for CuPy arrays."""
         usual, *_ = backends.devices()["cuda"]
         if self.recipe.backend == usual:
             return self
         return Compiled(replace(self.recipe, backend=usual), self.model)
 
     def from_host(self, *arguments: Any, out: Any = None) -> Any:
-        """Call the function on a GPU with arrays in host memory, copied there and back."""
+        """Call the function on a GPU with host arrays, which are copied to the GPU and back."""
         return self._run(self.cuda.kernel, arguments, out, None)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
-        """Return the function that maps directions of some inputs to directions of the results.
+        """Return the function that computes a Jacobian-vector product.
 
         Parameters
         ----------
@@ -327,8 +328,9 @@ class Compiled:
         Returns
         -------
         function : Compiled
-            Function of the same inputs, followed by the directions. A direction has the shape of
-            its input (nq entries for q), like the covectors of `pullback`.
+            Function of the same inputs, followed by a tangent vector for each input in `wrt`.
+            Tangent vectors have the shape of their input (nq entries for q), like the results of
+            `pullback`.
 
         Examples
         --------
@@ -340,7 +342,7 @@ class Compiled:
         return self.differential(Differential("pushforward", wrt))
 
     def pullback(self, wrt: tuple[str, ...]) -> "Compiled":
-        """Return the function that maps covectors of all results to covectors of some inputs.
+        """Return the function that computes a vector-Jacobian product.
 
         Parameters
         ----------
@@ -350,7 +352,8 @@ class Compiled:
         Returns
         -------
         function : Compiled
-            Function of the same inputs, followed by the covectors of the results.
+            Function of the same inputs, followed by a covector for each result. It returns a
+            covector for each input in `wrt`.
 
         Examples
         --------
@@ -362,7 +365,7 @@ class Compiled:
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
-        """Return the cached function for an applied derivative. Its `parent` is this function."""
+        """Return a derivative of this function. Derivatives are cached and have it as `parent`."""
         with COMPILING:
             if applied not in self._differentials:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
@@ -371,22 +374,22 @@ class Compiled:
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
-        """The same function as a built-in, with an overhead of tens of nanoseconds."""
+        """The same function as a C callable, with a call overhead of tens of nanoseconds."""
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
-            self._entry = found  # CPython now uses it to call this object
+            self._entry = found  # CPython then calls this entry directly
         return found
 
     def entry(
         self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
     ) -> Callable[..., Any]:
-        """Return a fast entry with the signature and docstring of a method or the fallback."""
+        """Return a fast entry with the signature and docstring of `method` or `fallback`."""
         facts: dict[str, Any] = {"holder": holder, "fallback": fallback, "again": self.again}
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Run the code on arrays in a new memory layout; return NotImplemented on failure."""
+        """Run the code on arrays with a new memory layout, or return NotImplemented."""
         quick = self.quick.get(type(arguments[0])) if arguments else None
         if quick is not None and (not named or (len(named) == 1 and "out" in named)):
             return quick(*arguments, **named)
@@ -408,7 +411,7 @@ class Compiled:
         try:
             found = self.fast(*plain.arrays, **named)
         except ChaslesError:
-            return NotImplemented  # the Python path reports the index in the caller's arrays
+            return NotImplemented  # the Python path reports the index in the user's arrays
         if flat:
             return found
         several = found if isinstance(found, tuple) else (found,)
@@ -426,7 +429,7 @@ class Compiled:
         return f"<{of} by {self.recipe.backend}>"
 
     def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
-        """Raise an error for a zero quaternion, unless the batch is empty."""
+        """Raise an error if a quaternion is zero."""
         if any(0 in a.shape[:-1] for a in arrays):
             return
         for number, first in self.interface.nonzero:
@@ -439,35 +442,35 @@ class Compiled:
                 joint = PositionSpace().quaternions(self.model)[first]
                 at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
                 problem = f"the quaternion of joint {joint!r} is zero{at} (q[{first}:{first + 4}])"
-                remedy = "use (1, 0, 0, 0) for the identity"
+                remedy = "use (1, 0, 0, 0) for the identity rotation"
                 raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
 
 
 def recall(key: str) -> Compiled:
-    """Return the function with a given key.
+    """Return the function with a given cache key.
 
-    Graphs of other libraries can hold only text and numbers, so they store the key.
+    Graphs of other libraries can store only strings and numbers, so they store the key.
     """
     found = _KNOWN.get(key)
     if found is not None:
         return found
-    for function in list(_ALIVE):  # the last function was freed; use one of an equal robot
+    for function in list(_ALIVE):  # use the function of an equal robot if the original was freed
         if function.key == key:
             return _KNOWN.setdefault(key, function)
     remedy = "keep a reference to the result of chasles.compile while the graph is in use"
     raise StateError(
-        "E-CALL-042", "a graph calls a function of a robot that no longer exists", remedy
+        "E-CALL-042", "a graph calls a compiled function that no longer exists", remedy
     )
 
 
 @dataclass(frozen=True)
 class AtTime:
-    """A compiled function of a time-dependent robot at given times t (s) of shape (...)."""
+    """Compiled function of a time-dependent robot, evaluated at times t (s) of shape (...)."""
 
     compiled: Compiled
     t: Any
     place: int
-    """Index of the time among the arrays."""
+    """Index of the time input."""
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         return self.compiled(*arrays[: self.place], self.t, *arrays[self.place :], **options)
@@ -475,7 +478,7 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Object through which a fast entry is unpickled; every attribute returns `fast`."""
+    """Object that unpickles a fast entry. Every attribute returns `fast`."""
 
     compiled: Compiled
 
@@ -488,13 +491,13 @@ class _Found:
 def entry_of(
     method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
 ) -> Callable[..., Any]:
-    """Return a fast entry that looks like a method (`backends.fast_entry`)."""
+    """Return a fast entry with the signature and docstring of a method."""
     signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
     return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:
-    """Return a function's parameters without annotations, as built-in functions show them."""
+    """Return the parameters of a function without annotations, as for built-in functions."""
     parameters = inspect.signature(function).parameters.values()
     bare = [p.replace(annotation=p.empty) for p in parameters]
     return str(inspect.Signature(bare))[1:-1]
@@ -510,10 +513,10 @@ class Functions:
     def __call__(
         self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
     ) -> Compiled:
-        """Return the function with these options (`key`), compiled once.
+        """Return the function with these options. Each function is compiled only once.
 
-        tier: "quick" for a function that starts with quickly compiled code (`Tiered`), unless the
-        best code is available.
+        With tier="quick", the function starts with quickly compiled code (`Tiered`) unless the best
+        code is already available.
         """
         key = self.key(function, **options)
         if tier == "quick" and key not in self._made:
@@ -548,7 +551,7 @@ class Functions:
         dtype: str = "float64",
         **options: Any,
     ) -> tuple[Any, ...]:
-        """Return the checked fields of a recipe for given options."""
+        """Check the options of a function, and return the fields of its recipe."""
         chosen = checked_options(self.model, function, options)
         a_name("a method", method, function)
         a_name("a backend", backend, function)
@@ -565,6 +568,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the model with other settings for closing its loops."""
+        """Return the functions of the model with another closure for its loops."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

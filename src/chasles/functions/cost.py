@@ -1,4 +1,4 @@
-"""Operation counts of functions by statement, and explanations of which program runs."""
+"""Operation counts by statement, and explanations of which program runs."""
 
 import ast
 import inspect
@@ -23,18 +23,18 @@ _FOLDER = str(Path(algorithms.__file__).parent)
 _EQUATION = re.compile(r"\((.*)\)")
 
 Rules = Literal["simplified", "book"]
-"""Counting rule for operations: "simplified" counts after simplification, with every value computed
-once; "book" counts by hand as Balafoutis and Patel do (see `chasles.cost`).
+"""Counting rule. "simplified" counts operations after simplification, with each value computed
+once. "book" counts operations as Balafoutis and Patel do by hand (see `chasles.cost`).
 """
 
 
 @dataclass(frozen=True)
 class Step:
-    """One statement of an algorithm's source, and its operations for all bodies.
+    """One statement of an algorithm, and its operations for all bodies.
 
-    An operation that several statements share is counted for the first of them. equation: number of
-    the equation in the book, if a comment after the statement gives it in parentheses; several
-    numbers if the statement covers several equations.
+    An operation shared by several statements is counted for the first of them. `equation` is the
+    equation number in the book, read from the comment after the statement. A statement may have
+    several equation numbers.
     """
 
     file: str
@@ -49,10 +49,10 @@ class Step:
 class Cost(Count):
     """Number of operations of each kind, depth and live values.
 
-    depth: number of operations on the longest path, which bounds the time of one state on any
-    machine. live: largest number of values needed at one time, which determines whether they fit in
-    registers. steps: operations by statement of the algorithm, in the order in which its functions
-    begin to compute.
+    `depth` is the number of operations on the longest path, which bounds the time for one state on
+    any machine. `live` is the largest number of values that must be stored at one time, which
+    determines whether they fit in registers. `steps` lists the operations by statement, in order of
+    execution.
     """
 
     depth: int = 0
@@ -61,7 +61,7 @@ class Cost(Count):
 
 
 def recorder(rules: Rules) -> Callable[[], Arena]:
-    """Return a function that creates an arena, which records the statement of each operation."""
+    """Return a factory for arenas that record the statement of each operation."""
     if rules not in get_args(Rules):
         raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
     if rules == "book":
@@ -70,7 +70,7 @@ def recorder(rules: Rules) -> Callable[[], Arena]:
 
 
 def measured(program: Program, rules: Rules = "simplified") -> Cost:
-    """Return the cost of a traced program, with steps if their origins were recorded."""
+    """Return the cost of a traced program, with steps if the statements were recorded."""
     numbers = vars(_counted([i.op for i in program.code], rules))
     return Cost(**numbers, depth=program.depth, live=program.live, steps=_steps(program, rules))
 
@@ -84,7 +84,7 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
 
 
 class _Origin(NamedTuple):
-    """A statement, sorted by the order in which functions began to compute."""
+    """A source statement. Statements are sorted by the order in which functions started."""
 
     began: int
     file: str
@@ -95,7 +95,7 @@ class _Origin(NamedTuple):
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
     """Return the current statement of the innermost public function.
 
-    begun: the order in which functions began to compute, by file and first line.
+    `begun` stores the order in which functions started, by file and first line.
     """
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -133,7 +133,7 @@ def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
 
 @cache
 def _statements(file: str) -> dict[int, int]:
-    """Return, for every line of a source file, the line on which its statement begins."""
+    """Map each line of a source file to the first line of its statement."""
     starts: dict[int, int] = {}
     for node in ast.walk(ast.parse("".join(linecache.getlines(file)))):
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
@@ -144,11 +144,11 @@ def _statements(file: str) -> dict[int, int]:
 
 _PACKAGE = Path(algorithms.__file__).parents[2]
 SHORT = 12
-"""Number of lines at the start of a program that an explanation prints before the results."""
+"""Number of program lines that an explanation prints before the results."""
 
 
 class Tried(NamedTuple):
-    """A candidate program: its method, the passes before it, and its weighted operation count.
+    """Candidate program: its method, model passes, and weighted operation count.
 
     A division, root, sine or cosine counts as eight multiplications. The program with the smallest
     weight runs.
@@ -160,7 +160,7 @@ class Tried(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """A pass that changed the model, its description, and the operations after it."""
+    """Model pass that changed the model, its description, and the operation count after it."""
 
     name: str
     what: str
@@ -169,14 +169,14 @@ class Applied(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """The program that runs when a function of a robot is called.
+    """The program that runs when a robot function is called.
 
-    function: the traced function; for `forward_dynamics` of a robot with loops, this is
-    "constrained_dynamics". method: the method that runs. candidates: all programs tried, in order;
-    the first one with the smallest weight runs. given: operations of the method on the robot as
-    loaded. passes: passes that changed the model, in order, with the operations after each.
-    source, lines: the file of the traced algorithm, and its first and last line. sources: all files
-    of algorithms that contributed operations. program: the program.
+    `function` is the traced function. For `forward_dynamics` of a robot with loops, it is
+    "constrained_dynamics". `method` is the selected method. `candidates` lists all programs tried.
+    The first one with the smallest weight runs. `given` counts the operations before any model
+    pass. `passes` lists the passes that changed the model, with the operation count after each.
+    `source` and `lines` are the file of the algorithm and its first and last line. `sources` lists
+    all files that contributed operations. `program` is the program itself.
     """
 
     robot: str
@@ -192,7 +192,7 @@ class Explanation:
 
     @property
     def reason(self) -> str:
-        """Reason why this method runs."""
+        """Reason why this method was selected."""
         tried = len(self.candidates)
         return "the only candidate" if tried == 1 else f"fewest operations of {tried} candidates"
 
@@ -278,7 +278,7 @@ def explain(
     parameters: Sequence[str] = (),
     **options: Any,
 ) -> Explanation:
-    """Trace a function as `programs.program` does, and record the intermediate results."""
+    """Trace a function as in `programs.program`, and record the intermediate results."""
     keys, _ = wrench_arguments(model, f_ext)
     given = dict(checked_options(model, function, options))
     given |= {"wrenches": keys, "parameters": tuple(dict.fromkeys(parameters))}

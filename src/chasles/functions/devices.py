@@ -1,9 +1,9 @@
-"""Choice of the device for a batch: the CPU or a GPU, whichever was measured to be faster.
+"""Selection of the faster device, CPU or GPU, for each batch.
 
-Arrays in host memory must be copied to a GPU and results back, so the GPU is faster only if a batch
-is large and its arithmetic outweighs the copies. For still larger batches, which the CPU divides
-among threads, the CPU may be faster again. Both devices are timed at a few batch sizes when a
-function is first used, and the times are cached by function, robot, dtype, CPU and GPU.
+Arrays in host memory must be copied to the GPU and results back, so the GPU is faster only for
+batches whose computation takes longer than the copies. For very large batches, the CPU may be
+faster again because it uses several threads. Both devices are timed at a few batch sizes when a
+function is first used. The times are cached by function, robot, dtype, CPU and GPU.
 """
 
 import bisect
@@ -27,17 +27,17 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.doors import library_of
 
 COUNTS = (1, 256, 4096, 65536, 2**20)
-"""Batch sizes (numbers of states) that are timed."""
+"""Batch sizes to time (numbers of states)."""
 
 MOST_BYTES = 2**28
-"""Largest size (bytes) of the arguments and results of a batch that is timed."""
+"""Largest total size of the arguments and results of a timed batch (bytes)."""
 
 REPEATS = 5
-"""Number of runs of a batch on each device; the shortest time is used."""
+"""Number of timed runs per batch. The shortest time is used."""
 
 
 class Timing(NamedTuple):
-    """Times (s) of a batch on both devices, including copies from and to host memory."""
+    """Time (s) for a batch on each device, including copies between host and GPU."""
 
     states: int
     cpu: float
@@ -46,9 +46,9 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The choice of device for batches of a function, with timings. It prints as a table.
+    """Timings of a function, and the device selected for each batch size. Prints as a table.
 
-    cpu, gpu: names of the devices. Without a GPU, gpu is None and `reason` explains why.
+    `cpu` and `gpu` are device names. Without a GPU, `gpu` is None and `reason` explains why.
     """
 
     title: str
@@ -59,7 +59,7 @@ class Report:
 
     @cached_property
     def turns(self) -> tuple[int, ...]:
-        """Batch sizes at which the device changes: to the GPU, back to the CPU, and so on."""
+        """Batch sizes at which the device changes, starting with the CPU."""
         return turns(self.timings)
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
@@ -68,7 +68,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The choice of device, as text."""
+        """The selected device for each range of batch sizes, as text."""
         if self.gpu is None:
             return "always on the CPU, because no GPU is available"
         if not self.turns:
@@ -88,10 +88,10 @@ class Report:
 
 
 def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
-    """Return the batch sizes at which the faster device changes, first from the CPU to the GPU.
+    """Return the batch sizes at which the faster device changes, starting with the CPU.
 
-    Between two timed sizes, the logarithms of both times are interpolated linearly in the logarithm
-    of the size. Above the largest size, the faster device does not change. If both devices are
+    Between timed batch sizes, the logarithm of each time is interpolated linearly in the logarithm
+    of the size. Above the largest timed size, the device does not change. If both devices are
     equally fast, the CPU is used.
     """
     found = [timings[0].states] if timings and timings[0].gpu < timings[0].cpu else []
@@ -107,8 +107,8 @@ class Automatic:
     """A function compiled for one robot that runs each batch on the faster device.
 
     Call it like a `Compiled` function. Batches of NumPy arrays and lists run on the CPU or on the
-    GPU. Arrays of CuPy, PyTorch and JAX are processed on the device where they are stored. The
-    first call with either dtype measures both devices (`report`). The function can be pickled.
+    GPU. CuPy, PyTorch and JAX arrays are processed on the device that stores them. The first call
+    for each dtype times both devices (`report`). The function can be pickled.
     """
 
     def __init__(self, function: Compiled) -> None:
@@ -127,7 +127,7 @@ class Automatic:
         return run(*arguments) if out is None else run(*arguments, out=out)
 
     def choice(self, count: int, dtype: str = "float64") -> Literal["cpu", "cuda"]:
-        """Return the device for a batch; measure first if necessary.
+        """Return the device for a batch, after timing both devices if necessary.
 
         Parameters
         ----------
@@ -139,14 +139,14 @@ class Automatic:
         Returns
         -------
         device : {"cpu", "cuda"}
-            The faster device, copies included.
+            The faster device, including the time for copies.
         """
         if count < 0:
             raise InputError("E-GPU-019", f"the number of states must be non-negative, not {count}")
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:
-        """Return the timings on the CPU and the GPU; measure them first if necessary.
+        """Return the timings on the CPU and the GPU, measured on the first call.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class Automatic:
         return self._reports[dtype]
 
     def _count(self, arguments: Sequence[Any]) -> int:
-        """Return the number of states in a batch; 0 for invalid shapes, so that the CPU runs."""
+        """Return the number of states in a batch, or 0 if shapes are invalid."""
         try:
             leads = [
                 np.shape(a)[: max(np.ndim(a) - len(v.shape), 0)]
@@ -191,7 +191,7 @@ class Automatic:
 
 
 def report(function: Compiled) -> Report:
-    """Return the report of a function in its dtype, from the cache or by new measurements."""
+    """Return the timings of a function, measured now or read from the cache."""
     name, dtype = function.recipe.function, function.recipe.dtype
     title = f"{name} of {function.model.name!r}, {dtype}"
     devices = backends.devices()
@@ -212,7 +212,7 @@ def report(function: Compiled) -> Report:
 
 
 def measured(function: Compiled) -> tuple[Timing, ...]:
-    """Return the times of a function on both devices, measured with random inputs."""
+    """Time a function on both devices with random inputs."""
     rng = np.random.default_rng(0)
     inputs, outputs = function.interface.inputs, function.interface.outputs
     dtype = np.dtype(function.recipe.dtype)
@@ -227,6 +227,6 @@ def measured(function: Compiled) -> tuple[Timing, ...]:
 
 
 def least(run: Callable[[], object]) -> float:
-    """Return the shortest time (s) of several runs, after a first run that may compile."""
+    """Return the shortest time (s) of several runs, after a warm-up run that may compile."""
     run()
     return min(timeit.repeat(run, number=1, repeat=REPEATS))

@@ -1,4 +1,4 @@
-"""Checks of the arguments of functions: options, wrenches, arrays by joint, array libraries."""
+"""Checks of function arguments: options, wrenches, arrays by joint, array libraries."""
 
 import importlib
 import math
@@ -29,11 +29,11 @@ from chasles.model.tool import tool
 
 @dataclass(frozen=True, slots=True)
 class Wrench:
-    """An external wrench exerted on the robot at a frame: (moment, force), in N m and N.
+    """External wrench on the robot at a frame: moment (N m) and force (N).
 
-    value: array (..., 6). axes: "world" or "frame", the axes of its components. at: the reference
-    point of the moment: "frame" (the frame's origin), "world" (the world's origin), or (x, y, z) in
-    the frame.
+    `value` is an array (..., 6). `axes` is "world" or "frame", the axes of the components. `at` is
+    the reference point of the moment: "frame" for the frame origin, "world" for the world origin,
+    or a point (x, y, z) in the frame.
     """
 
     value: Any
@@ -51,7 +51,7 @@ def check_axes(axes: str) -> None:
 
 
 def checked_point(at: Any) -> Any:
-    """Return the checked reference point `at`: a string, or three finite floats."""
+    """Return the reference point `at` after checking it: a string, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
             problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
@@ -65,7 +65,7 @@ def checked_point(at: Any) -> Any:
 
 
 def checked_order(function: str, order: Any) -> int:
-    """Return `order`, the number of time derivatives of q, as a positive integer."""
+    """Return `order`, the number of time derivatives of q, checked to be a positive integer."""
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
         problem = (
             f"order must be a positive integer (the number of time derivatives), not {order!r}"
@@ -75,7 +75,7 @@ def checked_order(function: str, order: Any) -> int:
 
 
 def checked_time(t: Any) -> np.ndarray:
-    """Return a time, or an array of times: finite numbers, in s."""
+    """Return a time or an array of times (s), checked to be finite."""
     if type(t) is float and math.isfinite(t):
         return np.array(t)
     try:
@@ -89,7 +89,7 @@ def checked_time(t: Any) -> np.ndarray:
 
 
 def order_of(function: str, rates: Sequence[Any]) -> int:
-    """Return the number of time derivatives passed to a function that needs at least one."""
+    """Return the number of time derivatives passed to a function. At least one is required."""
     if not rates:
         problem = f"{function} needs at least one time derivative after q: qd, qdd, ..."
         raise ArgumentError("E-CALL-023", problem)
@@ -97,7 +97,7 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
 
 
 def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the time derivatives (qd, qdd, ...) passed by keyword, after the positional ones."""
+    """Return the time derivatives passed by keyword, which follow the positional ones."""
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
@@ -118,13 +118,13 @@ NEEDED = {
     "actuated": "the indices in qd of the actuated degrees of freedom",
     "weights": "a positive number for each actuated degree of freedom",
 }
-"""Required options of functions, and the meaning of each."""
+"""Required options of functions, with their descriptions."""
 
 
 def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
-    """Return a function's options in a stable order, after checking each."""
+    """Check the options of a function, and return them in a stable order."""
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CALL-025", problem, suggested(function, METHODS))
@@ -167,7 +167,7 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the name of a frame, or several names if allowed; None stands for the tool."""
+    """Return the name of a frame, or of several if allowed. The default is the tool frame."""
     if frame is None:
         return tool(model)
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
@@ -179,12 +179,12 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
 
 
 def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
-    """Return the named joints without repetition, in the order of their coordinates."""
+    """Return joint names without duplicates, in the order of their coordinates."""
     given = [names] if isinstance(names, str) else names
     try:
         chosen = {model.mover(name) for name in given}
     except TypeError:
-        problem = f"known must be joint names, not {names!r}"
+        problem = f"known must be a sequence of joint names, not {names!r}"
         raise ArgumentError("E-CALL-030", problem, part=function) from None
     return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
@@ -199,8 +199,8 @@ def derivative_names(
 ) -> tuple[str, ...]:
     """Return the checked names of the arguments to differentiate with respect to.
 
-    order: number of time derivatives of q. model: if it depends on time, `wrt` may also name "t",
-    which the default omits.
+    `order` is the number of time derivatives of q. If `model` depends on time, `wrt` may include
+    "t", which is not included by default.
     """
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
@@ -208,15 +208,14 @@ def derivative_names(
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
         remedy = (
-            "differentiate the functions it consists of, for example mass_matrix or "
-            "forward_dynamics"
+            "differentiate functions with one result, for example mass_matrix or forward_dynamics"
         )
         raise InputError("E-CALL-032", f"{function} has several results", remedy)
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else some_names("wrt", wrt, function)
     if not names:
-        problem = f"name the argument to differentiate with respect to: {', '.join(known)}"
+        problem = f"wrt is empty; name at least one of {', '.join(known)}"
         raise InputError("E-CALL-033", problem, part=function)
     timed = model is not None and model.timed and function not in ("integrate", "difference")
     known += ["t"] if timed else []
@@ -228,23 +227,23 @@ def derivative_names(
 
 
 class Load(NamedTuple):
-    """External wrenches: the keys for which a program is compiled, and the values."""
+    """External wrenches: keys that determine the program, and values."""
 
     keys: tuple[WrenchKey, ...] = ()
     forces: Sequence[Any] = ()
 
 
 def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
-    """Return external wrenches in a stable order: keys for the tracer, and arrays of values."""
+    """Return the keys and values of external wrenches in a stable order."""
     if f_ext is None:
         return Load()
     if not isinstance(f_ext, Mapping):
-        problem = f"f_ext must be {{frame: Wrench(...) or array}}, not {f_ext!r}"
+        problem = f"f_ext must be a mapping from frame names to wrenches, not {f_ext!r}"
         raise ArgumentError("E-CALL-038", problem)
     keys, values = [], []
     for name in sorted(f_ext, key=str):
         if name not in model.frames:
-            model.frame(name)  # raises a helpful error
+            model.frame(name)  # raises an error with suggestions
         given = f_ext[name]
         wrench = given if isinstance(given, Wrench) else Wrench(given)
         keys.append(WrenchKey(name, wrench.axes, wrench.at))
@@ -254,13 +253,13 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
 
 @cache
 def _fields() -> tuple[int, ...] | None:
-    """Return the memory offsets of the fields of a `Wrench`, or None if they are not found."""
+    """Return the memory offsets of the fields of a `Wrench`, or None if unknown."""
     sample = Wrench([], "frame", (1.0, 2.0, 3.0))
     return places(sample, (sample.value, sample.axes, sample.at))
 
 
 def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
-    """Return wrenches for the fast entry, in the order of f_ext, and the index of each key.
+    """Return the wrenches in the order of `f_ext` for the fast entry, and the index of each key.
 
     Return None if the fast entry cannot read them.
     """
@@ -282,23 +281,23 @@ def is_single(argument: Any) -> bool:
 
 
 def check_robot(function: str, robot: Any) -> None:
-    """Raise an error if `robot` is not a Robot, for example a path or a name."""
+    """Raise an error if `robot` is not a Robot."""
     if not isinstance(getattr(robot, "model", None), Model):
         problem = f"robot must be a Robot from chasles.load or chasles.robots, not {robot!r}"
         raise ArgumentError("E-CALL-055", problem, part=function)
 
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
-    """Return an array of floats with `size` entries along the last axis; keep its precision."""
+    """Return a float array with `size` entries along the last axis. Its precision is kept."""
     array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
-        problem = f"{what} must have {size} numbers along its last axis, not shape {array.shape}"
+        problem = f"{what} must have {size} entries along its last axis, not shape {array.shape}"
         raise InputError("E-CALL-056", problem)
     return array
 
 
 def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
-    """Return the broadcast shape of the leading axes (all but the last) of all arrays."""
+    """Return the broadcast shape of all axes except the last."""
     try:
         return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
     except ValueError:
@@ -310,7 +309,7 @@ def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
 def from_names(
     values: Mapping[str, Any], where: Callable[[str], slice], default: np.ndarray
 ) -> np.ndarray:
-    """Return one array from {joint: part}, with `default` for joints that are not named."""
+    """Return one array from a mapping of joint names to values. Other joints keep `default`."""
     parts = []
     for name, value in values.items():
         place, part = where(name), np.asarray(value)
@@ -324,11 +323,11 @@ def from_names(
     return out
 
 
-# Arrays of other libraries ---------------------------------------------------------------------
+# Other array libraries ---------------------------------------------------------------------------
 
 
 class Library(NamedTuple):
-    """A library: its name, package and array type, and True if it also accepts NumPy arrays."""
+    """An array library. `takes_numpy` is True if it also accepts NumPy arrays."""
 
     name: str
     package: str
@@ -343,18 +342,18 @@ LIBRARIES = (
     Library("Dask", "dask.array", "Array", True),
     Library("Dask (data frames)", "dask.dataframe", "DataFrame", True),
 )
-"""One row per library. For package `a.b`, the module `libraries.a_b` has `call(function, arguments,
-out, threads)`, which accepts and returns arrays of the library.
+"""Supported array libraries. For a package `a.b`, the module `libraries.a_b` defines
+`call(function, arguments, out, threads)`, which accepts and returns arrays of this library.
 """
 
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)
 _TYPES: dict[type, Library] = {}
-"""Cached array types of libraries."""
+"""Libraries by array type."""
 
 
 def library_of(argument: Any) -> Library | None:
-    """Return the library of an array, or None for NumPy array_like. No library is imported."""
+    """Return the library of an array without importing it, or None for NumPy arrays and lists."""
     if type(argument) in _OURS:
         return None
     if type(argument) in _TYPES:
@@ -369,7 +368,7 @@ def library_of(argument: Any) -> Library | None:
 
 
 def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Library | None:
-    """Return the library of all arrays, or None for NumPy; raise an error if there are several."""
+    """Return the common library of all arrays, or None for NumPy. Raise an error if they differ."""
     found = [library_of(argument) for argument in arguments]
     chosen = next((row for row in found if row is not None), None)
     if chosen is None:
@@ -380,7 +379,7 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
             row = _NUMPY
         if row is not None and row is not chosen:
             one, other = variables[first].name, variables[k].name
-            problem = f"{one} is an array of {chosen.name}, but {other} is an array of {row.name}"
+            problem = f"{one} is a {chosen.name} array, but {other} is a {row.name} array"
             raise ArgumentError(
                 "E-CALL-039", problem, "pass arrays of one library only", part=title
             )
@@ -392,13 +391,13 @@ def refuse(function: str, *arguments: Any) -> None:
     for argument in arguments:
         row = library_of(argument)
         if row is not None:
-            problem = f"this function accepts only NumPy arrays, not arrays of {row.name}"
+            problem = f"this function accepts only NumPy arrays, not {row.name} arrays"
             remedy = "convert the arrays to NumPy; derivatives are not propagated"
             raise ArgumentError("E-CALL-041", problem, remedy, part=function)
 
 
 def module(package: str) -> Any:
-    """Import and return the module that handles a library's arrays."""
+    """Import and return the module that handles arrays of a library."""
     return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
 
 
@@ -406,16 +405,16 @@ _TAKERS: dict[str, Callable[..., Any]] = {}
 
 
 def caller(package: str) -> Callable[..., Any]:
-    """Return the function that accepts arrays of a library; it is loaded once."""
+    """Return the function that accepts arrays of a library."""
     if package not in _TAKERS:
         _TAKERS[package] = module(package).call
     return _TAKERS[package]
 
 
 def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """Return the caller for arrays of another library, or None if the kernel accepts the arrays.
+    """Return the caller for arrays of another library, or None if the kernel accepts them.
 
-    Kernels accept NumPy arrays; kernels of the CUDA backend accept CuPy arrays. If the arrays
+    Kernels accept NumPy arrays, and kernels of the CUDA backend accept CuPy arrays. If the arrays
     belong to several libraries, an error names two of them.
     """
     title = function.recipe.function
@@ -425,7 +424,7 @@ def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., An
     for given in out if isinstance(out, tuple) else () if out is None else (out,):
         if library_of(given) is not chosen:
             kind = type(given).__name__
-            problem = f"out must be an array of {chosen.name}, like the other arguments, not {kind}"
+            problem = f"out must be a {chosen.name} array like the other arguments, not {kind}"
             raise ArgumentError("E-CALL-040", problem, part=title)
     if chosen.package == backends.BACKENDS[function.recipe.backend].arrays:
         return None

@@ -1,4 +1,4 @@
-"""Functions captured in a CUDA graph: arrays keep their addresses, and each call is one launch."""
+"""CUDA graphs of functions, in which arrays have fixed addresses and each call is one launch."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,14 +10,14 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.functions.doors import module
 
 LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
-"""Libraries that support capture, by package; the module for each has a function `captured`."""
+"""Libraries that support capture, by package. Each library module has a function `captured`."""
 
 
 class Graph:
-    """Functions captured on a GPU: `graph()` launches all of them at once.
+    """Functions captured on a GPU. `graph()` launches all of them at once.
 
-    inputs: the arrays that every launch reads, by name; write to them in place, or call the graph
-    with arrays, which are copied there. outputs: the array or tuple of arrays that every launch
+    `inputs` contains the arrays that every launch reads, by name. Write to them in place, or call
+    the graph with arrays to copy. `outputs` is the array, or tuple of arrays, that every launch
     overwrites.
     """
 
@@ -30,19 +30,19 @@ class Graph:
         memory: Any = None,
     ) -> None:
         self.inputs, self.outputs = dict(inputs), outputs
-        self._memory = memory  # reserved for launches
+        self._memory = memory  # keeps the memory allocated
         self._targets, self._launch, self._copy = tuple(inputs.values()), launch, copy
 
     def __call__(self, *arguments: Any) -> Any:
-        """Launch the graph on the library's current stream, and return the outputs.
+        """Launch the graph on the current stream of the library, and return the outputs.
 
-        The outputs are valid when the stream has finished. arguments: none, or values for all
-        inputs in order, with shapes that broadcast to the inputs' shapes.
+        Outputs are valid when the stream has finished. `arguments` are values for all inputs in
+        order, or none. Their shapes must broadcast to the input shapes.
         """
         if arguments:
             if len(arguments) != len(self._targets):
                 names = ", ".join(self.inputs)
-                problem = f"it takes no arrays or all of {names}, but {len(arguments)} were given"
+                problem = f"expected no arrays or all of {names}, but got {len(arguments)}"
                 raise ArgumentError("E-GPU-024", problem, part="graph")
             for target, argument in zip(self._targets, arguments, strict=True):
                 self._copy(target, argument)
@@ -60,7 +60,7 @@ def captured(
     library: str,
     device: int | None,
 ) -> Graph:
-    """Capture a function with initial inputs, on the given device (default: the current one)."""
+    """Capture a function with initial inputs on a device. Default: the current device."""
     if library not in LIBRARIES:
         remedy = f"use one of {', '.join(LIBRARIES)}"
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
@@ -68,7 +68,8 @@ def captured(
         door = module(library)
     except ImportError as error:
         problem = f"library={library!r} needs {LIBRARIES[library]} ({said(error)})"
-        raise MissingPackageError("E-GPU-026", problem, "install it", part="graph") from None
+        remedy = f"install {LIBRARIES[library]}"
+        raise MissingPackageError("E-GPU-026", problem, remedy, part="graph") from None
     found: Graph = door.captured(function, values, device)
     return found
 
@@ -78,9 +79,9 @@ def shapes_of(
     known: Mapping[str, tuple[int, ...]],
     given: Mapping[str, tuple[int, ...]],
 ) -> dict[str, tuple[int, ...]]:
-    """Return the argument shapes of a function for one state, by argument name.
+    """Return the shape of each argument of a function for one state, by name.
 
-    known: default shapes by name. given: shapes that replace the defaults or add names.
+    `known` contains default shapes. `given` contains shapes that replace or extend them.
     """
     names = list(inspect.signature(function).parameters)
     shapes = {**known, **given}

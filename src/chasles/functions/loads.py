@@ -1,4 +1,4 @@
-"""Program that computes the coefficients of the torque limits at a point of a path."""
+"""Program that computes the coefficients of the joint torques along a path."""
 
 from collections.abc import Sequence
 
@@ -9,16 +9,16 @@ from chasles.functions.programs import program
 from chasles.model import Model
 
 RATES = ("q", "qd", "qdd")
-"""Inputs of inverse dynamics, which are functions of the path parameter."""
+"""Inputs of inverse dynamics, which depend on the path parameter."""
 
 
 def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
     """Return a kernel for the limited torques along a path.
 
-    Along a path q(s), the torques are a d2s/dt2 + b (ds/dt)^2 + c. The inputs are q and its
+    On a path q(s), the torques are a d2s/dt2 + b (ds/dt)^2 + c. The inputs are q and its
     derivatives q' and q'' with respect to s. The outputs are c (at rest), c + a (accelerations q'),
-    and c + b (velocities q', accelerations q''). The function returns None if no torque is limited,
-    or if the robot has closed loops or depends on time.
+    and c + b (velocities q', accelerations q''). Return None if no torque is limited, or if the
+    robot has closed loops or depends on time.
     """
     if model.constraints or model.timed or not any(limited):
         return None
@@ -33,7 +33,7 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
 
 
 def _program(model: Model, limited: Sequence[bool]) -> Program:
-    """Return the program of the three torques, which computes the poses of the bodies once."""
+    """Trace the program for the three torques. Body poses are computed only once."""
     arena, torques = Arena(RULES), program(model, "inverse_dynamics")
     assert tuple(v.name for v in torques.inputs) == RATES, "no other inputs"
     inputs = [Variable(v.name, v.shape) for v in torques.inputs]

@@ -1,4 +1,4 @@
-"""Suggestions for misspelled function names, and for function names of other libraries."""
+"""Suggestions for misspelled function names and for names used by other libraries."""
 
 from collections.abc import Mapping
 
@@ -59,12 +59,12 @@ FOREIGN = {
     "step": "simulate",
     "forward": "simulate",
 }
-"""Function names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox (in lower case), and the
-equivalent names in chasles."""
+"""Lower-case function names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox, and the
+corresponding names in chasles."""
 
 
 def suggested(name: str, known: Mapping[str, object]) -> str:
-    """Return a suggestion for an unknown name: the name in chasles, or similar names."""
+    """Return a suggestion for an unknown name: its name in chasles, or similar names."""
     plain = name.lower().removeprefix("compute_").removeprefix("get_").removeprefix("mj_")
     ours = FOREIGN.get(name.lower()) or FOREIGN.get(plain)
     if ours in known:

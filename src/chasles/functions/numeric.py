@@ -1,4 +1,4 @@
-"""NumPy computations with compiled functions: linear systems, Newton's method, base parameters."""
+"""NumPy routines for compiled functions: linear systems, Newton's method, base parameters."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,10 +13,11 @@ from chasles.model import Model
 from chasles.model.spaces import freedom_units, size
 
 _PADE = tuple(math.comb(13, k) / math.perm(26, k) for k in range(14))
-"""Coefficients of the numerator of the Pade approximant [13/13] of the exponential."""
+"""Numerator coefficients of the [13/13] Pade approximant to the exponential."""
 
 _REACH = 5.371920351148152
-"""Largest 1-norm for which the approximant has only rounding errors (Higham 2005, table 2.3)."""
+"""Largest 1-norm at which the approximant is accurate to rounding errors (Higham 2005, table 2.3).
+"""
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:
@@ -37,7 +38,7 @@ def exponential(matrix: np.ndarray) -> np.ndarray:
 
 
 def _approximant(A: np.ndarray) -> np.ndarray:
-    """Return (V - U)^-1 (V + U) with the odd and even parts U and V of the numerator."""
+    """Return (V - U)^-1 (V + U), where U and V are the odd and even terms of the numerator."""
     b, one = _PADE, np.eye(A.shape[-1])
     A2 = A @ A
     A4 = A2 @ A2
@@ -51,7 +52,7 @@ def _approximant(A: np.ndarray) -> np.ndarray:
 def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
     """Discretize the linear system dx/dt = A x + B u, exactly for a constant input u.
 
-    Return A' and B' of x(t + dt) = A' x(t) + B' u. They are the upper blocks of the exponential of
+    Return A' and B' in x(t + dt) = A' x(t) + B' u. They are the upper blocks of the exponential of
     [[A, B], [0, 0]] dt (Van Loan 1978).
     """
     n, m = B.shape[-2:]
@@ -64,8 +65,8 @@ def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np
 def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], slice]) -> np.ndarray:
     """Return the matrix S (nv, m) that maps inputs u to joint torques S u.
 
-    actuation: the matrix, or the names of the actuated joints. A named joint has one input for each
-    degree of freedom, in the order of the names.
+    `actuation` is this matrix, or the names of the actuated joints. A named joint has one input for
+    each degree of freedom, in the order of the names.
     """
     wanted = f"an array ({nv}, m) or a sequence of joint names"
     if isinstance(actuation, str):
@@ -90,21 +91,21 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
     return S
 
 
-# Damped Newton's method on a manifold, for many states at once, each with its own damping -------
+# Damped Newton's method on a manifold, for many states with separate damping ----------------------
 
 STEPS = 100
-"""Largest number of steps. A good guess needs 4 to 10 steps; a double root (at a dead point of a
-linkage) needs about 30."""
+"""Largest number of steps. A good initial guess needs 4 to 10 steps. A double root, at a dead point
+of a linkage, needs about 30."""
 
 REACH = 0.5
-"""Longest step of a coordinate, relative to its scale. Longer steps may jump to another branch."""
+"""Largest step of a coordinate, relative to its scale. Longer steps may jump to another branch."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result of the iteration for each state: q, the remaining residual, and its norm.
+    """Result for each state: q, the remaining residual, and its norm.
 
-    The norm is infinite where the residual is undefined.
+    The norm is infinite if the residual is undefined.
     """
 
     q: np.ndarray
@@ -125,13 +126,13 @@ def solve(
 ) -> Found:
     """Move each q (n, nq) by steps of `integrate` until its residual (n, m) is zero.
 
-    matrix: derivative (n, m, nv) of the residual, exact where the residual is zero. rows, columns:
-    scales that make residuals and steps dimensionless; a coordinate with scale 0 does not move.
-    Steps have minimum norm (singular values below `rank` times the largest count as zero). They
-    have Levenberg-Marquardt damping in proportion to the squared residual, so that the last steps
-    are Newton steps. The iteration for a state stops when the norm of its residual is at most
-    `tolerance` and a step does not halve it, when no step reduces it, or when the residual or its
-    matrix is undefined.
+    `matrix` returns the derivative (n, m, nv) of the residual, which must be exact where the
+    residual is zero. `rows` and `columns` are scales that make residuals and steps dimensionless. A
+    coordinate with scale 0 does not move. Steps have minimum norm. Singular values below `rank`
+    times the largest count as zero. Levenberg-Marquardt damping is proportional to the squared
+    residual, so the last steps are Newton steps. The iteration stops when the norm of the residual
+    is at most `tolerance` and a step does not halve it, when no step reduces it, or when the
+    residual or its derivative is undefined.
     """
     q = q.copy()
     r = rows * residual(q)
@@ -159,7 +160,7 @@ def solve(
 
 
 def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
-    """Return the x that minimizes |A x + r|^2 + damping |x|^2, scaled to entries up to REACH."""
+    """Return the x that minimizes |A x + r|^2 + damping |x|^2, with entries of at most REACH."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > rank * s[:, :1]
     gain = np.where(kept, s, 0.0) / np.where(kept, s * s + damping[:, None], 1.0)
@@ -168,13 +169,13 @@ def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -
     return x * np.minimum(1.0, REACH / np.maximum(longest, REACH))
 
 
-# Results, new or in `out`, as compiled functions return them ------------------------------------
+# Results, returned as new arrays or written to `out` ----------------------------------------------
 
 Results = TypeVar("Results", bound=tuple[np.ndarray, ...])
 
 
 def delivered(name: str, results: Results, out: Any) -> Results:
-    """Return the results, or `out` (a tuple of arrays of the same shapes) filled with them."""
+    """Return the results, or copy them to the arrays in the tuple `out` and return `out`."""
     if out is None:
         return results
     if not isinstance(out, tuple) or len(out) != len(results):
@@ -183,14 +184,14 @@ def delivered(name: str, results: Results, out: Any) -> Results:
         check_out(name, array, result.shape, result.dtype)
     if any(np.shares_memory(a, b) for k, a in enumerate(out) for b in out[:k]):
         problem = "the arrays in `out` overlap"
-        raise InputError("E-CALL-059", problem, "give each result its own array", part=name)
+        raise InputError("E-CALL-059", problem, "use a separate array for each result", part=name)
     for array, result in zip(out, results, strict=True):
         array[...] = result
     return cast(Results, out)
 
 
 def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
-    """Return one result, or `out` filled with it, without the overhead of a tuple."""
+    """Return the result, or copy it to `out` and return `out`."""
     if out is None:
         return result
     check_out(name, out, result.shape, result.dtype)
@@ -198,25 +199,26 @@ def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
     return cast(np.ndarray, out)
 
 
-# Base parameters: the combinations of inertia parameters that determine the joint torques -------
+# Base parameters: combinations of inertial parameters that determine the joint torques ------------
 
 _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
-"""Power of a length in the units of a body's ten parameters: mass, first moment, inertia."""
+"""Exponent of length in the units of the ten inertial parameters: mass, first moment, inertia."""
 
 _EQUAL = 1e-6
-"""Columns whose independent parts differ in length by less than this fraction count as equal. The
-first of them is kept, so that the choice does not depend on rounding."""
+"""Relative tolerance for columns whose independent components are equally long. The first of them
+is kept, so that the choice does not depend on rounding."""
 
 
 @dataclass(frozen=True)
 class BaseParameters:
     """Base parameters: Y p = Y[..., columns] @ (combination @ p) for every state.
 
-    columns: ascending indices (b,) of a minimal set of columns of the regressor. combination:
-    matrix (b, k) that maps all parameters to the base parameters. tolerance: a column was dropped
-    if at most this fraction of it was independent of the kept columns. smallest_kept,
-    largest_dropped: the smallest such fraction of a kept column, and the largest one of a dropped
-    column. A wide gap between them shows that the choice is reliable.
+    `columns` contains the ascending indices (b,) of a minimal set of regressor columns.
+    `combination` is the matrix (b, k) that maps all parameters to the base parameters. A column was
+    dropped if the fraction of its norm that is independent of the kept columns was at most
+    `tolerance`. `smallest_kept` and `largest_dropped` are the smallest such fraction of a kept
+    column and the largest of a dropped column. A wide gap between them shows that the choice is
+    reliable.
     """
 
     columns: np.ndarray
@@ -229,12 +231,12 @@ class BaseParameters:
         return len(self.columns)
 
     def values(self, parameters: np.ndarray) -> np.ndarray:
-        """Return the base parameters for given inertia parameters.
+        """Compute the base parameters from inertial parameters.
 
         Parameters
         ----------
         parameters : array_like, shape (..., k)
-            Inertia parameters, ten for each body (SI units).
+            Inertial parameters, ten for each body (SI units).
 
         Returns
         -------
@@ -252,7 +254,7 @@ class BaseParameters:
 
 
 class States(NamedTuple):
-    """Random states: steps from the neutral position, velocities and accelerations (count, nv)."""
+    """Random states (count, nv): steps from the neutral position, velocities and accelerations."""
 
     steps: np.ndarray
     qd: np.ndarray
@@ -260,10 +262,10 @@ class States(NamedTuple):
 
 
 def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
-    """Return random states with inertia forces comparable to the weights of the bodies.
+    """Return random states whose inertia forces are comparable to the weights of the bodies.
 
-    Lengths are in units of the robot's size, and times in units of sqrt(size / gravity) (seconds
-    without gravity), so that robots that differ only in size get the same motions.
+    Lengths are in units of the robot size, and times in units of sqrt(size / gravity), or seconds
+    without gravity. Robots that differ only in size therefore have the same motions.
     """
     length, weight = size(model), np.linalg.norm(list(model.gravity_vector))
     time = np.sqrt(length / weight) if weight else 1.0
@@ -276,9 +278,9 @@ def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
 def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> BaseParameters:
     """Return base parameters from regressors (count, nv, k) by pivoted QR (Gautier 1991).
 
-    Rows of torques and rows of forces are scaled to the same unit (work). Columns are normalized
-    before they are compared. A column counts as zero if its norm is at most `tolerance` times the
-    largest norm, with lengths in units of the robot's size.
+    Torques and forces are scaled to a common unit (work). Columns are normalized before they are
+    compared. A column counts as zero if its norm is at most `tolerance` times the largest norm,
+    with lengths in units of the robot size.
     """
     length = size(model)
     count, nv, k = regressors.shape
@@ -291,7 +293,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
     left, kept, shares = R.copy(), [], []
     for _ in range(min(R.shape)):
         new = np.linalg.norm(left, axis=0)
-        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # the first longest column
+        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # first of the longest columns
         if new[k] <= tolerance:
             break
         unit = left[:, k] / new[k]
@@ -311,7 +313,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
     )
 
 
-# Matrices of motions -----------------------------------------------------------------------------
+# Motion matrices ---------------------------------------------------------------------------------
 
 
 def twist_matrices(twists: np.ndarray) -> np.ndarray:
@@ -325,10 +327,10 @@ def twist_matrices(twists: np.ndarray) -> np.ndarray:
 
 
 def motion_matrices(motion: np.ndarray) -> np.ndarray:
-    """Return the matrices [R^(k) R'  r^(k); 0 0] (..., order, 4, 4) for k = 1, 2, ...
+    """Return the matrices [R^(k) R' r^(k); 0 0] (..., order, 4, 4) for k = 1, 2, ...
 
-    motion (..., order, 6): derivatives of the angular velocity w, and of the position r of the body
-    point at the origin. Rdot = w~ R, and higher derivatives follow from Leibniz' rule.
+    `motion` (..., order, 6) contains derivatives of the angular velocity w, and of the position r
+    of the body point at the origin. Rdot = w~ R, and higher derivatives follow from Leibniz' rule.
     """
     w = twist_matrices(motion)[..., :3, :3]
     turned = [np.broadcast_to(np.eye(3, dtype=w.dtype), w[..., 0, :, :].shape)]

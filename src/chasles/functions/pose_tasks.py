@@ -1,4 +1,4 @@
-"""Compiled functions for roll, pitch, yaw and position of a frame, and their rate matrices.
+"""Compiled functions for roll, pitch, yaw and position of a frame, and their Jacobians.
 
 With R = Rz(yaw) Ry(pitch) Rx(roll), the angular velocity is w = T d(roll, pitch, yaw)/dt. The
 columns of T are the current axes of roll, pitch and yaw. The pitch axis rotates with the yaw, at
@@ -29,11 +29,11 @@ NAMES = ("q", "qd", "qdd")
 def pose_task(
     model: Model, frame: str, order: int, check: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return the compiled function for pose coordinates or their rate matrix.
+    """Return the compiled function for pose coordinates, or for their Jacobian.
 
-    order: -1 for the coordinates, 0 for the rate matrix, k for its k-th time derivative. The
-    function takes q, and `order` time derivatives of q. The coordinates of a robot with driven
-    joints also take the time. check: function that is called if the arguments are not plain arrays,
+    `order` is -1 for the coordinates, 0 for the Jacobian, and k for its k-th time derivative. The
+    function takes q and `order` time derivatives of q. For a robot with driven joints, the function
+    for coordinates also takes the time. `check` is called if the arguments are not plain arrays,
     and raises an error if they are invalid.
     """
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -59,7 +59,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
-        """Return the matrix that a function computes for the frame; the default time is 0."""
+        """Evaluate a function of the frame and return a matrix. The default time is 0."""
         made = program(model, function, frame=frame, **options)
         assert order < 0 or not model.driven
         values = made.applied({v.name: given.get(v.name, [0.0]) for v in made.inputs}, arena)
@@ -79,7 +79,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
 
 
 def _coordinates(pose: Matrix) -> Matrix:
-    """Return roll, pitch, yaw, x, y, z."""
+    """Return roll, pitch, yaw, x, y and z."""
     R = pose[:3, :3]
     flat = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
     angles = [atan2(R[2, 1], R[2, 2]), atan2(-R[2, 0], flat), atan2(R[1, 0], R[0, 0])]
@@ -87,9 +87,9 @@ def _coordinates(pose: Matrix) -> Matrix:
 
 
 def _rates(pose: Matrix, J: Sequence[Matrix], motion: Sequence[Matrix]) -> list[Matrix]:
-    """Return the rate matrix of a pose and its derivatives, from the Jacobian and its derivatives.
+    """Return the Jacobian of the pose coordinates, and its time derivatives.
 
-    J: the Jacobian of the twist, followed by its time derivatives.
+    J contains the Jacobian of the twist, followed by its time derivatives.
     """
     x = pose[:3, 0]
     flat = sqrt(x[0] * x[0] + x[1] * x[1])

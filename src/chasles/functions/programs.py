@@ -1,7 +1,7 @@
-"""Programs of public functions: choice of a method, and derivatives with respect to arguments.
+"""Programs of public functions: selection of a method, and derivatives with respect to arguments.
 
-Derivatives with respect to a configuration q are along the configuration space: the derivative of
-f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.
+Derivatives with respect to a configuration q are in the tangent space: the derivative of
+f(integrate(q, d)) with respect to d at d = 0. They have nv columns.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace, TreeSpace
 
 ARM, FEW = 12, 60
-"""Largest numbers of bodies for which further candidates are tried: the unchanged robot (`ARM`),
+"""Largest numbers of bodies for which additional candidates are tried: the unchanged robot (`ARM`),
 and the robot with regrouped inertias but unchanged frames (`FEW`). For more bodies, only the
 candidate that is usually best is tried.
 """
@@ -38,14 +38,14 @@ candidate that is usually best is tried.
 DEEP = 16.0
 """Largest mean depth of the bodies for which methods for short branches are tried.
 
-The depth of a body is the number of bodies up to the base. In deeper trees, these methods take more
-than twice the operations of other methods.
+The depth of a body is the number of bodies on its path to the base. In deeper trees, these methods
+need more than twice as many operations as other methods.
 """
 
 
 @dataclass(frozen=True)
 class Derivative:
-    """A derivative of a function: first or second derivatives, or the pullback of a covector."""
+    """Derivative of a function: first or second derivatives, or the pullback of a covector."""
 
     kind: Literal["jacobian", "pullback"]
     wrt: tuple[str, ...]
@@ -54,10 +54,10 @@ class Derivative:
 
 @dataclass(frozen=True)
 class Differential:
-    """A derivative applied to directions of some inputs, or (pullback) to covectors of the results.
+    """Derivative applied to tangent vectors of inputs, or to covectors of results (pullback).
 
-    Directions and covectors have the same shapes as the arrays (nq entries for q), because array
-    libraries do not support steps along the configuration space.
+    Tangent vectors and covectors have the shapes of the arrays (nq entries for q), because array
+    libraries do not support tangent spaces.
     """
 
     kind: Literal["pushforward", "pullback"]
@@ -66,17 +66,17 @@ class Differential:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate program: a method, and the passes that change the model before it."""
+    """Candidate program: a method, and the model passes that precede it."""
 
     method: Method
     passes: tuple[str, ...]
 
     def trace(self, model: Model, **options: Any) -> Program:
-        """Return the candidate's program, for the options of `trace`."""
+        """Trace the program, with the options of `trace`."""
         return straight(self.staged(model, **options))
 
     def staged(self, model: Model, **options: Any) -> Program | Staged:
-        """Return the program; if `staged` is set, results may be products of matrices."""
+        """Trace the program. With `staged`, results may be products of matrices."""
         prepare = partial(applied, passes=self.passes)
         return trace(model, self.method.algorithm, prepare=prepare, **options)
 
@@ -87,7 +87,7 @@ def program(model: Model, function: str, **options: Any) -> Program:
 
 
 def may_be_staged(function: str, derivative: Derivative | None) -> bool:
-    """Return True if results of a function may be products of matrices (`Staged`)."""
+    """Return True if the results of a function may be products of matrices (`Staged`)."""
     way = METHODS[function][0] if derivative is None else DERIVATIVES.get(function)
     outputs = signature(way.algorithm).outputs if way else ()
     return bool(outputs) and all(isinstance(space, TreeSpace) for space in outputs)
@@ -110,21 +110,20 @@ def runnable(
 ) -> Program | Staged:
     """Return the program of a public function.
 
-    A named method runs on the unchanged robot. "fastest" chooses the program with the fewest
-    operations; it regroups inertias and tries other body frames. If the function involves no named
-    parameter, frame, loop or external force, it also changes the units, and describes rotationally
-    symmetric end bodies in axes that do not rotate.
+    A method selected by name runs on the unchanged robot. "fastest" selects the program with the
+    fewest operations. It regroups inertias and tries other body frames. If the function does not
+    depend on named parameters, frames, loops or external forces, it also changes the units, and
+    describes rotationally symmetric end bodies in axes that do not rotate.
 
-    record: function that creates the arena in which the chosen program is recorded; it does not
-    affect the choice. smooth: True if the program will be differentiated; its method must support
-    this. staged: results that need more multiplications than this are kept as products of matrices
-    (`Staged`).
+    `record` creates the arena in which the selected program is recorded. `smooth` is True if the
+    program will be differentiated, which its method must support. Results that need more
+    multiplications than `staged` are kept as products of matrices (`Staged`).
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
     found = candidates(model, function, method=method, dissipation=dissipation, **given)
     if (smooth or derivative is not None) and not all(way.method.smooth for way in found):
         remedy = f"use {_names(m for m in METHODS[function] if m.smooth)}"
-        problem = f"method {method!r} has no derivatives"
+        problem = f"method {method!r} does not support derivatives"
         raise InputError("E-CALL-064", problem, remedy, part=function)
     if derivative is None:
         ways = [partial(way.staged, model, staged=staged, **given) for way in found]
@@ -158,7 +157,7 @@ def runnable(
 def candidates(
     model: Model, function: str, *, method: str = "fastest", dissipation: bool = False, **given: Any
 ) -> tuple[Candidate, ...]:
-    """Return the candidate programs; the one with the fewest operations will run."""
+    """Return the candidate programs. The candidate with the fewest operations will run."""
     alone = _is_alone(model, given)
 
     def preparations(way: Method) -> tuple[tuple[str, ...], ...]:
@@ -175,7 +174,10 @@ def candidates(
 
 
 def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
-    """Return True if no wrench, parameter, frame or loop depends on the units and body frames."""
+    """Return True if the function does not depend on wrenches, parameters, frames or loops.
+
+    Its units and body frames can then be changed.
+    """
     named = given.get("wrenches") or given.get("parameters") or "frame" in given
     return not (named or model.constraints)
 
@@ -183,7 +185,7 @@ def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
 def _passes(
     way: Method, *, dissipation: bool, alone: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the passes before a method, without and with regrouped inertias."""
+    """Return the model passes for a method, without and with regrouped inertias."""
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
 
@@ -203,23 +205,23 @@ def _methods(
     known, order, loaded = METHODS[function], given.get("order", 1), bool(given.get("wrenches"))
     offered = tuple(m for m in known if method != "fastest" or not m.by_name)
     if model.source.massless and function not in KINEMATICS:
-        problem = f"robot {model.name!r} has no masses, which this function needs"
+        problem = f"robot {model.name!r} has no masses, but this function requires them"
         raise ModelError(
             "E-CALL-065",
             problem,
-            "give mass, center and inertia in the rows of the table",
+            "add mass, center and inertia to the rows of the Denavit-Hartenberg table",
             part=function,
         )
     if function == "linearize":
         _check_closed_by_steps(model)
     binding = {"driven joints": model.driven, "mimic joints": model.mimics}
-    binding |= {"rotors that several joints drive": model.rotors}
+    binding |= {"rotors driven by several joints": model.rotors}
     bound = next((what for what, found in binding.items() if found), "")
     able = tuple(m for m in offered if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
-            problem = "it does not accept external forces"
+            problem = "external forces are not supported"
             raise InputError("E-CALL-066", problem, "omit f_ext", part=function)
     fit = {m.name: m.needs(model, given) if m.needs else "" for m in able}
     allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
@@ -238,7 +240,7 @@ def _methods(
         return tuple(m for m in allowed if not (deep and m.shallow)) or allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
-        problem = f"it has no method {method!r}"
+        problem = f"unknown method {method!r}"
         raise InputError("E-CALL-068", problem, f"use 'fastest', {_names(known)}", part=function)
     if named[0] not in able:
         lacks = "external forces" if loaded and order == 1 else f"order {order}"
@@ -246,7 +248,7 @@ def _methods(
         raise InputError("E-CALL-069", problem, f"use {_names(able)}", part=function)
     remedy = f"use {_names(allowed)}"
     if fit[method]:
-        problem = f"method {method!r}, robot {model.name!r}: {fit[method]}"
+        problem = f"method {method!r} does not support robot {model.name!r}: {fit[method]}"
         raise ModelError("E-CALL-070", problem, remedy, part=function)
     if named[0] not in allowed:
         remedy += ", or load the robot with mimic=False" if model.mimics else ""
@@ -256,7 +258,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean number of bodies on the path from a body (inclusive) to the base."""
+    """Return the mean depth of the bodies, i.e. the number of bodies on the path to the base."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1
@@ -270,22 +272,22 @@ def _names(methods: Iterable[Method]) -> str:
 def _check_closed_by_steps(model: Model) -> None:
     """Raise an error if the motion depends on positions that velocity steps cannot reach.
 
-    Velocity steps cannot reach all positions of a rolling sphere. On a plane fixed in the world,
-    the motion does not depend on the other positions, but on a moving plane it does.
+    A rolling sphere has positions that velocity steps cannot reach. The motion does not depend on
+    them on a fixed plane, but it does on a moving plane.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:
             name = body.data.name
             problem = (
-                f"joint {name!r} is nonholonomic and attached to a moving body, so it has "
-                "no linearization"
+                f"joint {name!r} cannot be linearized, because it is nonholonomic and attached "
+                "to a moving body"
             )
             remedy = "use robot.derivatives('forward_dynamics', ...) instead"
             raise ModelError("E-CALL-072", problem, remedy, part=f"robot {model.name!r}")
 
 
 def spaces(function: str, order: int = 1) -> Signature:
-    """Return a function's inputs, outputs and options, for `order` time derivatives of q."""
+    """Return the inputs, outputs and options of a function, for `order` time derivatives of q."""
     return signature(METHODS[function][0].algorithm, order)
 
 
@@ -293,11 +295,11 @@ def spaces(function: str, order: int = 1) -> Signature:
 
 
 def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
-    """Return the program after applying a sequence of derivatives.
+    """Apply a sequence of derivatives to a program.
 
-    Each derivative appends inputs: a direction for each input in `wrt` (pushforward), or a covector
-    for each result (pullback). It returns directions of the results, or covectors of the inputs in
-    `wrt`.
+    Each derivative appends inputs: a tangent vector for each input in `wrt` (pushforward), or a
+    covector for each result (pullback). The new program returns tangent vectors of the results
+    (pushforward) or covectors of the inputs in `wrt` (pullback).
     """
     for level, each in enumerate(chain, 1):
         apply = forward if each.kind == "pushforward" else reverse
@@ -310,7 +312,7 @@ def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
 
 
 def has_recursion(function: str, method: str, derivative: Derivative) -> bool:
-    """Return True if there is a recursion for the requested derivatives of a function."""
+    """Return True if a recursion computes the requested derivatives of a function."""
     return (
         function in DERIVATIVES
         and method == "fastest"
@@ -320,7 +322,7 @@ def has_recursion(function: str, method: str, derivative: Derivative) -> bool:
 
 
 def first_derivatives(known: Program | Staged, derivative: Derivative) -> Program | Staged:
-    """Return a recursion's outputs for the inputs `wrt`, with the names that `jacobian` uses."""
+    """Return the outputs of a recursion for the inputs in `wrt`, named as in `jacobian`."""
     place = {given.name: k for k, given in enumerate(known.inputs)}
     chosen = [place[name] for name in derivative.wrt]
     outputs = tuple(
@@ -335,7 +337,7 @@ def first_derivatives(known: Program | Staged, derivative: Derivative) -> Progra
 def all_derivatives(
     model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
 ) -> Program:
-    """Return all derivatives of a program, by forward or reverse mode, whichever is cheaper."""
+    """Return all derivatives of a program, in forward or reverse mode, whichever is cheaper."""
     moved, names = _along_steps(model, program, derivative.wrt, positions)
     ways = [_at_rest(jacobian(moved, names, mode=mode), program) for mode in ("forward", "reverse")]
     best = min(ways, key=lambda p: p.count.weight)
@@ -346,7 +348,7 @@ def all_derivatives(
 def pullback(
     model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
 ) -> Program:
-    """Return the program that computes covectors of the inputs from a covector of the result."""
+    """Return the program that maps a covector of the result to covectors of the inputs."""
     pulled = pulled_back(model, program, derivative.wrt, positions)
     covector = Variable("covector", program.outputs[0].shape)
     return replace(pulled, inputs=(*program.inputs, covector))
@@ -355,10 +357,10 @@ def pullback(
 def pulled_back(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> Program:
-    """Return the program that maps covectors of the results to covectors of the inputs `wrt`.
+    """Return the program that maps covectors of the results to covectors of the inputs in `wrt`.
 
-    The covectors of the results are the inputs `bar_<result>`, which have the shapes of the
-    results. Covectors of positions refer to steps along the configuration space (nv entries).
+    The covectors of the results are the inputs `bar_<result>`, with the shapes of the results.
+    Covectors of positions are in the tangent space (nv entries).
     """
     moved, names = _along_steps(model, program, wrt, positions)
     pulled = reverse(moved, names)
@@ -369,9 +371,9 @@ def pulled_back(
 def _along_steps(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> tuple[Program, list[str]]:
-    """Return the program with positions q in `wrt` replaced by integrate(q, q_step).
+    """Replace positions q in `wrt` by integrate(q, q_step).
 
-    Also return the names of the inputs with respect to which to differentiate.
+    Return the new program and the names of the inputs for differentiation.
     """
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(program.variables(arena))
@@ -391,7 +393,7 @@ def _along_steps(
 
 
 def _at_rest(derived: Program, original: Program) -> Program:
-    """Return a derived program with all steps set to zero, as a program of the original inputs."""
+    """Set all steps of a differentiated program to zero, and restore the original inputs."""
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
         kept = {v.name for v in original.inputs}

@@ -1,9 +1,9 @@
-"""Program for a velocity step of a controller: prioritized tasks within the joint bounds.
+"""Program for one velocity step of a controller, with prioritized tasks and joint bounds.
 
 Each priority is a damped least-squares problem with bounds: find the velocity v in [low, high] that
 minimizes |w (J v - x)|^2 + damping |v - preferred|^2 and does not change the tasks of higher
-priority. It is solved by a primal active-set method. A pass holds some joints at their bounds and
-moves toward the solution as far as the bounds allow. It then holds the joint that reached its
+priority. It is solved by a primal active-set method. Each pass fixes some joints at their bounds
+and moves toward the solution as far as the bounds allow. It then fixes the joint that reached its
 bound, or releases the joint with the largest velocity away from its bound. Every pass ends at a
 feasible velocity and no pass increases the cost, so a fixed number of passes can be traced as a
 straight-line program (Nocedal and Wright 2006, section 16.5; priorities as in Kanoun, Lamiraux and
@@ -36,28 +36,27 @@ Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
 """Damping far from singularities, by dtype. It keeps the equations nonsingular when joints are
-held."""
+fixed."""
 
 DEPENDENT = 1e-10
-"""A row counts as dependent if at most this fraction of its squared norm is independent of other
-rows."""
+"""Relative squared norm below which the independent component of a row counts as zero."""
 
 WRONG = 10.0
-"""A held joint is released if its velocity (rad/s or m/s) away from the bound exceeds this factor
-times the least damping."""
+"""Threshold for releasing a joint from its bound: velocity away from the bound (rad/s or m/s)
+relative to the least damping."""
 
 FAR = 1e9
-"""Limits farther away than this distance (rad or m) are ignored."""
+"""Distance (rad or m) beyond which limits are ignored."""
 
 INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
-"""The input arrays of the program, followed by the time step."""
+"""Input arrays of the program. They are followed by the time step."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task for the angular velocity of a frame, the velocity of its origin, or both.
+    """Task for the angular velocity of a frame, the velocity of its origin, or both.
 
-    Each component is one row.
+    Each component of the velocity is one row.
     """
 
     frame: str
@@ -65,16 +64,16 @@ class Task:
 
     @property
     def angles(self) -> int:
-        """The number of rows in rad/s, which come first."""
+        """Number of rows in rad/s, which come first."""
         return 0 if self.kind == "position" else 3
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return 6 if self.kind == "twist" else 3
 
     def matrix(self, at: Posture) -> Rows:
-        """Return the Jacobian of the task's rows."""
+        """Return the task Jacobian."""
         if self.frame == CENTER:
             return at.center_jacobian()
         angular, linear = at.jacobian(self.frame)
@@ -83,7 +82,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Step:
-    """A velocity step of a model: prioritized tasks, damping law and number of passes."""
+    """Velocity step for a model, with prioritized tasks, a damping law and a number of passes."""
 
     model: Model
     levels: tuple[tuple[Task, ...], ...]
@@ -91,12 +90,12 @@ class Step:
     singular: float
     passes: int
     scales: tuple[float, ...] = ()
-    """Scales that make the loop equations dimensionless; 0 omits an equation."""
+    """Scales that make the loop equations dimensionless. Equations with scale 0 are omitted."""
     least: float = LEAST["float64"]
 
     @property
     def rows(self) -> int:
-        """The number of task rows."""
+        """Number of task rows."""
         return sum(task.rows for level in self.levels for task in level)
 
     @property
@@ -127,7 +126,7 @@ class Step:
         return replace(made, nonzero=tuple((0, first) for first in places))
 
     def _closing(self, at: Posture, dt: Number) -> tuple[Rows, list[Number]]:
-        """Return the rows of the loop equations, and the rates that close the loops in one step."""
+        """Return the loop equations, and the rates that close the loops in one step."""
         residual, matrix = at.closure()
         kept = [(scale, k) for k, scale in enumerate(self.scales) if scale]
         rates = [residual[k] * -scale / dt for scale, k in kept]
@@ -136,9 +135,9 @@ class Step:
     def _problems(
         self, at: Posture, given: dict[str, list[Number]]
     ) -> list[tuple[Rows, list[Number], list[Number]]]:
-        """Return the weighted rows, their weighted rates, and flags, for each priority.
+        """Return weighted rows, weighted rates and flags for each priority.
 
-        The flag of a row is 1 if its weight is not zero, otherwise 0.
+        The flag of a row is 1 if its weight is nonzero, otherwise 0.
         """
         found = []
         first = 0
@@ -157,10 +156,10 @@ class Step:
         return found
 
     def _damping(self, J: Rows, marks: Sequence[Number]) -> Number:
-        """Return the damping of a priority: damping^2 (1 - (s / singular)^2)^2 where s < singular.
+        """Return the damping for a priority: damping^2 (1 - (s / singular)^2)^2 if s < singular.
 
-        s^2 = 1 / trace((J J')^-1) is at most the square of the least singular value, and at least
-        this square divided by the number of rows. Rows with weight 0 do not count.
+        s^2 = 1 / trace((J J')^-1) is between the squared smallest singular value and this value
+        divided by the number of rows. Rows with weight 0 are ignored.
         """
         rows = [Vector(tuple(row)) for row in J]
         m = range(len(rows))
@@ -180,10 +179,10 @@ class Step:
         return self.least + self.damping**2 * lack * lack
 
     def _bounds(self, given: dict[str, list[Number]]) -> tuple[list[Number], list[Number]]:
-        """Return velocity bounds; acceleration limits override velocity and position limits.
+        """Return velocity bounds. Acceleration limits override velocity and position limits.
 
-        Towards a limit at distance d, v dt + v^2 / (2 a) <= d: after the step, the joint can still
-        stop before the limit, so position and acceleration limits do not conflict later.
+        Toward a limit at distance d, v dt + v^2 / (2 a) <= d. The joint can then still stop before
+        the limit after this step, so position and acceleration limits never conflict.
         """
         dt, low, high = given["dt"][0], [], []
         places = dict(rate_places(self.model))
@@ -201,7 +200,7 @@ class Step:
 
 
 def _reach(d: Number, a: Number, dt: Number) -> Number:
-    """Return the allowed speed toward a limit at distance d; negative if the limit is exceeded."""
+    """Return the largest speed toward a limit at distance d, negative beyond the limit."""
     d = minimum(d, FAR)
     return 2.0 * d / (dt + sqrt(dt * dt + 2.0 * maximum(d, 0.0) / a))
 
@@ -211,7 +210,7 @@ def _inside(x: Number, low: Number, high: Number) -> Number:
 
 
 class _Search:
-    """State of the search: velocity, joints held at a bound, and rows of higher priorities."""
+    """Search state: velocity, active bounds, and task rows of higher priorities."""
 
     def __init__(
         self,
@@ -230,7 +229,7 @@ class _Search:
         self._at_high: list[Number] = [0.0] * n
 
     def solve(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Solve the next priority, subject to the bounds and to the higher priorities."""
+        """Solve for the next priority, subject to the bounds and the higher priorities."""
         if not self.above:
             self._start(J, x, damping)
         for _ in range(self._passes):
@@ -242,7 +241,7 @@ class _Search:
         return [1.0 - low - high for low, high in pairs]
 
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
-        """Return the step to the solution; for held joints, the step if they were released.
+        """Return the step to the solution. For a fixed joint, return its step if it were released.
 
         Rows of higher priorities are orthonormalized over the free joints. The step is projected
         onto their null space.
@@ -264,10 +263,10 @@ class _Search:
         ]
         y = solve_symmetric(K, Vector(tuple(lack)))
         way = [rest[i] + sum((rows[k][i] * y[k] for k in m), 0.0) for i in range(n)]
-        return _without([way], basis, free)[0]  # again: y is large for infeasible rows
+        return _without([way], basis, free)[0]  # project again: y is large for infeasible rows
 
     def _start(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Start at the unconstrained solution, clamped to the bounds; hold clamped joints."""
+        """Start at the unconstrained solution clamped to the bounds. Fix clamped joints."""
         way = self._wanted(J, x, damping)
         for i, step in enumerate(way):
             there = self.v[i] + step
@@ -307,7 +306,7 @@ def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
-    """Return rows orthonormalized over the free joints; dependent rows become 0."""
+    """Orthonormalize rows over the free joints. Dependent rows become 0."""
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)
@@ -320,7 +319,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
 
 
 def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
-    """Return rows without their components along a basis, with inner products over free joints."""
+    """Remove components along a basis from rows, with inner products over the free joints."""
     found = []
     for row in rows:
         for unit in basis:

@@ -1,10 +1,9 @@
-"""Programs for one step of inverse kinematics, and for ranking starting postures.
+"""Programs for one step of inverse kinematics, and for ranking initial postures.
 
-A step is a Gauss-Newton step on the configuration space, damped in proportion to the remaining
-error (Sugihara 2011). A joint at a limit is held if the step would move it beyond the limit (an
-active set of bounds). No coordinate moves by more than `REACH`, and the result is clamped to the
-limits, so limits are respected at every step. No line search is needed: each step evaluates the
-errors once.
+A step is a Gauss-Newton step in the tangent space, with damping proportional to the remaining error
+(Sugihara 2011). A joint at a limit is fixed if the step would move it beyond the limit (active
+set). No coordinate moves by more than `REACH`, and the result is clamped to the limits, so limits
+are respected at every step. A line search is not needed, so each step evaluates the errors once.
 """
 
 import itertools
@@ -39,48 +38,48 @@ from chasles.model import Model
 from chasles.model.spaces import freedom_units, rate_places, size
 
 DAMPING, LEAST = 0.03, 1e-14
-"""Damping relative to the squared error, and a constant added to it so that the equations of a step
-are never singular.
+"""Damping relative to the squared error, and an additive constant that keeps the equations
+nonsingular.
 """
 
 ROUGH, ROUGH_LEAST = 1e-4, 1e-7
-"""Error (rad, or relative to the robot's or loop's size) at which a search in float32 continues in
-float64, and the constant added to the damping in float32.
+"""Error at which a float32 search continues in float64 (rad, or relative to the size of the robot
+or loop), and the additive damping constant in float32.
 """
 
 NOTHING = 1e-26
-"""Squared error added if there are errors that no joint can change, so that the search ends."""
+"""Squared error added if no joint can change some of the errors, so that the search terminates."""
 
 REACH = 1.0
-"""Longest step of a coordinate, in rad or relative to the robot's size."""
+"""Largest step of a coordinate (rad, or relative to the robot size)."""
 
 TURNING = 0.5
-"""Weight of the squared entries of rotation matrices when configurations are compared."""
+"""Weight of squared differences between rotation matrices when configurations are compared."""
 
 CLOSED = 1e-11
-"""Largest error of a loop equation, in rad or relative to the loop's size."""
+"""Largest error of a loop equation (rad, or relative to the loop size)."""
 
 SETTLING, SETTLED = 0.5, 1e-6
-"""Fraction of the distance to a preferred posture that a step covers, and the largest step (rad, or
-relative to the robot's size) at which it counts as reached."""
+"""Fraction of the distance to a preferred posture covered by one step, and the step below which the
+posture counts as reached (rad, or relative to the robot size)."""
 
 STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY = range(11)
-"""Indices of the array `memory`, which holds the state of a search, and its size: status
-(0: running, 1: solved, 2: given up); squared error; number of steps; squared errors one and two
-steps ago; largest number of steps; fraction of the earlier error above which the search is given
-up; damping relative to the error, for unreachable goals; largest errors in rad and m."""
+"""Indices and size of the array `memory`, which stores the state of a search: status (0: running,
+1: solved, 2: given up), squared error, number of steps, squared errors one and two steps ago,
+largest number of steps, fraction of the earlier error above which the search is given up, damping
+relative to the error for unreachable goals, and largest errors in rad and m."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Targets for frames of a model, limits (nq,) of its coordinates, and compiled programs."""
+    """Targets for frames of a model, joint limits (nq,), and compiled programs."""
 
     model: Model
     targets: tuple[tuple[str, Target], ...]
     lower: np.ndarray
     upper: np.ndarray
     scales: tuple[float, ...] = ()
-    """Scales that make the loop equations dimensionless; 0 omits an equation."""
+    """Scales that make the loop equations dimensionless. Equations with scale 0 are omitted."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -90,17 +89,17 @@ class Task:
 
     @property
     def rows(self) -> int:
-        """Number of errors of the targets."""
+        """Number of error components of all targets."""
         return sum(target.angles + target.lengths for _, target in self.targets)
 
     @property
     def numbers(self) -> int:
-        """Number of values that define the targets."""
+        """Number of scalars that define the targets."""
         return sum(target.size for _, target in self.targets)
 
     @property
     def poses(self) -> list[int]:
-        """Indices at which poses begin among the values that define the targets."""
+        """Index of the first number of each pose among the numbers that define the targets."""
         sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
         pairs = zip(sizes, self.targets, strict=False)
         return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
@@ -115,15 +114,15 @@ class Task:
 
     @cached_property
     def settling(self) -> Kernel:
-        """Kernel like `step`, but for steps along the solutions toward a preferred posture.
+        """Kernel for one step along the solutions toward a preferred posture.
 
-        The posture and compliances are additional inputs.
+        It has the inputs of `step`, followed by the posture and the compliances.
         """
         return self._compiled("settling step", self.settling_program)
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel that maps q to the target values that q satisfies; 0 where undefined."""
+        """Kernel that maps q to the target values that q satisfies, or 0 if undefined."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -141,7 +140,7 @@ class Task:
 
     @cached_property
     def _programs(self) -> dict[tuple[str, str], Program]:
-        """Traced programs of the model's functions, shared by the programs of this task."""
+        """Traced programs of model functions, shared by all programs of this task."""
         return {}
 
     def _posture(self, q: Sequence[Number], arena: Arena) -> Posture:
@@ -150,7 +149,7 @@ class Task:
     # Programs -----------------------------------------------------------------------------------
 
     def _errors(self, at: Posture, goals: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Return the errors of all targets, in order, and their rows."""
+        """Return the errors of all targets in order, and their Jacobian rows."""
         errors: list[Number] = []
         rows: Rows = []
         for frame, target in self.targets:
@@ -161,12 +160,12 @@ class Task:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """True for errors that are lengths."""
+        """True for each error that is a length."""
         flags = [[False] * t.angles + [True] * t.lengths for _, t in self.targets]
         return np.array([flag for some in flags for flag in some], dtype=bool)
 
     def _loops(self, at: Posture) -> tuple[list[Number], Rows]:
-        """Return the scaled closure errors of the loops, and the matching rows of the Jacobian."""
+        """Return the scaled closure errors of the loops and their Jacobian rows."""
         if not any(self.scales):
             return [], []
         residual, matrix = at.closure()
@@ -175,7 +174,7 @@ class Task:
         return errors, [[x * scale for x in matrix[k]] for scale, k in kept]
 
     def step_program(self, *, rough: bool = False) -> Program:
-        """Return the program of `step`, for float32 if `rough`."""
+        """Return the program for `step`, in float32 if `rough`."""
         least, closed = (ROUGH_LEAST, ROUGH) if rough else (LEAST, CLOSED)
         arena, inputs, given = self._inputs()
         q, memory, *_, movable = given
@@ -188,11 +187,11 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
-        """Return the program of `settling`: a step toward a posture while the targets remain met.
+        """Return the program for `settling`: a step toward a posture that keeps the targets met.
 
-        Among all steps that meet the targets, the step is nearest to the direct step toward the
-        posture. Squared distances are weighted by inverse compliances (gradient projection of
-        Liegeois 1977, as a full step).
+        Among all steps that keep the targets met, the step closest to the direct step toward the
+        posture is chosen. Squared distances are weighted by inverse compliances (gradient
+        projection of Liegeois 1977, as a full step).
         """
         nq, nv = self.model.nq, self.model.nv
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
@@ -202,7 +201,7 @@ class Task:
         pair = {"q0": q, "q1": posture}
         way = program(self.model, "difference").applied(pair, arena)[0]
         free, dq = list(movable), [0.0 * x for x in way]
-        for _ in range(2):  # in the second pass, joints that would leave their limits are held
+        for _ in range(2):  # the second pass fixes joints that would leave their limits
             soft = [c * f for c, f in zip(compliance, free, strict=True)]
             wanted = [SETTLING * x * f for x, f in zip(way, free, strict=True)]
             dq = _towards(wanted, r, K, soft, DAMPING * costs[1] + LEAST)
@@ -215,7 +214,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
-        """Return an arena, and the inputs of steps as variables and as symbols."""
+        """Return an arena, and the step inputs as variables and as symbols."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
@@ -232,7 +231,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return the errors, the weighted errors and loop errors, their rows, and 1 if solved."""
+        """Return the errors, the weighted errors with loop errors, their rows, and 1 if solved."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -258,9 +257,9 @@ class Task:
         dq: Sequence[Number],
         status: Number,
     ) -> Program:
-        """Return the program of a step, which has no effect if the search has ended.
+        """Return the program for a step, which has no effect if the search has ended.
 
-        costs: the squared errors that `_costs` returns.
+        `costs` contains the squared errors returned by `_costs`.
         """
         model, (q, memory, _, weights, *_) = self.model, given
         moved = self._clipped(program(model, "integrate").applied({"q": q, "v": dq}, arena)[0])
@@ -272,7 +271,7 @@ class Task:
         return Program.from_outputs("reaching", inputs, outputs)
 
     def _largest(self, errors: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
-        """Return the largest angle and the largest length among errors of nonzero weight."""
+        """Return the largest angle and length among errors with nonzero weight."""
         found: list[Number] = [0.0, 0.0]
         for error, weight, far in zip(errors, weights, self.lengths, strict=True):
             counted = select(less(0.0, weight), absolute(error), 0.0)
@@ -287,7 +286,10 @@ class Task:
         damping: Number,
         movable: Sequence[Number],
     ) -> list[Number]:
-        """Return the damped step of free coordinates, from the smaller of two linear systems."""
+        """Return the damped step of the free coordinates.
+
+        The smaller of two equivalent linear systems is solved.
+        """
         n, m = self.model.nv, len(r)
         push = [sum((K[k][i] * r[k] for k in range(m)), 0.0) for i in range(n)]
         free = self._free(q, push, movable)
@@ -315,7 +317,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """Return 1 for movable coordinates, 0 for coordinates pushed outward at a limit."""
+        """Return 1 for free coordinates, and 0 if fixed or pushed against a limit."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)
@@ -324,7 +326,7 @@ class Task:
         return free
 
     def _clipped(self, q: Sequence[Number]) -> list[Number]:
-        """Return q with every coordinate clamped to its limits."""
+        """Clamp every coordinate to its limits."""
         inside = list(q)
         for _, k in self._places():
             if math.isfinite(self.lower[k]):
@@ -334,7 +336,7 @@ class Task:
         return inside
 
     def _places(self) -> list[tuple[int, int]]:
-        """Return indices in qd and q of the coordinates that have a limit."""
+        """Return the indices in qd and q of all coordinates with limits."""
         limited = np.isfinite(self.lower) | np.isfinite(self.upper)
         return [(i, k) for i, k in rate_places(self.model) if limited[k]]
 
@@ -348,7 +350,7 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Return weights of the targets' values for comparing configurations; 0 if undefined."""
+        """Return a weight for each target value, used to compare configurations; 0 if undefined."""
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:
             rotation = 9 if target.size >= 9 else 0
@@ -358,10 +360,11 @@ class Task:
 
 
 def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Number], Rows]:
-    """Return two squared errors, the errors that joints can change, and their rows.
+    """Return two squared errors, the errors that joints can change, and their Jacobian rows.
 
-    The first squared error includes all errors, the second only those that joints can change. Other
-    errors, such as the height of a planar arm, must not increase the damping.
+    The first squared error includes all errors, the second only errors that joints can change.
+    Errors that no joint can change, such as the height of a planar arm, must not increase the
+    damping.
     """
     kept = [k for k, row in enumerate(K) if any(x != 0.0 for x in row)]
     some = [r[k] for k in kept]
@@ -371,7 +374,7 @@ def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Nu
 
 
 def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
-    """Return 0 if the search continues, 1 if it is solved, 2 if it is given up."""
+    """Return 0 to continue the search, 1 if it is solved, 2 if it is given up."""
     slow = less_equal(2.0, memory[COUNT]) * less(memory[SHARE] * memory[EARLIER], cost)
     late = less_equal(memory[MOST], memory[COUNT] + 1.0)
     return select(less(0.0, solved), 1.0, select(less(0.0, slow + late), 2.0, 0.0))
@@ -380,7 +383,10 @@ def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
 def _towards(
     wanted: Sequence[Number], r: Sequence[Number], K: Rows, soft: Sequence[Number], damping: Number
 ) -> list[Number]:
-    """Return the step nearest to `wanted`, weighted by compliances, that removes the errors r."""
+    """Return the step that removes the errors r and is closest to `wanted`.
+
+    Distances are weighted by inverse compliances.
+    """
     F = [[x * c for x, c in zip(row, soft, strict=True)] for row in K]
     rows, held = [Vector(tuple(row)) for row in K], [Vector(tuple(row)) for row in F]
     left = [

@@ -3,10 +3,10 @@
 Round shapes are fixed to links. Obstacles are spheres, capsules, boxes and planes in the world,
 whose parameters are inputs.
 
-A capsule contains all points within a radius of a segment; a sphere is a capsule of length zero.
-The nearest points of two segments follow Ericson (2005), *Real-Time Collision Detection*, 5.1.9,
-without branches. The distance between round shapes is the distance between their centers or axes
-minus both radii; it is negative if the shapes overlap.
+A capsule is the set of all points within a radius of a segment. A sphere is a capsule of length
+zero. The nearest points of two segments follow Ericson (2005), *Real-Time Collision Detection*,
+5.1.9, without branches. The distance between round shapes is the distance between their axes minus
+both radii. It is negative if the shapes overlap.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,17 +41,17 @@ PARALLEL = 1e-12
 """Squared sine of the angle between two segments below which they count as parallel."""
 
 COINCIDENT = 1e-200
-"""Squared distance below which centers count as coincident, so that any direction separates
-them."""
+"""Squared distance below which two centers count as coincident. The z axis then separates them."""
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
-"""Number of values of each kind of obstacle. Sphere: center and radius. Capsule: ends and radius.
-Box: axes by rows, center and half lengths. Plane: outward unit normal and level along it.
+"""Number of parameters for each kind of obstacle. Sphere: center and radius. Capsule: end points
+and radius. Box: rotation matrix by rows, center and half lengths. Plane: outward unit normal and
+offset along it.
 """
 
 
 class Round(NamedTuple):
-    """A capsule fixed to a frame or to the world (None); a sphere if both ends coincide (m)."""
+    """Capsule (m) fixed to a frame, or to the world if None. A sphere has equal end points."""
 
     frame: str | None
     radius: float
@@ -60,7 +60,7 @@ class Round(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """The axis of a capsule in the world. along: None for a sphere. square: squared length."""
+    """Axis of a capsule in the world. `along` is None for a sphere, `square` the squared length."""
 
     start: Vector
     along: Vector | None
@@ -69,7 +69,7 @@ class Segment(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A box: its axes as columns, its center and half lengths."""
+    """Box with its axes as columns of R, its center and half lengths."""
 
     R: Matrix
     center: Vector
@@ -77,7 +77,7 @@ class Box(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """The half-space of all points x with normal . x below the level."""
+    """Half-space of all points x with normal . x < level."""
 
     normal: Vector
     level: Number
@@ -87,7 +87,7 @@ Solid = Segment | Box | Plane
 
 
 class Nearest(NamedTuple):
-    """Distance between two shapes, the nearest point of each, and the direction between them."""
+    """Distance between two shapes, their nearest points, and the direction between them."""
 
     distance: Number
     first: Vector
@@ -97,10 +97,10 @@ class Nearest(NamedTuple):
 
 @dataclass(frozen=True)
 class Rounds:
-    """Round shapes of a model, kinds of obstacles, and groups of pairs of shapes.
+    """Round shapes of a model, kinds of obstacles, and groups of shape pairs.
 
-    groups: each group is a tuple of pairs (i, j). i is the index of a round shape; j is the index
-    of a round shape, or len(rounds) plus the index of an obstacle. The distance of a group is the
+    Each group is a tuple of pairs (i, j). i is the index of a round shape. j is the index of a
+    round shape, or len(rounds) plus the index of an obstacle. The distance of a group is the
     smallest distance of its pairs.
     """
 
@@ -111,7 +111,7 @@ class Rounds:
 
     @cached_property
     def distances(self) -> Kernel:
-        """Kernel that maps q, obstacles (and t) to the distance of each group."""
+        """Kernel that maps q, obstacles (and t) to the distance for each group."""
         return self._compiled(nearest=False)
 
     @cached_property
@@ -124,7 +124,7 @@ class Rounds:
 
     @cached_property
     def resident(self) -> Callable[[str, bool], DeviceKernel]:
-        """Function of dtype and `nearest` that returns `nearest` or `distances` as a GPU kernel."""
+        """Callable that compiles `nearest` or `distances` for the GPU, by dtype."""
 
         @cache
         def made(dtype: str, nearest: bool) -> DeviceKernel:
@@ -146,14 +146,14 @@ class Rounds:
         return found or backends.compile(trace(), backend, dtype, recipe)
 
     def distance_program(self) -> Program:
-        """Return the program of `distances`."""
+        """Return the program for `distances`."""
         inputs, solids = self.traced()
         found = [_least(solids, pairs) for pairs in self.groups]
         output = (Variable("distance", (len(found),)), found)
         return Program.from_outputs("distance", inputs, [output])
 
     def nearest_program(self) -> Program:
-        """Return the program of `nearest`."""
+        """Return the program for `nearest`."""
         inputs, solids = self.traced()
         found = [_nearest(solids, pairs) for pairs in self.groups]
         n = len(found)
@@ -166,7 +166,7 @@ class Rounds:
         return Program.from_outputs("nearest", inputs, outputs)
 
     def traced(self) -> tuple[list[Variable], list[Solid]]:
-        """Return the inputs, and all shapes in the world: shapes of the robot, then obstacles."""
+        """Return the inputs, and the shapes of the robot and the obstacles in world coordinates."""
         arena = Arena(RULES)
         numbers = Variable("obstacles", (sum(OBSTACLES[kind] for kind in self.obstacles),))
         inputs = [Variable("q", (self.model.nq,)), numbers, *clock(self.model)]
@@ -186,7 +186,7 @@ class Rounds:
 def placed(
     rounds: Sequence[Round], pose: Callable[[str], tuple[Matrix, Vector]]
 ) -> Iterator[Segment]:
-    """Yield round shapes in the world. pose: function that returns axes and origin of a frame."""
+    """Yield round shapes in the world. `pose` returns the axes and origin of a frame."""
     for frame, radius, start, end in rounds:
         way = [b - a for a, b in zip(start, end, strict=True)]
         square, along = sum(x * x for x in way), Vector(tuple(way))
@@ -198,7 +198,7 @@ def placed(
 
 
 def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid]:
-    """Yield obstacles of the given kinds from their parameters."""
+    """Yield obstacles created from their kinds and parameters."""
     for kind in kinds:
         n, numbers = numbers[: OBSTACLES[kind]], numbers[OBSTACLES[kind] :]
         if kind == "sphere":
@@ -217,9 +217,9 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
 
 
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
-    """Return the smallest distance of all pairs.
+    """Return the smallest distance among all pairs.
 
-    Among pairs with the same sum of radii, squared distances are compared, to save square roots.
+    To save square roots, squared distances are compared for pairs with equal sums of radii.
     """
     squares: dict[float, Number] = {}
     least: list[Number] = []
@@ -240,7 +240,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """Return the result for the nearest pair; if several are equally near, the first is used."""
+    """Return the result for the nearest pair, or the first of equally near pairs."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]
@@ -260,7 +260,7 @@ def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Neare
 
 
 def gap(a: Segment, b: Solid) -> Number:
-    """Return the distance of a round shape from another shape."""
+    """Return the distance between a round shape and another shape."""
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         return sqrt((y - x).dot(y - x)) - (a.radius + b.radius)
@@ -268,7 +268,7 @@ def gap(a: Segment, b: Solid) -> Number:
 
 
 def nearest(a: Segment, b: Solid) -> Nearest:
-    """Return distance, nearest points and normal (toward b) of a round shape a and a shape b."""
+    """Return the distance, nearest points and normal (toward b) for a round shape a and shape b."""
     if isinstance(b, Segment):
         return _round(a, b)
     return _box(a, b) if isinstance(b, Box) else _plane(a, b)
@@ -316,9 +316,9 @@ def _clamped(x: Number) -> Number:
 
 
 def _box(a: Segment, b: Box) -> Nearest:
-    """Return the distance and nearest points of a sphere and a box.
+    """Return the distance and nearest points for a sphere and a box.
 
-    If the center is inside the box, the nearest face determines the result.
+    If the center is inside the box, the result refers to the nearest face.
     """
     assert a.along is None, "distances between capsules and boxes have no closed form here"
     c = b.R.T @ (a.start - b.center)
@@ -340,7 +340,7 @@ def _box(a: Segment, b: Box) -> Nearest:
 
 
 def _plane(a: Segment, b: Plane) -> Nearest:
-    """Return the distance and nearest points of a round shape and a plane."""
+    """Return the distance and nearest points for a round shape and a plane."""
     low, height = a.start, b.normal.dot(a.start)
     if a.along is not None:
         rise = b.normal.dot(a.along)

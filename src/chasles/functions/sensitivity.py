@@ -1,9 +1,9 @@
-"""Derivatives of solutions of inverse kinematics, by the implicit function theorem.
+"""Derivatives of inverse-kinematics solutions, by the implicit function theorem.
 
-At a solution, the errors e(q, g) of the targets with numbers g are zero. They remain zero if
-J dq = (de/dg) dg, where J is the matrix of the errors (`functions.targets`) with the rows of closed
-loops below it. Coordinates at a limit are held. The derivative is the solution of minimum norm,
-dq = J^+ (de/dg) dg, which is the limit of Gauss-Newton steps from a solution.
+At a solution, the errors e(q, g) are zero for the target parameters g. They remain zero if J dq =
+(de/dg) dg, where J contains the Jacobian of the errors (`functions.targets`) followed by the loop
+equations. Coordinates at a limit are fixed. The derivative is the minimum-norm solution dq = J^+
+(de/dg) dg, which is the limit of Gauss-Newton steps from a solution.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from chasles.functions.targets import Posture
 from chasles.model.spaces import size
 
 RANK = 1e-9
-"""Singular values below this fraction of the largest count as zero."""
+"""Relative threshold below which singular values count as zero."""
 
 
 def solution_rates(
@@ -31,11 +31,11 @@ def solution_rates(
     movable: np.ndarray,
     limits: np.ndarray,
 ) -> np.ndarray:
-    """Return derivatives (count, nq, numbers) of postures with respect to their targets' numbers.
+    """Return derivatives (count, nq, numbers) of solutions with respect to target parameters.
 
-    q (count, nq): solutions. weights (1 or count, rows): weights of the errors; they have an effect
-    only if no motion keeps all errors at zero. movable (nv,): 0 for fixed coordinates, else 1.
-    limits (count, nq): nonzero for coordinates at a limit, which are held.
+    q (count, nq) are the solutions. weights (1 or count, rows) are the error weights, which have an
+    effect only if no motion keeps all errors at zero. movable (nv,) is 0 for fixed coordinates,
+    else 1. limits (count, nq) is nonzero for coordinates at a limit, which are fixed.
     """
     kernel, count = _compiled(task), len(q)
     J, by_goals, turn = (np.empty((count, *v.shape)) for v in kernel.interface.outputs)
@@ -61,7 +61,7 @@ def _compiled(task: Task) -> Kernel:
 
 
 def _traced(task: Task) -> Program:
-    """Return the program of the error matrix and the derivatives d(errors)/d(goals), dq/d(step)."""
+    """Trace the Jacobian of the errors and the derivatives d(errors)/d(goals) and dq/d(step)."""
     model = task.model
     q, goals = Variable("q", (model.nq,)), Variable("goals", (task.numbers,))
     v = Variable("v", (model.nv,))

@@ -1,4 +1,4 @@
-"""Checks of the sensors passed to functions."""
+"""Checks of sensor names passed to functions."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from chasles.model.sensors import SensorData
 
 
 def checked_sensors(model: Model, function: str, names: Any) -> tuple[SensorData, ...]:
-    """Return the named sensors in the given order (default: all that the function supports)."""
+    """Return the named sensors in the given order, or all sensors that the function supports."""
     known = {sensor.name: sensor for sensor in model.source.sensors}
     of = "control" if function == "actuator_values" else "motion"
     if names is None:

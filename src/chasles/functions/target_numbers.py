@@ -1,4 +1,4 @@
-"""Checks of the numbers that define targets of inverse kinematics."""
+"""Checks of the numbers that define inverse-kinematics targets."""
 
 import sys
 from typing import Any
@@ -10,17 +10,17 @@ from chasles.functions.doors import leading_shape
 from chasles.model.given import some_numbers
 
 PART = "inverse_kinematics"
-"""Name of the function in error messages."""
+"""Function name for error messages."""
 
 
 FARTHEST = 1e100
-"""Largest coordinate of a point (m), chosen so that its square is finite."""
+"""Largest coordinate of a point (m). Its square is still finite."""
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
-    """Return an array of finite numbers, after checking its size.
+    """Return an array of finite numbers after checking its shape.
 
-    shape: shape of the last axes. most: largest absolute value.
+    `shape` is the shape of the last axes. `most` is the largest absolute value.
     """
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
@@ -29,7 +29,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
         placed = shape == (4, 4) and array.shape[-1:] == (3,)
         raise InputError("E-CALL-360", problem, remedy if placed else "", part=PART)
     if not (np.abs(array) <= most).all():
-        problem = f"{what} must be finite and at most {most:.3g}"
+        problem = f"the entries of {what} must be finite and at most {most:.3g}"
         raise InputError("E-CALL-361", problem, part=PART)
     return array
 
@@ -45,7 +45,7 @@ def unit(what: str, value: Any) -> np.ndarray:
 
 
 def _normalized(vectors: np.ndarray) -> np.ndarray:
-    """Normalize vectors of any size without overflow or underflow."""
+    """Normalize vectors of any length without overflow or underflow."""
     scaled = vectors / np.abs(vectors).max(axis=-1, keepdims=True)
     return np.asarray(scaled / np.linalg.norm(scaled, axis=-1, keepdims=True))
 
@@ -65,13 +65,13 @@ def rotation(what: str, value: Any) -> np.ndarray:
         return np.stack(rows, axis=-1)
     R = sized(what, array, 3, 3, most=FARTHEST)
     if _slip(R) > 1e-5:
-        remedy = "its columns must be right-handed orthogonal unit vectors"
+        remedy = "use a right-handed matrix with orthonormal columns"
         raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=PART)
     return R.reshape(*R.shape[:-2], 9)
 
 
 def _slip(R: np.ndarray) -> float:
-    """Return the largest deviation of matrices from rotations, by products of their rows."""
+    """Return the largest deviation from orthonormal rows and from right-handedness."""
     a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
     errors = [(a * a).sum(0) - 1.0, (b * b).sum(0) - 1.0, (a * b).sum(0)]
     errors += [a[i] * b[j] - a[j] * b[i] - c[k] for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2))]
@@ -79,7 +79,7 @@ def _slip(R: np.ndarray) -> float:
 
 
 def pose(what: str, value: Any) -> np.ndarray:
-    """Return poses (..., 12): the row-major rotation, then the position."""
+    """Return poses (..., 12): row-major rotation, then position."""
     if isinstance(value, tuple) and len(value) == 2:
         place, turn = value
         return joined(
@@ -93,6 +93,6 @@ def pose(what: str, value: Any) -> np.ndarray:
 
 
 def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return arrays joined along the last axis, after broadcasting their leading shapes."""
+    """Concatenate arrays along the last axis, after broadcasting their leading shapes."""
     lead = leading_shape(PART, first=a, second=b)
     return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)

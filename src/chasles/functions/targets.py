@@ -1,9 +1,8 @@
-"""Targets of inverse kinematics for a frame or the center of mass.
+"""Inverse-kinematics targets for a frame or the center of mass.
 
-Each kind of target returns errors (angles in rad and lengths in m, along the world's axes) and the
-matrix that maps joint velocities to the rates at which the errors decrease. The numbers of a
-target, in the order of `numbers`, are inputs of the compiled program, so the program is independent
-of their values.
+Each kind of target returns errors (angles in rad and lengths in m, in world axes) and the matrix
+that maps joint velocities to the rates at which the errors decrease. The numbers that define a
+target are inputs of the compiled program, which therefore does not depend on their values.
 """
 
 from collections.abc import Sequence
@@ -28,16 +27,16 @@ Rows = list[list[Number]]
 """A matrix of expressions, as a list of rows."""
 
 Each = float | Sequence[float] | np.ndarray
-"""One number for all errors of a target, or an array of numbers (see `Target`)."""
+"""One number for all errors of a target, or an array (see `Target`)."""
 
 CENTER = "center of mass"
-"""The key of `CenterOfMass` among targets by frame."""
+"""Key for `CenterOfMass` in a mapping from frames to targets."""
 
 
 class Posture:
-    """The robot at a symbolic configuration: poses of frames, and Jacobians in the world's axes.
+    """Robot in a symbolic configuration, with frame poses and Jacobians in world axes.
 
-    programs: traced programs of the model's functions, shared with other postures.
+    `programs` contains traced programs of model functions, shared with other postures.
     """
 
     def __init__(
@@ -66,21 +65,21 @@ class Posture:
         return R, Vector(tuple(T[4 * r + 3] for r in range(3)))
 
     def jacobian(self, frame: str) -> tuple[Rows, Rows]:
-        """Return the Jacobian rows of a frame's angular velocity, and of its origin's velocity."""
+        """Return the Jacobians of a frame's angular velocity and origin velocity."""
         J = self._rows(self._found("jacobian", frame=frame), 6)
         return J[:3], J[3:]
 
     def center(self) -> Vector:
-        """Return the center of mass."""
+        """Return the position of the center of mass."""
         return Vector(tuple(self._found("center_of_mass")))
 
     def center_jacobian(self) -> Rows:
-        """Return the Jacobian rows of the velocity of the center of mass."""
+        """Return the Jacobian of the center of mass."""
         by_q = Derivative("jacobian", ("q",))
         return self._rows(self._found("center_of_mass", derivative=by_q), 3)
 
     def closure(self) -> tuple[list[Number], Rows]:
-        """Return the residual of the closed loops, and its Jacobian."""
+        """Return the loop residual and its Jacobian."""
         residual = self._found("loop_residual")
         return residual, self._rows(self._found("loop_matrix"), len(residual))
 
@@ -100,18 +99,19 @@ class Target:
     and lengths relative to the size of the robot. Errors with weight 0 are ignored. `tolerance` is
     the largest error of a solution in rad and m (default: 1e-6 for both). Each of these fields is
     one number for all errors, or two numbers for angles and lengths, or one number for each error:
-    angles about the world axes, then lengths along them.
+    angles about the world axes, then lengths along them. An array (..., n) with n = 1, 2 or one
+    number for each error, and at least two axes, has a row for each problem (NumPy arrays only).
     """
 
     weight: Each = field(default=1.0, kw_only=True)
     tolerance: Each = field(default=1e-6, kw_only=True)
 
     angles: ClassVar[int] = 0
-    """Number of errors that are angles, which come first."""
+    """Number of angular errors, which come first."""
     lengths: ClassVar[int] = 0
-    """Number of errors that are lengths."""
+    """Number of length errors."""
     size: ClassVar[int] = 0
-    """Number of values that define the target."""
+    """Number of scalars that define the target."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -124,7 +124,7 @@ class Target:
         Returns
         -------
         ndarray, shape (..., size)
-            The numbers.
+            Numbers that define the target.
 
         Examples
         --------
@@ -135,7 +135,9 @@ class Target:
         raise NotImplementedError
 
     def each(self, name: str) -> np.ndarray:
-        """Return the weight or tolerance of each error; errors of weight 0 have no tolerance.
+        """Return the weight or tolerance of each error.
+
+        The tolerance is infinite for errors with weight 0.
 
         Parameters
         ----------
@@ -157,24 +159,25 @@ class Target:
         value = np.asarray(some_numbers(name, given, PART), float)
         fine = bool(((value >= 0.0) & (value < np.inf)).all())
         if not fine or value.shape not in ((), (1,), (2,), (count,)):
-            problem = f"{name} of a target must be 1, 2 or {count} finite non-negative numbers"
-            remedy = (
-                f"give one number, or one each for angles and lengths, or one per axis; not {given}"
+            problem = (
+                f"{name} of a target must be 1, 2 or {count} finite non-negative numbers, "
+                f"not {given}"
             )
+            remedy = "give one number, one each for angles and lengths, or one per error"
             raise InputError("E-CALL-373", problem, remedy, part=PART)
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))
         return np.where(self.each("weight") > 0.0, value, np.inf) if name == "tolerance" else value
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return the numbers of a target that the posture satisfies, or [] if undefined.
+        """Return target numbers for which this posture is a solution, or [] if undefined.
 
         Parameters
         ----------
         at : Posture
             Poses and Jacobians of the robot in a configuration.
         frame : str
-            Name of the frame that has the target.
+            Name of the frame to which the target applies.
 
         Returns
         -------
@@ -190,14 +193,14 @@ class Target:
         raise NotImplementedError
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Return the errors, angles first, and the Jacobian of the rates at which they decrease.
+        """Return the errors, angles first, and the negative of their Jacobian.
 
         Parameters
         ----------
         at : Posture
             Poses and Jacobians of the robot in a configuration.
         frame : str
-            Name of the frame that has the target.
+            Name of the frame to which the target applies.
         goal : sequence of Number
             Numbers that define the target, as `numbers` returns them.
 
@@ -241,7 +244,7 @@ class Position(Target):
 class Orientation(Target):
     """Target for the orientation of a frame in the world.
 
-    rotation: a matrix (..., 3, 3) or a quaternion (..., 4).
+    `rotation` is a matrix (..., 3, 3) or a quaternion (..., 4).
     """
 
     rotation: Any
@@ -265,7 +268,7 @@ class Orientation(Target):
 class Pose(Target):
     """Target for the pose of a frame in the world.
 
-    pose: a matrix (..., 4, 4), or (position, quaternion).
+    `pose` is a matrix (..., 4, 4) or a pair (position, quaternion).
     """
 
     pose: Any
@@ -291,7 +294,7 @@ class Pose(Target):
 class Relative(Target):
     """Target for the pose of a frame relative to another frame `to`.
 
-    pose: a matrix (..., 4, 4), or (position, quaternion).
+    `pose` is a matrix (..., 4, 4) or a pair (position, quaternion).
     """
 
     to: str
@@ -319,7 +322,7 @@ class Relative(Target):
         wanted = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         turn = vector_from_matrix(B @ wanted @ R.T)
         way = b + B @ Vector(tuple(goal[9:])) - p
-        carried = [  # the velocity of the other frame's point at p
+        carried = [  # velocity of the point at p, moving with the other frame
             _plus(vb[k], _minus(_times(wb[i], (p - b)[j]), _times(wb[j], (p - b)[i])))
             for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1)))
         ]
@@ -331,7 +334,7 @@ class Relative(Target):
 class Axis(Target):
     """Target that aligns an axis of a frame with a direction (..., 3) in the world.
 
-    The frame may rotate about the axis. axis: vector (..., 3) in the frame (default: z axis).
+    The frame may rotate about the axis. `axis` is a vector (..., 3) in the frame (default: z axis).
     """
 
     direction: Any
@@ -355,7 +358,7 @@ class Axis(Target):
 class LookAt(Target):
     """Target that points an axis of a frame from its origin to a point (..., 3) in the world.
 
-    axis: vector (..., 3) in the frame (default: z axis).
+    `axis` is a vector (..., 3) in the frame (default: z axis).
     """
 
     point: Any
@@ -371,7 +374,7 @@ class LookAt(Target):
         return []
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        # If the frame moves at velocity v, the direction d rotates at -d x v / distance.
+        # If the frame origin moves at velocity v, the direction d rotates at -d x v / distance.
         R, p = at.pose(frame)
         w, v = at.jacobian(frame)
         a, way = R @ Vector(tuple(goal[3:])), Vector(tuple(goal[:3])) - p
@@ -406,7 +409,7 @@ class CenterOfMass(Target):
 
 
 def stated(value: Any) -> Sequence[Target]:
-    """Return the targets of a frame, given as a target, a list of targets, or a pose."""
+    """Return the targets for a frame, specified as a target, a list of targets, or a pose."""
     if isinstance(value, Target):
         return (value,)
     if isinstance(value, list) and value and all(isinstance(each, Target) for each in value):
@@ -415,10 +418,10 @@ def stated(value: Any) -> Sequence[Target]:
 
 
 def _turn(a: Vector, d: Vector) -> Vector:
-    """Return the shortest rotation vector from unit vector a to d.
+    """Return the shortest rotation vector from unit vector a to unit vector d.
 
-    It is computed from the quaternion (1 + a.d, a x d); for opposite vectors, it is a rotation by
-    pi about a normal of a.
+    It is computed from the quaternion (1 + a.d, a x d). If the vectors are opposite, the rotation
+    is by pi about a vector normal to a.
     """
     c, s = 1.0 + a.dot(d), a.cross(d)
     normal = Vector((a[1] - a[2], a[2] - a[0], a[0] - a[1]))
@@ -431,7 +434,7 @@ def _turn(a: Vector, d: Vector) -> Vector:
 
 
 def _across(w: Rows, a: Vector) -> Rows:
-    """Remove the component along a from the Jacobian rows of an angular velocity."""
+    """Remove the component along a from the rows of an angular-velocity Jacobian."""
     along = [sum((a[k] * w[k][i] for k in range(3)), 0.0) for i in range(len(w[0]))]
     return [[x - a[k] * y for x, y in zip(w[k], along, strict=True)] for k in range(3)]
 

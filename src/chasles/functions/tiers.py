@@ -1,4 +1,4 @@
-"""Functions that start with quickly compiled code, until the best code is ready."""
+"""Functions that run quickly compiled code until the best code is ready."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 
 class Tiered:
-    """A function that starts with quickly compiled code and then switches to the best code.
+    """Function that starts with quickly compiled code and later switches to the best code.
 
     The best code is compiled in the background, mostly by other processes, and is used as soon as
-    it is ready. Except for rounding, both compute the same results. The function has all attributes
-    of `Compiled`. A built-in `fast` obtained earlier continues to run the quick code.
+    it is ready. Both versions compute the same results except for rounding. The function has all
+    attributes of `Compiled`. If `fast` was obtained before the switch, it continues to run the
+    quick code.
     """
 
     def __init__(self, quick: "Compiled", recipe: "Recipe", best: Callable[[], "Compiled"]) -> None:
@@ -29,20 +30,21 @@ class Tiered:
     def _improve(self) -> None:
         quick = self._now
         try:
-            # Compiling holds locks only briefly, so that other threads can compile meanwhile.
+            # Compilation holds locks only briefly, so that other threads can compile at the same
+            # time.
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()
-        except Exception as error:  # raised by `wait`; until then the quick code runs
+        except Exception as error:  # raised by `wait`; the quick code runs until then
             self._error = error
 
     @property
     def tier(self) -> Literal["quick", "best"]:
-        """The tier of the code that runs now."""
+        """Tier of the current code."""
         return "best" if self._now.recipe == self._recipe else "quick"
 
     def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:
-        """Wait for the best code, at most `timeout` seconds if given; return the tier."""
+        """Wait for the best code, for at most `timeout` seconds. Return the current tier."""
         self._worker.join(timeout)
         if self._error is not None:
             raise self._error
@@ -64,7 +66,7 @@ class Tiered:
 
 
 def is_known(recipe: "Recipe") -> bool:
-    """Return True if the code of a recipe is loaded or in the cache."""
+    """Return True if the code for a recipe is loaded or cached."""
     if recipe.has_own_joints:
         return False  # the key depends on the program, which is not traced yet
     key = cache.key(recipe, "")

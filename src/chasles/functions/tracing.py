@@ -1,4 +1,4 @@
-"""Trace an algorithm with symbolic inputs, which gives a program for one robot."""
+"""Tracing of algorithms with symbolic inputs, which creates a program for one robot."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,17 +40,17 @@ from chasles.model.spaces import (
 )
 
 _DIFFERENCES = "differences"
-"""Name of the input that, during tracing, replaces parameters that differ between similar limbs."""
+"""Name of a temporary input for parameters that differ between similar limbs."""
 
 MANY = 60
-"""Number of bodies above which operations are traced in a fixed order, so that backends can find
+"""Number of bodies above which operations are traced in a fixed order. Backends can then find
 repeated code and compile it as loops."""
 
 
 class WrenchKey(NamedTuple):
     """Frame of an external wrench, and the meaning of its six entries.
 
-    `at` is "contact" for the normal force of a contact; the entries are then the contact point and
+    For the normal force of a contact, `at` is "contact" and the entries are the contact point and
     the force, both in world coordinates. `slot` distinguishes several wrenches on one frame,
     starting at 1.
     """
@@ -62,7 +62,7 @@ class WrenchKey(NamedTuple):
 
     @property
     def argument(self) -> str:
-        """Name of the array with the wrench's values."""
+        """Name of the input array for this wrench."""
         return f"f_ext[{self.frame!r}]" + f"[{self.slot}]" * (self.slot > 0)
 
 
@@ -73,19 +73,19 @@ class Signature:
     inputs: dict[str, Space]
     outputs: tuple[Space, ...]
     options: tuple[str, ...]
-    handles: bool = False  # True if the option `frame` may name several frames
+    handles: bool = False  # True if `frame` accepts several names
 
     @property
     def any_order(self) -> bool:
-        """True if the option `order` sets the number of time derivatives of q that are inputs."""
+        """True if the option `order` sets the number of inputs qd, qdd, ..."""
         return "order" in self.options
 
 
 @cache
 def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
-    """Read an algorithm's annotations.
+    """Read the inputs, outputs and options of an algorithm from its annotations.
 
-    An algorithm with `*rates` has an option `order`, the number of its inputs qd, qdd, and so on.
+    An algorithm with `*rates` has an option `order`, the number of inputs qd, qdd, and so on.
     """
     hints = get_type_hints(algorithm, include_extras=True)
     result = hints.pop("return")
@@ -120,7 +120,7 @@ def rate_name(k: int) -> str:
 
 
 TIMELESS = (integrate, difference)
-"""Algorithms of configurations only, which do not depend on time."""
+"""Algorithms that depend on configurations only, not on time."""
 
 
 def _space(hint: Any) -> Space | None:
@@ -141,14 +141,14 @@ def trace(
     """Return the straight-line program of an algorithm for one model.
 
     Inputs have the names of the algorithm's arguments. Each external wrench is a separate input,
-    `f_ext['<frame>']`. It is followed by `t`, if the mechanism depends on time, and by one input
-    for each named parameter.
+    `f_ext['<frame>']`. The last inputs are `t`, if the mechanism depends on time, and one input for
+    each named parameter.
 
-    prepare: function that changes the model before it is traced. record: function that creates the
-    arena, which records the operations. order: number of time derivatives of q, for an algorithm
-    that takes `*rates`. packed: omit matrix entries that are zero or occur twice. staged: if all
-    results are matrix products that take more multiplications than this, they are kept as products
-    (`Staged`). Other options are passed to the algorithm; a frame may be given by name.
+    `prepare` changes the model before tracing. `record` creates the arena, which records the
+    operations. `order` is the number of time derivatives of q for an algorithm that takes `*rates`.
+    With `packed`, matrix entries that are zero or occur twice are omitted. If all results are
+    matrix products that need more multiplications than `staged`, they are kept as products
+    (`Staged`). Other options are passed to the algorithm. A frame may be specified by name.
     """
     with record() if record else _arena(model) as arena:
         found = _traced(arena, model, algorithm, **given)
@@ -170,7 +170,7 @@ def _traced(
 ) -> Program | Staged | None:
     """Trace an algorithm into an arena.
 
-    Return None if similar limbs were traced with shared symbols, but the results are not staged.
+    Return None if similar limbs were traced with shared symbols but the results are not staged.
     """
     sign = signature(algorithm, order)
     variables: list[Variable] = []
@@ -249,10 +249,10 @@ def _traced(
 def split(
     sign: Signature, model: Model, flat: Mapping[str, Sequence[Number]], described: Model
 ) -> tuple[dict[str, Any], Model]:
-    """Return an algorithm's arguments from flat arrays, and the model at the given positions.
+    """Split flat arrays into the arguments of an algorithm, and return the model at q.
 
-    described: the model before preparation, which provides the rotors, the gears of tendons and the
-    loads of joints.
+    `described` is the model before preparation. It provides the rotors, tendon gear ratios and
+    joint loads.
     """
     values: dict[str, Any] = {}
     model = replace(model, rotors=described.rotors)
@@ -270,7 +270,7 @@ def split(
 
 
 def load_slopes(model: Model, q: Sequence[Number], qd: Sequence[Number]) -> LoadSlopes:
-    """Return the derivatives of the joint loads with respect to qd and to a tangent step in q."""
+    """Return the derivatives of the joint loads with respect to q (tangent space) and qd."""
 
     def borne(step: Vector, push: Vector, q: Vector, qd: Vector) -> list[Number]:
         at = integrate(model.bare(), model.positions(q.entries), model.velocities(step.entries))
@@ -294,17 +294,17 @@ def load_slopes(model: Model, q: Sequence[Number], qd: Sequence[Number]) -> Load
 
 
 def _acts(block: Matrix) -> bool:
-    """Return True if some entry is not the constant zero."""
+    """Return True if some entry of a block is not the constant zero."""
     return any(type(x) is not float or x != 0.0 for row in block.rows for x in row)
 
 
 def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Matrix:
-    """Return a block of a matrix that is given by its columns."""
+    """Return a block of a matrix stored by columns."""
     return Matrix(tuple(zip(*(tuple(column[rows]) for column in columns[among]), strict=True)))
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Record the limb of each position and velocity coordinate; -1 for the trunk."""
+    """Record the limb of each position and velocity coordinate, or -1 for the trunk."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
@@ -318,7 +318,7 @@ def with_limbs(program: Program, model: Model) -> Program:
 def _chains(
     model: Model, spaces: Sequence[Space], results: Sequence[Any]
 ) -> list[tuple[Matrix, ...]]:
-    """Return the factors of each result, or an empty list if some result is not a product."""
+    """Return the factors of each result, or an empty list if a result is not a product."""
     found = [
         space.factors(model, value)
         for space, value in zip(spaces, results, strict=True)
@@ -330,7 +330,7 @@ def _chains(
 def _factors(
     name: str, variables: Sequence[Variable], chains: Sequence[tuple[Matrix, ...]]
 ) -> tuple[Program, tuple[tuple[int, ...], ...]]:
-    """Return the program of all factors, and the indices of the factors of each chain."""
+    """Return the program for all factors, and the indices of the factors in each chain."""
     number = {A: k for k, A in enumerate(dict.fromkeys(A for chain in chains for A in chain))}
     outputs = [
         (Variable(f"factor{k}", A.shape), [x for row in A.rows for x in row])
@@ -341,18 +341,18 @@ def _factors(
 
 
 def _arena(model: Model) -> Arena:
-    """Return an arena; for many bodies, one that keeps the order of operations."""
+    """Return a new arena. For many bodies, it keeps the order of operations."""
     many = len(model.bodies) > MANY
     return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 
 
 def clock(model: Model) -> list[Variable]:
-    """Return the time as an input if a model depends on it, else an empty list."""
+    """Return the time input if a model depends on time, else an empty list."""
     return [Variable("t", ())] if model.timed else []
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options with names replaced by frames and by indices of joints."""
+    """Replace the names in options by frames and joint indices."""
     found = dict(options)
     if isinstance(options.get("frame"), str):
         found["frame"] = model.frame(options["frame"])
@@ -364,7 +364,7 @@ def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) -> Load:
-    """Return the normal force of a contact, which acts at a point of the world."""
+    """Return the load for a contact normal force, which acts at a point of the world."""
     origin, f = X.E @ -X.r, X @ Force(point.cross(force), force)
     return Load(body, f, origin, False, False, frame, (point, force))
 
@@ -372,7 +372,7 @@ def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) 
 def external_loads(
     model: Model, q: dict[int, Vector], keys: tuple[WrenchKey, ...], flat: list[list[Number]]
 ) -> list[Load]:
-    """Return external forces in body coordinates, from the wrenches given by the caller."""
+    """Return the external forces in body coordinates, from user-defined wrenches."""
     X0 = body_transforms(model, q) if keys else {}
     loads = []
     for key, entries in zip(keys, flat, strict=True):
@@ -395,6 +395,6 @@ def external_loads(
 
 
 def straight(made: Program | Staged) -> Program:
-    """Return a program that is known not to be `Staged`."""
+    """Narrow the type of a program that is not `Staged`."""
     assert isinstance(made, Program)
     return made

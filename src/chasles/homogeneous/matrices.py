@@ -1,4 +1,4 @@
-"""Conversion of numbers and arrays to matrices, and functions of inertias J and actions Phi."""
+"""Convert arrays to typed 4x4 matrices, and compute inertias J and actions Phi."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia
 
 Array = Any
-"""Any array_like; entries may be symbols of a trace."""
+"""Any array_like object. Its entries may be symbols of a trace."""
 
 ORIGIN = (0.0, 0.0, 0.0)
 
 SINGULAR = 1e-14
-"""Fraction of the largest moment below which a moment about the center counts as zero."""
+"""Principal moments smaller than this fraction of the largest one are treated as zero."""
 
 TOLERANCE = 1e-6
-"""Largest deviation of an array from the form of its type. It allows for seven-digit files."""
+"""Tolerance for the structure of a matrix, such as symmetry. It allows for values with 7 digits."""
 
 
 def number(name: str, x: Any) -> Number:
-    """Return a finite float or a symbol."""
+    """Convert a number to a finite float, and return a symbol unchanged."""
     if type(x) is Scalar:
         return x
     if isinstance(x, bool | str | bytes) or np.ndim(x):
@@ -49,19 +49,19 @@ def number(name: str, x: Any) -> Number:
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError("E-MATH-002", f"{name} must be a number, not {x!r}") from None
     if not math.isfinite(value):
-        raise InputError("E-MATH-003", f"{name} is {value}: give a finite number")
+        raise InputError("E-MATH-003", f"{name} must be finite, not {value}")
     return value
 
 
 def numbers(name: str, x: Array, shape: tuple[int, ...]) -> list[Number]:
-    """Return the finite entries of an array with a given shape, as a flat list."""
+    """Check the shape of an array, and return its entries as a flat list of finite numbers."""
     if isinstance(x, Dense) and shape != (4, 4):
         problem = f"{name} must be an array of shape {shape}, not a {type(x).__name__}"
         raise ArgumentError("E-MATH-004", problem)
     try:
         given = np.asarray(x)
     except ValueError:
-        problem = f"{name} must have shape {shape}, not rows of different lengths"
+        problem = f"{name} must have shape {shape}, but its rows have different lengths"
         raise InputError("E-MATH-005", problem) from None
     if given.shape != shape:
         raise InputError("E-MATH-006", f"{name} must have shape {shape}, not {given.shape}")
@@ -72,41 +72,41 @@ def numbers(name: str, x: Array, shape: tuple[int, ...]) -> list[Number]:
 
 
 def vector(name: str, x: Array, n: int = 3) -> Vector:
-    """Return a vector of n finite numbers."""
+    """Convert an array to a vector of n finite numbers."""
     return Vector(tuple(numbers(name, list(x) if isinstance(x, Vector) else x, (n,))))
 
 
 def direction(name: str, x: Array) -> Vector:
-    """Return a nonzero vector, scaled so that its square does not overflow."""
+    """Convert an array to a nonzero vector whose largest component is 1 or -1."""
     u = vector(name, x)
     if any(type(e) is Scalar for e in u):
         return u
     largest = max(abs(e) for e in u)
     if largest == 0.0:
-        raise InputError("E-MATH-007", f"{name} has zero length: give a direction")
+        raise InputError("E-MATH-007", f"{name} must not be zero")
     return Vector(tuple(e / largest for e in u))
 
 
 def matrix(name: str, x: Array, n: int = 4) -> Matrix:
-    """Return a square matrix of finite numbers."""
+    """Convert an array to an n x n matrix of finite numbers."""
     entries = numbers(name, x, (n, n))
     return Matrix(tuple(tuple(entries[n * k : n * k + n]) for k in range(n)))
 
 
 def array(v: Vector | Sequence[Number]) -> np.ndarray:
-    """Return a vector as a NumPy array, without negative zeros."""
+    """Convert a vector to a NumPy array without negative zeros."""
     return np.array([x + 0.0 for x in v])
 
 
 def typed(name: str, x: Any, *kinds: type) -> None:
-    """Raise an error unless x has one of the given types."""
+    """Raise an error unless the type of x is one of `kinds`."""
     if type(x) not in kinds:
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise ArgumentError("E-MATH-008", f"{name} must be a {wanted}, not {type(x).__name__}")
 
 
 def position(name: str, M: Any) -> Position:
-    """Return a Position; convert a 4x4 array, such as a result of `robot.forward_kinematics`."""
+    """Convert a 4x4 array to a Position, and return a Position unchanged."""
     if isinstance(M, Dense):
         typed(name, M, Position)
         return cast(Position, M)
@@ -118,20 +118,20 @@ def _symbolic(A: Matrix) -> bool:
 
 
 def rotation(name: str, R: Matrix) -> Rotation:
-    """Return R as a rotation; raise an error if it is not a rotation matrix."""
+    """Convert a 3x3 matrix to a rotation, or raise an error if it is not a rotation matrix."""
     if not _symbolic(R):
         A = np.array(R.rows, dtype=float)
         error, volume = float(np.abs(A.T @ A - np.eye(3)).max()), np.linalg.det(A)
         if error > TOLERANCE or volume < 0.0:
             problem = (
-                f"not a rotation (R'R differs from the identity by {error:.1e}, "
+                f"not a rotation matrix (R'R differs from the identity by {error:.1e}, "
                 f"and the determinant is {volume:.3g})"
             )
             raise InputError("E-MATH-009", problem, part=name)
     return Rotation.of(R)
 
 
-# Types from arrays -----------------------------------------------------------------------------
+# Typed matrices from arrays --------------------------------------------------------------------
 
 
 def _pose(A: Matrix) -> tuple[Rotation, Vector]:
@@ -155,13 +155,13 @@ READERS: dict[type, tuple[Callable[[Matrix], Any], str]] = {
     Momentum: (lambda A: Momentum(*_twist(A)), "skew: [c~ f; -f' 0]"),
     Action: (lambda A: Action(*_twist(A)), "skew: [c~ f; -f' 0]"),
 }
-"""Function that reads each type from a 4x4 matrix, and a description of the matrix."""
+"""For each type, a function that converts a 4x4 matrix, and the required form of the matrix."""
 
 T = TypeVar("T")
 
 
 def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
-    """Return the typed matrix of a 4x4 array, for example `from_array(Velocity, A)`.
+    """Convert a 4x4 array to a typed matrix, for example `from_array(Velocity, A)`.
 
     Parameters
     ----------
@@ -180,12 +180,12 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     Raises
     ------
     InputError
-        If the array does not have the form of the type. The tolerance for the 3x3 block is 1e-6
-        times its largest entry. The tolerance for the last row is 1e-6; if the last row must equal
-        the last column up to its sign, this is relative to its largest entry.
+        If the array does not have the structure of the type. The tolerance for the 3x3 block is
+        1e-6 times its largest entry. The tolerance for the last row is 1e-6; it is relative to the
+        largest entry of the row for types whose last row mirrors the last column.
     ArgumentError
-        If the type is unknown, or is Acceleration, whose array does not determine the sign of w;
-        use `acceleration_from_array`.
+        If the type is unknown, or is Acceleration. An acceleration array does not determine the
+        sign of w; use `acceleration_from_array` instead.
 
     Examples
     --------
@@ -197,12 +197,11 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     """
     if kind is Acceleration:
         problem = (
-            "the array of an acceleration does not determine the sign of w: use "
-            "acceleration_from_array"
+            "an acceleration array does not determine the sign of w; use acceleration_from_array"
         )
         raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:
-        problem = f"the type must be one of {', '.join(k.__name__ for k in READERS)}"
+        problem = f"kind must be one of {', '.join(k.__name__ for k in READERS)}"
         raise ArgumentError("E-MATH-011", problem, part=f"{kind!r}")
     rows = matrix(name, A)
     read, form = READERS[kind]
@@ -212,11 +211,11 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error if a matrix differs from the matrix built from its independent entries."""
+    """Raise an error if a matrix differs from `made`, which is built from independent entries."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
-    mirrored = np.abs(B[3:, :3]).max(initial=0.0)  # compare only entries with the same unit
+    mirrored = np.abs(B[3:, :3]).max(initial=0.0)  # blocks have different units
     for part, scale in (
         (np.s_[:3, :3], np.abs(A[:3, :3]).max()),
         (np.s_[3:, :3], mirrored or 1.0),
@@ -227,7 +226,7 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
             raise InputError(
                 "E-MATH-012",
                 f"{name} is not {form}",
-                f"correct the entry with an error of {error:.1e}",
+                f"correct the matrix; its largest error is {error:.1e}",
             )
 
 
@@ -235,7 +234,7 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
 
 
 class MassData(NamedTuple):
-    """Mass (kg), center of mass (m), and the 3x3 inertia tensor about it (kg m2)."""
+    """Mass (kg), center of mass (m), and inertia tensor (kg m2) about the center of mass."""
 
     mass: Number
     center: np.ndarray
@@ -243,22 +242,22 @@ class MassData(NamedTuple):
 
 
 def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
-    """Return J from the mass, the center of mass, and the moments about the center of mass.
+    """Return the inertia matrix J of a body with a given mass, center of mass and inertia tensor.
 
     Parameters
     ----------
     mass : float
-        Mass (kg), non-negative.
+        Mass (kg), not negative.
     center : array_like, shape (3,)
         Center of mass (m).
     inertia : array_like, shape (6,) or (3, 3)
-        Moments about the center of mass, along the frame's axes (kg m2): (xx, yy, zz, xy, xz, yz)
-        or the tensor.
+        Inertia tensor about the center of mass, in the axes of the frame (kg m2), or its entries
+        (xx, yy, zz, xy, xz, yz).
 
     Returns
     -------
     J : Inertia
-        Inertia matrix about the frame's origin.
+        Inertia matrix about the origin of the frame.
 
     Raises
     ------
@@ -267,8 +266,8 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
 
     Notes
     -----
-    Products of inertia are entries of the tensor, which have the opposite sign of the integrals:
-    J12 = -jxy + m x y. Legnani's program uses the same jxy.
+    Products of inertia are off-diagonal entries of the tensor, whose sign is opposite to that of
+    the integrals: J12 = -jxy + m x y. Legnani's program uses the same jxy.
 
     Examples
     --------
@@ -283,7 +282,7 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     """
     m = number("mass", mass)
     if type(m) is not Scalar and m < 0.0:
-        raise InputError("E-MATH-013", f"mass must be non-negative (kg), not {m}")
+        raise InputError("E-MATH-013", f"mass must not be negative, but is {m} kg")
     rigid = RigidInertia.from_center(m, vector("center", center), _moments(inertia))
     return Inertia.of(rigid)
 
@@ -293,7 +292,7 @@ def _moments(inertia: Array) -> Symmetric:
         return Symmetric(*numbers("inertia", inertia, (6,)))
     if np.shape(inertia) != (3, 3):
         problem = f"inertia must have shape (6,) or (3, 3), not {np.shape(inertia)}"
-        raise InputError("E-MATH-014", problem, "give xx, yy, zz, xy, xz, yz or the 3x3 tensor")
+        raise InputError("E-MATH-014", problem, "pass xx, yy, zz, xy, xz, yz or the 3x3 tensor")
     given = matrix("inertia", inertia, 3)
     moments = Symmetric.of(given)
     has_form("inertia", given, moments.matrix(), "symmetric")
@@ -301,7 +300,7 @@ def _moments(inertia: Array) -> Symmetric:
 
 
 def mass_from_inertia(J: Inertia) -> MassData:
-    """Return the mass, center of mass and moments of J: the inverse of `inertia_from_mass`.
+    """Return the mass, center of mass and inertia tensor from J (inverse of `inertia_from_mass`).
 
     Parameters
     ----------
@@ -326,7 +325,7 @@ def mass_from_inertia(J: Inertia) -> MassData:
 
 
 def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGIN) -> Action:
-    """Return the action Phi of a force at a point and a couple, about the frame's origin.
+    """Return the action matrix Phi of a force applied at a point, and a couple.
 
     Parameters
     ----------
@@ -335,12 +334,12 @@ def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGI
     couple : array_like, shape (3,), optional
         Couple (N m). Default: zero.
     point : array_like, shape (3,), optional
-        Point at which the force acts (m). Default: the origin.
+        Point of application of the force (m). Default: the origin.
 
     Returns
     -------
     Phi : Action
-        Action matrix.
+        Action matrix, with the moment about the origin of the frame.
 
     Examples
     --------
@@ -353,7 +352,7 @@ def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGI
 
 
 def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
-    """Return Hg, the acceleration of gravity, which is the same at all points.
+    """Return the gravity acceleration matrix Hg.
 
     Parameters
     ----------
@@ -375,7 +374,7 @@ def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
 
 
 def weight(J: Inertia, Hg: Acceleration) -> Action:
-    """Return skew(Hg J), the action of gravity on a body; J and Hg are in the same frame.
+    """Return the action of gravity on a body, skew(Hg J), with J and Hg in the same frame.
 
     Parameters
     ----------
@@ -387,7 +386,7 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
     Returns
     -------
     Phi : Action
-        Weight and its moment about the frame's origin (N, N m).
+        Weight (N), and its moment about the origin of the frame (N m).
 
     Examples
     --------
@@ -400,7 +399,7 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """Return the velocity W of a body with momentum Gamma: solve Gamma = skew(W J) (Eq I.26).
+    """Solve Gamma = skew(W J) for the velocity W of a body with momentum Gamma (Eq I.26).
 
     Parameters
     ----------
@@ -417,8 +416,8 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
     Raises
     ------
     InputError
-        If the equations are singular, because the body has no mass, or no moment of inertia about
-        some axis through its center of mass.
+        If the equations are singular, because the mass is zero, or because a principal moment of
+        inertia about the center of mass is zero.
 
     Examples
     --------
@@ -433,7 +432,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """Return the acceleration H of a body under an action Phi: solve Phi = skew(H J) (Eq I.25).
+    """Solve Phi = skew(H J) for the acceleration H of a body under an action Phi (Eq I.25).
 
     Parameters
     ----------
@@ -442,7 +441,7 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
     J : Inertia
         Inertia of the body.
     W : Velocity
-        Velocity of the body, which determines the part of H that is quadratic in velocities.
+        Velocity of the body, which determines the velocity-dependent terms of H.
 
     Returns
     -------
@@ -468,16 +467,16 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
 
 
 def _check_solid(J: Inertia) -> None:
-    """Raise an error if an inertia without symbols has zero mass or a zero moment."""
+    """Raise an error if the mass or a principal moment is zero. Symbols are not checked."""
     typed("J", J, Inertia)
     m, _, I = J.rigid().about_center()
     if type(m) is Scalar or any(type(x) is Scalar for x in I):
         return
     moments = np.linalg.eigvalsh(np.array(I.matrix().rows, dtype=float))
     if not m > 0.0 or not moments[0] > SINGULAR * moments[2]:
-        problem = f"J has mass {m:g} and moments {moments.round(12)} about the center of mass"
+        problem = f"J is singular: mass {m:g}, principal moments {moments.round(12)}"
         raise InputError(
-            "E-MATH-042", problem, "give a body with positive mass and three positive moments"
+            "E-MATH-042", problem, "use a body with positive mass and three positive moments"
         )
 
 
@@ -509,7 +508,7 @@ def skew(X: Any) -> np.ndarray:
 
 
 def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
-    """Return the pseudo scalar product Phi (x) X: the power, or the generalized force of a screw.
+    """Return the pseudo scalar product Phi (x) X, which is a power or a generalized force.
 
     Parameters
     ----------
@@ -521,7 +520,7 @@ def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
     Returns
     -------
     value : float
-        Power (W) for a velocity; generalized force (N m or N) for a screw.
+        Power (W) if X is a velocity, or generalized force (N m or N) if X is a screw.
 
     Examples
     --------
@@ -535,11 +534,11 @@ def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
 
 
 _PARTED = (Velocity, Screw, Acceleration, Momentum, Action, Block)
-"""Types of matrices with an angular and a linear part."""
+"""Matrix types that have an angular and a linear part."""
 
 
 def angular_part(X: Dense) -> np.ndarray:
-    """Return the angular part of a matrix, such as w of a velocity W (Mitra's m4v3).
+    """Return the angular part of a matrix, such as w for a velocity W (Mitra's m4v3).
 
     Parameters
     ----------
@@ -563,7 +562,7 @@ def angular_part(X: Dense) -> np.ndarray:
 
 
 def linear_part(X: Dense) -> np.ndarray:
-    """Return the linear part of a matrix (its last column), such as v of a velocity W.
+    """Return the linear part of a matrix (its last column), such as v for a velocity W.
 
     Parameters
     ----------
@@ -573,8 +572,8 @@ def linear_part(X: Dense) -> np.ndarray:
     Returns
     -------
     x : ndarray, shape (3,)
-        Velocity (m/s) or acceleration (m/s2) of the pole, linear momentum (kg m/s), force (N), or b
-        of a screw.
+        Velocity (m/s) or acceleration (m/s2) of the pole, linear momentum (kg m/s), force (N), or
+        the vector b of a screw.
 
     Examples
     --------
@@ -610,12 +609,12 @@ def six_numbers(X: Dense) -> np.ndarray:
 
 
 def velocity_from_six(x: Array) -> Velocity:
-    """Return W from (wx, wy, wz, vx, vy, vz), as `robot.frame_velocity` returns (Mitra's v6m4).
+    """Return the velocity matrix W from (wx, wy, wz, vx, vy, vz) (Mitra's v6m4).
 
     Parameters
     ----------
     x : array_like, shape (6,)
-        Angular velocity (rad/s), then the velocity of the pole (m/s).
+        Angular velocity (rad/s) and velocity of the pole (m/s), as in `robot.frame_velocity`.
 
     Returns
     -------
@@ -637,7 +636,7 @@ def velocity_from_six(x: Array) -> Velocity:
 
 
 def three_numbers(P: Array) -> np.ndarray:
-    """Return (x, y, z) of a point (x, y, z, 1) or a direction (x, y, z, 0) (Mitra's v4v3).
+    """Return (x, y, z) for a point (x, y, z, 1) or a direction (x, y, z, 0) (Mitra's v4v3).
 
     Parameters
     ----------

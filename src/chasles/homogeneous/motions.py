@@ -1,6 +1,6 @@
-"""Functions of positions M, displacements Q, screws L, velocities W and accelerations H.
+"""Compute positions M, displacements Q, screws L, velocities W and accelerations H.
 
-They are accurate for angles near 0 and pi.
+All functions are accurate for angles near 0 and pi.
 """
 
 import math
@@ -20,7 +20,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
 
 _NONE = 1e-300
-"""Squared speeds below this value count as zero."""
+"""Squared length below which a vector is treated as zero."""
 
 _Z = Vector.of(0.0, 0.0, 1.0)
 
@@ -29,12 +29,12 @@ _Z = Vector.of(0.0, 0.0, 1.0)
 
 
 def position_from_dh(theta: Number, d: Number, a: Number, alpha: Number) -> Position:
-    """Return M = Rz(theta) Tz(d) Tx(a) Rx(alpha) from standard Denavit-Hartenberg constants.
+    """Return M = Rz(theta) Tz(d) Tx(a) Rx(alpha) for standard Denavit-Hartenberg parameters.
 
     Parameters
     ----------
     theta, d, a, alpha : float
-        Constants of the distal convention (rad, m, m, rad).
+        Parameters in the distal convention (rad, m, m, rad).
 
     Returns
     -------
@@ -65,24 +65,23 @@ def position_from_extended_dh(
     q: Number | Array = 0.0,
     pitch: Number = 0.0,
 ) -> Position:
-    """Return the position M of a joint from its coordinate and five constants.
+    """Return the position M for five extended Denavit-Hartenberg constants and a joint coordinate.
 
-    The constants are defined in Legnani II, fig. 6.
-
-    M has R = Rz(theta) Rx(alpha) and the translation (a cos - b sin, a sin + b cos, s).
+    The constants are defined in Legnani II, fig. 6. The rotation is R = Rz(theta) Rx(alpha), and
+    the translation is (a cos - b sin, a sin + b cos, s), with the cosine and sine of theta.
 
     Parameters
     ----------
     theta, s, b, a, alpha : float
         Constants (rad, m).
     kind : str, optional
-        "revolute" (SPACELIB's 0): q is added to theta. "prismatic" (SPACELIB's 1): q is added to s.
-        "helical": q (rad) is added to theta and pitch times q to s. "cylindrical": q is a pair
-        (rad, m), added to theta and to s.
+        "revolute" (0 in SPACELIB) adds q to theta. "prismatic" (1 in SPACELIB) adds q to s.
+        "helical" adds q (rad) to theta, and pitch times q to s. "cylindrical" adds q[0] (rad) to
+        theta, and q[1] (m) to s.
     q : float or array_like, shape (2,), optional
-        Coordinate of the joint, or the two coordinates of a cylindrical joint. Default: zero.
+        Joint coordinate, or the two coordinates of a cylindrical joint. Default: zero.
     pitch : float, optional
-        Advance of a helical joint (m/rad).
+        Pitch of a helical joint (m/rad).
 
     Returns
     -------
@@ -110,7 +109,7 @@ def position_from_extended_dh(
 
 
 def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Number]:
-    """Return the rotation about and the translation along the axis of a joint."""
+    """Return the rotation and translation of a joint along its axis."""
     if kind == "cylindrical":
         both = (0.0, 0.0) if isinstance(q, int | float) and q == 0 else q
         turn, slide = vector("q", both, 2)
@@ -124,12 +123,12 @@ def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Nu
 
 
 def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN) -> Position:
-    """Return the position M of a frame that is rotated by an angle about a direction.
+    """Return the position M of a frame that is rotated by an angle about an axis.
 
     Parameters
     ----------
     axis : array_like, shape (3,)
-        Direction, of any length.
+        Direction of the axis. It is normalized.
     angle : float
         Angle (rad).
     origin : array_like, shape (3,), optional
@@ -155,7 +154,7 @@ def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN)
 
 
 def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
-    """Return the unit axis and the angle in [0, pi] of the rotation of M.
+    """Return the axis and the angle of the rotation in M.
 
     Parameters
     ----------
@@ -165,9 +164,9 @@ def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
     Returns
     -------
     axis : ndarray, shape (3,)
-        Unit vector; z where the angle is zero.
+        Unit vector along the axis. It is z if the angle is zero.
     angle : float
-        Angle (rad).
+        Angle (rad) in [0, pi].
 
     Examples
     --------
@@ -189,13 +188,13 @@ def position_from_angles(
     Parameters
     ----------
     sequence : str
-        Three letters of axes, one of the 12 Cardan and Euler sequences.
+        Three axes, such as "xyz": one of the 12 Cardan and Euler sequences.
     angles : array_like, shape (3,)
-        Angles (rad), in the order of the letters.
+        Angles (rad), in the order of the axes.
     origin : array_like, shape (3,), optional
         Origin of the frame (m). Default: zero.
     axes : {"moving", "fixed"}, optional
-        Rotate about the axes of the moving frame (intrinsic, the default) or of the first frame
+        Rotate about the axes of the moving frame (intrinsic, the default) or of the fixed frame
         (extrinsic).
 
     Returns
@@ -210,7 +209,7 @@ def position_from_angles(
 
     Notes
     -----
-    The roll, pitch and yaw of URDF are "xyz" with fixed axes.
+    URDF's roll, pitch and yaw correspond to "xyz" with fixed axes.
 
     Examples
     --------
@@ -230,14 +229,14 @@ def position_from_angles(
 def angles_from_position(
     M: Array, sequence: str, *, axes: About = "moving"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two solutions for the angles of the rotation of M.
+    """Return the two sets of Cardan or Euler angles for the rotation in M.
 
     Parameters
     ----------
     M : Position or array_like, shape (4, 4)
         Position matrix.
     sequence : str
-        Three letters of axes, one of the 12 Cardan and Euler sequences.
+        Three axes, such as "xyz": one of the 12 Cardan and Euler sequences.
     axes : {"moving", "fixed"}, optional
         Axes of the rotations; see `position_from_angles`.
 
@@ -279,7 +278,7 @@ def _sequence(sequence: str, axes: str) -> None:
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
-    """Return the position M of a frame with given unit axes and origin (Mitra's AO_H, section 2).
+    """Return the position M of a frame from its unit axes and origin (Mitra's AO_H, section 2).
 
     Parameters
     ----------
@@ -326,7 +325,7 @@ def rototranslation(M01: Array, M02: Array) -> Rototranslation:
     Returns
     -------
     Q : Rototranslation
-        Displacement, in frame 0.
+        Displacement, expressed in frame 0.
 
     Examples
     --------
@@ -344,14 +343,14 @@ def _chosen(condition: Number, a: Vector, b: Vector) -> Vector:
 
 
 def _unit(v: Vector, fallback: Vector) -> tuple[Vector, Number]:
-    """Return the direction of v (the fallback if v is zero) and its length."""
+    """Return the direction and length of v. The direction of a zero vector is `fallback`."""
     t = v.dot(v)
     none = less(t, _NONE)
     length = sqrt(select(none, 1.0, t))
     return _chosen(none, fallback, v * (1.0 / length)), select(none, 0.0, length)
 
 
-# Screws: the exponential --------------------------------------------------------------------------
+# Exponential and logarithm ------------------------------------------------------------------------
 
 
 def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
@@ -362,13 +361,13 @@ def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
     X : Screw or Velocity
         Screw axis, or a constant velocity.
     amount : float, optional
-        Angle phi (rad; length in m for a translation) of a screw, or time (s) of a velocity.
+        Angle phi (rad) for a screw, length (m) for a translation, or time t (s) for a velocity.
         Default: 1.
 
     Returns
     -------
     Q : Rototranslation
-        Displacement of the motion, in the frame of X.
+        Displacement, expressed in the frame of X.
 
     Examples
     --------
@@ -383,7 +382,7 @@ def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
     typed("X", X, Screw, Velocity)
     k = number("amount", amount)
     w, v = X.w * k, X.v * k
-    R = General(rotations.matrix_from_vector(w))  # keep small entries
+    R = General(rotations.matrix_from_vector(w))  # do not round small entries to zero
     return Rototranslation(Rotation((R,)), rotations.translation_of_screw(w, v))
 
 
@@ -398,7 +397,7 @@ def logarithm(Q: Rototranslation) -> Velocity:
     Returns
     -------
     W : Velocity
-        Velocity (rad/s, m/s). Its angle of rotation in unit time is at most pi.
+        Velocity (rad/s, m/s). The angle of rotation is at most pi.
 
     Examples
     --------
@@ -416,7 +415,10 @@ def logarithm(Q: Rototranslation) -> Velocity:
 
 
 class ScrewAxis(NamedTuple):
-    """Unit direction, point nearest to the origin (m), and pitch (m/rad; inf for a translation)."""
+    """Axis of a screw: unit direction, point nearest to the origin (m), and pitch (m/rad).
+
+    The pitch is infinite for a translation.
+    """
 
     direction: np.ndarray
     point: np.ndarray
@@ -424,10 +426,10 @@ class ScrewAxis(NamedTuple):
 
 
 class Displacement(NamedTuple):
-    """A screw motion: a rotation by an angle in [0, pi] about an axis, and travel (m) along it.
+    """Screw motion: rotation by an angle in [0, pi] about an axis, and travel (m) along the axis.
 
-    axis: unit direction. point: point on the axis nearest to the origin (m). For a pure
-    translation, the angle and the point are zero. For a zero displacement, the axis is z.
+    `axis` is a unit vector, and `point` (m) is the point on the axis nearest to the origin. For a
+    pure translation, the angle and the point are zero. For a zero displacement, the axis is z.
     """
 
     axis: np.ndarray
@@ -443,11 +445,11 @@ def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> 
     Parameters
     ----------
     axis : array_like, shape (3,)
-        Direction u of the axis, of any length.
+        Direction u of the axis. It is normalized.
     point : array_like, shape (3,), optional
         Point p on the axis (m). Default: the origin.
     pitch : float, optional
-        Pitch (m/rad); infinite for a translation. Default: 0.
+        Pitch (m/rad). Use math.inf for a translation. Default: 0.
 
     Returns
     -------
@@ -468,7 +470,7 @@ def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> 
 
 
 def axis_of_screw(L: Screw) -> ScrewAxis:
-    """Return the direction, point and pitch of a screw: the inverse of `screw_from_axis`.
+    """Return the direction, point and pitch of a screw (inverse of `screw_from_axis`).
 
     Parameters
     ----------
@@ -478,8 +480,8 @@ def axis_of_screw(L: Screw) -> ScrewAxis:
     Returns
     -------
     axis : ScrewAxis
-        Fields direction (unit), point (nearest to the origin, m) and pitch (m/rad; infinite for a
-        translation).
+        Unit direction, point nearest to the origin (m), and pitch (m/rad), which is infinite for a
+        translation.
 
     Examples
     --------
@@ -495,7 +497,7 @@ def axis_of_screw(L: Screw) -> ScrewAxis:
 
 
 def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
-    """Return the instantaneous screw axis and its rate, with W = L rate (Legnani I, section 5).
+    """Return the instantaneous screw axis L and the rate, with W = L rate (Legnani I, section 5).
 
     Parameters
     ----------
@@ -507,16 +509,16 @@ def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
     L : Screw
         Screw axis.
     rate : float
-        Length of w (rad/s), or of v (m/s) if w is zero.
+        Norm of w (rad/s), or norm of v (m/s) if w is zero.
 
     Raises
     ------
     InputError
-        If W is zero: a body at rest has no screw axis.
+        If W is zero, because a body at rest has no screw axis.
 
     Notes
     -----
-    In a traced program, both results are zero for a body at rest.
+    In a compiled program, both results are zero for a body at rest.
 
     Examples
     --------
@@ -536,19 +538,19 @@ def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
 
 
 def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacement:
-    """Return the screw motion of a displacement (Chasles' theorem), accurate at every angle.
+    """Return the screw motion of a displacement (Chasles' theorem).
 
     Parameters
     ----------
     Q : Rototranslation
         Displacement.
     tolerance : float, optional
-        Smallest angle (rad). If the angle of Q is smaller, Q counts as a pure translation.
+        Angle (rad) below which Q is treated as a pure translation.
 
     Returns
     -------
     motion : Displacement
-        Fields axis, point, angle (rad, in [0, pi]), travel (m) and pitch (m/rad).
+        Axis, point (m), angle in [0, pi] (rad), travel (m) and pitch (m/rad).
 
     Examples
     --------
@@ -572,12 +574,12 @@ def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacemen
 def rototranslation_from_axis(
     axis: Array, angle: Number, point: Array = ORIGIN, *, travel: Number = 0.0
 ) -> Rototranslation:
-    """Return the displacement Q of a rotation about an axis, with travel along the axis.
+    """Return the displacement Q for a rotation about an axis and a translation along it.
 
     Parameters
     ----------
     axis : array_like, shape (3,)
-        Direction of the axis, of any length.
+        Direction of the axis. It is normalized.
     angle : float
         Angle (rad).
     point : array_like, shape (3,), optional
@@ -592,8 +594,8 @@ def rototranslation_from_axis(
 
     Notes
     -----
-    t = (1 - R) p + travel u (Legnani I, section 2.3), evaluated as an exponential, because (1 - R)
-    p loses digits for a distant axis and a small angle.
+    The translation is t = (1 - R) p + travel u (Legnani I, section 2.3). It is computed as an
+    exponential, because (1 - R) p loses digits if the axis is distant and the angle is small.
 
     Examples
     --------
@@ -611,19 +613,19 @@ def rototranslation_from_axis(
 
 
 def plucker_from_line(point: Array, axis: Array) -> np.ndarray:
-    """Return the Plucker coordinates (u, p x u) of a line: a screw without pitch.
+    """Return the Plucker coordinates (u, p x u) of a line.
 
     Parameters
     ----------
     point : array_like, shape (3,)
         Point on the line (m).
     axis : array_like, shape (3,)
-        Direction, of any length.
+        Direction of the line. It is normalized.
 
     Returns
     -------
     coordinates : ndarray, shape (6,)
-        Unit direction u, then p x u (m).
+        Unit direction u, followed by p x u (m).
 
     Examples
     --------
@@ -635,12 +637,12 @@ def plucker_from_line(point: Array, axis: Array) -> np.ndarray:
 
 
 def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return a point and the direction of the line with these Plucker coordinates.
+    """Return a point on a line, and its direction, from the Plucker coordinates.
 
     Parameters
     ----------
     coordinates : array_like, shape (6,)
-        (u, p x u), with u of any length.
+        Plucker coordinates (u, p x u). The length of u is arbitrary.
 
     Returns
     -------
@@ -652,7 +654,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     InputError
-        If u and p x u are not perpendicular, so that the coordinates describe a screw with pitch.
+        If u and p x u are not perpendicular.
 
     Examples
     --------
@@ -667,7 +669,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     if not any(type(x) is Scalar for x in sizes):
         uu, mm, um = sizes
         if um * um > 1e-18 * uu * mm:
-            problem = "the coordinates (u, m) are not a line: u and m must be perpendicular"
+            problem = "u and m of the Plucker coordinates (u, m) must be perpendicular"
             raise InputError("E-MATH-021", problem)
     return array(u.cross(m) * (1.0 / u.dot(u))), array(_unit(u, _Z)[0])
 
@@ -683,7 +685,7 @@ def velocity(w: Array, v: Array) -> Velocity:
     w : array_like, shape (3,)
         Angular velocity (rad/s).
     v : array_like, shape (3,)
-        Velocity of the pole, the point of the body at the origin (m/s).
+        Velocity (m/s) of the pole, which is the point of the body at the origin.
 
     Returns
     -------
@@ -741,7 +743,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     Parameters
     ----------
     A : array_like, shape (4, 4)
-        Entries of H, which do not determine the sign of w.
+        Entries of H. They do not determine the sign of w.
     W : Velocity
         Velocity of the body, in the same frame.
 
@@ -753,7 +755,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     Raises
     ------
     InputError
-        If A is not an acceleration matrix with the angular velocity of W.
+        If A is not an acceleration matrix of a body with velocity W.
 
     Examples
     --------
@@ -775,7 +777,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
 
 
 def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
-    """Return the screw axis L of a joint in its frame, whose z axis is the joint axis (Eq II.1).
+    """Return the screw axis L of a joint in its frame, with z along the joint axis (Eq II.1).
 
     Parameters
     ----------
@@ -792,7 +794,7 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     Raises
     ------
     InputError
-        If the kind is unknown, or a joint that is not helical has a pitch.
+        If the kind is unknown, or if a pitch is given for a joint that is not helical.
 
     Examples
     --------
@@ -808,13 +810,13 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
         raise InputError(
             "E-MATH-016",
             f"a {kind} joint has no pitch",
-            "use kind='helical' for a joint with pitch",
+            "use kind='helical', or omit the pitch",
         )
     return screw_from_axis((0.0, 0.0, 1.0), pitch=pitches[kind])
 
 
 def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
-    """Return the velocity W = L qd of a joint, in its frame.
+    """Return the velocity W = L qd of a joint, expressed in the joint frame.
 
     Parameters
     ----------
@@ -840,7 +842,7 @@ def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
 
 
 def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.0) -> Acceleration:
-    """Return the acceleration H = L^2 qd^2 + L qdd of a joint, in its frame.
+    """Return the acceleration H = L^2 qd^2 + L qdd of a joint, expressed in the joint frame.
 
     Parameters
     ----------
@@ -889,8 +891,8 @@ def change_reference(X: AnyFramed, M: Array) -> AnyFramed:
 
     Notes
     -----
-    M X M^-1 for Q, W, H and L (SPACELIB's trasf_mami), M X M' for J, Gamma and Phi (trasf_mamt).
-    `M.to_second` is the inverse.
+    The result is M X M^-1 for Q, W, H and L (SPACELIB's trasf_mami), and M X M' for J, Gamma and
+    Phi (trasf_mamt). `M.to_second` is the inverse transformation.
 
     Examples
     --------
@@ -913,7 +915,7 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
     Returns
     -------
     W : Velocity
-        Their sum.
+        Sum of the velocities.
 
     Examples
     --------
@@ -928,9 +930,9 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
 def compose_accelerations(
     H_ij: Acceleration, W_ij: Velocity, H_jk: Acceleration, W_jk: Velocity
 ) -> Acceleration:
-    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk, in a common frame (Eq I.11).
+    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk (Coriolis' theorem, Eq I.11).
 
-    This is Coriolis' theorem.
+    All matrices are expressed in the same frame.
 
     Parameters
     ----------

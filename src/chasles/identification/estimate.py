@@ -174,9 +174,10 @@ def identify(
     seed : int
         Seed of the random states that determine the base parameters.
     cluster : str, optional
-        Address of a Dask scheduler, whose workers read the files of `data`. The loss must be
-        "squares", the robot must be a tree, the Stribeck velocity must be a number, and `f_ext` and
-        `gain` must not be given. Default: read the files in this process.
+        Address of a Dask scheduler, whose workers read the files of `data`, or "local:4" for four
+        worker processes on this computer. The loss must be "squares", the robot must be a tree, the
+        Stribeck velocity must be a number, and `f_ext` and `gain` must not be given. Default: read
+        the files in this process.
     progress : callable, optional
         Function that is called after each block of logs, with the number of samples read.
 

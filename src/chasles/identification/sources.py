@@ -31,8 +31,13 @@ ROWS = 16_384
 BYTES = 2**20
 """Number of bytes of a .csv file that are parsed at once."""
 
-RELEASED = 4
-"""Number of blocks after which memory that pyarrow no longer uses is released."""
+RELEASED = 64
+"""Number of blocks after which memory that pyarrow no longer uses is released.
+
+The blocks of all files count: to release memory after each small file takes as long as to read it.
+"""
+
+_read = itertools.count(1)
 
 JOINTS = "sensor_msgs/msg/JointState"
 """Type of the messages that are read from bags."""
@@ -64,16 +69,14 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
         raise ModelError("E-LOG-011", f"{kind} logs need pyarrow", remedy, file=file) from None
     try:
         read = {"parquet": _parquet, "csv": _streamed}.get(kind, _scanned)
-        for k, batch in enumerate(read(file, set(wanted), threaded)):
+        for batch in read(file, set(wanted), threaded):
             yield {name: _numbers(file, batch, name) for name in batch.schema.names}
-            if k % RELEASED == 0:
+            if next(_read) % RELEASED == 0:
                 pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
         raise ModelError("E-LOG-012", problem, "write the file again, or give skip_bad=True",
                          file=file) from None  # fmt: skip
-    finally:
-        pyarrow.default_memory_pool().release_unused()
 
 
 def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:

@@ -21,7 +21,7 @@ from chasles.model.ranges import admitted, outside
 from chasles.robot import Robot
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
-"""Context that suppresses NumPy's floating-point warnings; the checks report infinite inertias."""
+"""Context manager that suppresses NumPy's floating-point warnings."""
 
 
 def lint(
@@ -31,30 +31,30 @@ def lint(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> tuple[Finding, ...]:
-    """Find errors and suspicious values in a robot file, in the order of its lines.
+    """Find errors and suspicious values in a robot file.
 
     Parameters
     ----------
     path : str or path
         Robot file, or the name of an installed robot.
     meshes : bool, optional
-        Also compare inertias with the mesh files, if they and the package trimesh are available.
+        Also compare inertias with mesh files if the files and the package trimesh are available.
     arguments : mapping from str to str, optional
-        Arguments of a xacro file.
+        Arguments for a xacro file.
     trust : bool, optional
-        Allow a xacro file to run Python.
+        Allow a xacro file to run Python code.
 
     Returns
     -------
     tuple of Finding
-        Findings with severity, line, part, reason and remedy (docs/lint.md). A file that does not
-        load is checked as well, and the reason is a finding.
+        Findings in line order, with severity, part, reason and remedy (docs/lint.md). If the file
+        does not load, it is still checked, and the loading error is one of the findings.
 
     Raises
     ------
     ModelError
-        If the file cannot be read at all: it does not exist, is not XML or TOML, or needs a reader
-        that is not installed.
+        If the file does not exist, is neither XML nor TOML, or requires a reader that is not
+        installed.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def lint(
 
 
 def findings(sheet: Sheet) -> tuple[Finding, ...]:
-    """Run all checks; omit the reason why a file does not load if a check explains it better."""
+    """Run all checks; omit a loading error if another check finds an error on the same line."""
     with _quiet():
         found = [_finding(sheet, key, what) for key in CHECKS for what in CHECKS[key].find(sheet)]
     errors = {f.where for f in found if f.severity == "error" and f.check != "refused"}
@@ -93,7 +93,7 @@ def surveyed(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Sheet:
-    """Return the contents of a file for the checks, with the loaded robot if it loads."""
+    """Read a file for the checks, and load the robot if possible."""
     file = str(registry.find(path)) if formats.is_name(path) else path
     row = formats.row_of(file)
     given = {"arguments": arguments, "trust": trust} if row.arguments else {}

@@ -1,4 +1,4 @@
-"""Checks of bodies: impossible inertias, wrong units, shapes, and left-right differences."""
+"""Checks for links: impossible inertias, wrong units, shapes, and left-right differences."""
 
 import math
 import re
@@ -11,33 +11,40 @@ from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0
-"""Smallest plausible density (kg/m3) of the box with a link's mass and moments. The density of foam
-is about 20 kg/m3."""
+"""Minimum plausible density (kg/m3) of the uniform box with the mass and moments of a link.
+
+Foam has a density of about 20 kg/m3.
+"""
 
 DENSEST = 22_600.0
-"""Density of osmium (kg/m3); a ball of this density has the smallest moments for its mass."""
+"""Density of osmium (kg/m3), the densest material."""
 
 FAR = 30.0
-"""Largest plausible distance (m) of a joint or center of mass from the link's frame, and largest
-plausible size of a shape."""
+"""Maximum plausible size of a shape (m).
+
+It is also the maximum plausible distance of a joint or center of mass from the link frame.
+"""
 
 MARGIN = 0.25
-"""Allowed distance of a center of mass from the box around a link, relative to its longest edge."""
+"""Allowed distance of a center of mass from the bounding box, relative to its longest edge."""
 
 SMALLEST = 0.2
-"""Smallest plausible radius of gyration, relative to a uniform body with the same shape (1/25 of
-its moments)."""
+"""Minimum plausible radius of gyration, relative to a uniform body with the same shape."""
 
 LARGEST = 1.2
-"""Largest plausible radius of gyration, relative to the distance from the center of mass to the
-farthest corner."""
+"""Maximum plausible radius of gyration.
+
+It is relative to the distance between the center of mass and the farthest corner.
+"""
 
 VOLUMES = 5.0, 30_000.0
-"""Smallest and largest plausible density (kg/m3): mass of a link over the volume of its shapes."""
+"""Minimum and maximum plausible ratio of a link's mass to the volume of its shapes (kg/m3)."""
 
 TOLERANCE = 0.05
-"""Largest plausible relative difference between left and right twins. The measured inertias of real
-twins differ by less."""
+"""Tolerance for relative differences between left and right parts.
+
+The measured inertias of real left and right parts differ by less.
+"""
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
 _LETTERS = (("l", "r"), ("L", "R"))
@@ -46,7 +53,7 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Return a check that finds links with one kind of fault (see `chasles.model.validate`)."""
+    """Return a check for links with a given fault (see `chasles.model.validate`)."""
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -63,18 +70,18 @@ def zero_mass(sheet: Sheet) -> Iterator[Found]:
     for link, joint in _weightless(sheet):
         if link.name not in carriers:
             what = (
-                f"joint {joint.name!r} moves it, but neither it nor the links it carries "
-                "have a mass"
+                f"joint {joint.name!r} moves this link, but neither the link nor its "
+                "descendants have mass"
             )
             yield link.found(what)
 
 
 def virtual(sheet: Sheet) -> Iterator[Found]:
-    """Find moving links without mass that carry links with mass on moving joints only."""
+    """Find moving links without mass that carry links with mass only through moving joints."""
     carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
     for link, joint in _weightless(sheet):
         if link.name in carriers:
-            what = f"joint {joint.name!r} moves it, but only the links it carries have a mass"
+            what = f"joint {joint.name!r} moves this link, but only its descendants have mass"
             yield link.found(what)
 
 
@@ -87,28 +94,28 @@ def _weightless(sheet: Sheet) -> Iterator[tuple[Link, Joint]]:
 
 
 def point_mass(sheet: Sheet) -> Iterator[Found]:
-    """Find masses without any rotational inertia."""
+    """Find links with mass but without rotational inertia."""
     for link in sheet.links:
         if link.mass and link.mass > 0.0 and not np.any(link.moments):
             yield link.found(f"{link.mass:g} kg without rotational inertia")
 
 
 def placeholder(sheet: Sheet) -> Iterator[Found]:
-    """Find inertias that are the identity matrix; for 1 kg, this is a ball of radius 1.6 m."""
+    """Find inertias equal to the identity matrix; for 1 kg, this is a ball of radius 1.6 m."""
     for link in sheet.links:
         if link.mass and np.array_equal(link.moments, np.eye(3)):
             yield link.found(f"{link.mass:g} kg with 1 kg m2 about every axis")
 
 
 def copied(sheet: Sheet) -> Iterator[Found]:
-    """Find links whose inertia is a copy of their parent link's inertia."""
+    """Find links with the same inertia as their parent link."""
     links = {link.name: link for link in sheet.links}
     for joint in sheet.joints:
         parent, child = links.get(joint.parent or ""), links.get(joint.child)
         if parent is None or child is None or parent is child:
             continue
         if child.mass and np.any(child.moments) and _same(parent, child):
-            what = f"mass, center and inertia are identical to those of {parent.part}"
+            what = f"it has the same mass, center and inertia as {parent.part}"
             yield child.found(what)
 
 
@@ -130,15 +137,15 @@ def density(sheet: Sheet) -> Iterator[Found]:
         radius = math.sqrt(5.0 / 6.0 * float(np.sum(link.principal)) / link.mass)
         ball = 4.0 / 3.0 * math.pi * radius * radius * radius
         if link.mass > DENSEST * ball:
-            what = f"{link.mass:g} kg with these moments fits into a ball of {1e3 * radius:.3g} mm"
-            yield link.found(f"{what} radius, {_density(link.mass, ball)}")
+            what = f"a uniform ball with its mass and moments has a radius of {1e3 * radius:.3g} mm"
+            yield link.found(f"{what} and a density of {_density(link.mass, ball)}")
         elif link.extended:
             edges = np.sqrt(12.0 * link.second_moments / link.mass)
             box = float(np.prod(edges))
             if link.mass < LIGHTEST * box:
                 size = " x ".join(f"{1e3 * edge:.4g}" for edge in edges[::-1])
-                what = f"{link.mass:g} kg with these moments corresponds to a box of {size} mm"
-                yield link.found(f"{what}, {_density(link.mass, box)}")
+                what = f"a uniform box with its mass and moments measures {size} mm"
+                yield link.found(f"{what} and has a density of {_density(link.mass, box)}")
 
 
 def _density(mass: float, volume: float) -> str:
@@ -146,7 +153,7 @@ def _density(mass: float, volume: float) -> str:
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
-    """Find joints and centers of mass that are tens of meters away, and shapes that large."""
+    """Find joints and centers of mass that are too far away, and shapes that are too large."""
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
@@ -166,7 +173,7 @@ def size(sheet: Sheet) -> Iterator[Found]:
 
 
 def outside(sheet: Sheet) -> Iterator[Found]:
-    """Find centers of mass outside the box around all shapes."""
+    """Find centers of mass outside the bounding box of a link's shapes."""
     for link, body in _with_shapes(sheet):
         low, high = np.min(body.corners, axis=0), np.max(body.corners, axis=0)
         gap = np.maximum(low - link.center, link.center - high)
@@ -175,7 +182,7 @@ def outside(sheet: Sheet) -> Iterator[Found]:
 
 
 def gyration(sheet: Sheet) -> Iterator[Found]:
-    """Find radii of gyration that are impossible or implausible for mass within the shapes."""
+    """Find radii of gyration that are implausible for the shapes of a link."""
     for link, body in _with_shapes(sheet):
         if not link.mass or not np.sum(link.principal) > 0.0:
             continue
@@ -185,13 +192,13 @@ def gyration(sheet: Sheet) -> Iterator[Found]:
         if own > LARGEST * farthest or own < SMALLEST * uniform:
             kind = "meshes" if body.mesh else "shapes"
             what = (
-                f"its radius of gyration is {1e3 * own:.3g} mm, but {1e3 * uniform:.3g} mm for its"
+                f"its radius of gyration is {1e3 * own:.3g} mm, but its {kind} at uniform density"
             )
-            yield link.found(f"{what} {kind} at uniform density")
+            yield link.found(f"{what} give {1e3 * uniform:.3g} mm")
 
 
 def volume(sheet: Sheet) -> Iterator[Found]:
-    """Find masses that are implausible for the volume of the shapes."""
+    """Find masses that are implausible for the volume of a link's shapes."""
     for link, body in _with_shapes(sheet):
         density = (link.mass or 0.0) / body.volume
         if not VOLUMES[0] <= density <= VOLUMES[1]:
@@ -200,7 +207,7 @@ def volume(sheet: Sheet) -> Iterator[Found]:
 
 
 def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
-    """Yield links that have both a mass and a volume."""
+    """Yield each link with mass and shapes, and its shapes as one solid."""
     for link in sheet.links:
         body = together(link.shapes) if link.mass and link.mass > 0.0 else None
         if body is not None:
@@ -221,7 +228,7 @@ def twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _mirrored(name: str) -> Iterator[str]:
-    """Yield names with left replaced by right, as a word or as a letter in names such as "LF"."""
+    """Yield possible names of the right part for a left part, such as "RF_leg" for "LF_leg"."""
     for left, right in _WORDS:
         if left in name:
             yield name.replace(left, right)
@@ -233,7 +240,7 @@ def _mirrored(name: str) -> Iterator[str]:
 
 
 def unlike_bodies(sheet: Sheet) -> Iterator[Found]:
-    """Find twins whose masses, center distances or principal moments differ."""
+    """Find left and right links with different masses, centers of mass or principal moments."""
     links = {link.name: link for link in sheet.links}
     for left, right in twins(links):
         a, b = links[left], links[right]
@@ -272,9 +279,9 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if both centers of mass are at the same place in the principal axes.
+    """Return True if the centers of mass are equal relative to the principal axes.
 
-    This is tested by comparing c'(I - m 1)c, where m is the mean of the principal moments.
+    The test compares c'(I - m 1)c, where m is the mean of the principal moments.
     """
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
@@ -289,7 +296,7 @@ def _list(numbers: Iterable[float]) -> str:
 
 
 def unlike_limits(sheet: Sheet) -> Iterator[Found]:
-    """Find twins whose ranges are neither equal nor mirrored."""
+    """Find left and right joints whose limits are neither equal nor mirrored."""
     for left, right in twins(sheet.by_name):
         a, b = sheet.by_name[left], sheet.by_name[right]
         if a.range is not None and b.range is not None and not _alike(a.range, b.range):

@@ -1,4 +1,4 @@
-"""Table of checks, with the findings, their effect and the remedy for each check."""
+"""Table of lint checks, with their severities, descriptions and remedies."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from chasles.lint.sheet import Found, Severity, Sheet
 
 
 class Check(NamedTuple):
-    """A row of the table of checks.
+    """A lint check.
 
-    `finds` describes the findings, and `find` computes them from a file. `why` describes the effect
-    of the findings, and `remedy` is the action to take. `repair` is the key of the repair in
-    `chasles.lint.repair.REPAIRS`, if there is one.
+    finds: description of the findings. find: function that yields the findings in a file. why:
+    effect of the findings on the robot. remedy: action to take. repair: key of the repair in
+    `chasles.lint.repair.REPAIRS`, or "".
     """
 
     severity: Severity
@@ -66,4 +66,4 @@ CHECKS: dict[str, Check] = {
     "left-right": Check("note", "left and right parts whose inertias are not mirror images within 5 %", bodies.unlike_bodies, _TYPING, "compare with the CAD model"),
     "left-right-limits": Check("note", "left and right parts with different ranges, efforts or velocities", bodies.unlike_limits, _TYPING, "compare with the CAD model"),
 }  # fmt: skip
-"""Checks by name; findings at the same place are in this order."""
+"""Checks by name; findings on the same line are in this order."""

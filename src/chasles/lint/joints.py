@@ -1,4 +1,4 @@
-"""Checks of joints: connections, limits, loops, and parts that prevent loading."""
+"""Checks for joints: connections, limits, loops and loading errors."""
 
 import math
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from chasles.lint.sheet import Found, Joint, Sheet
 from chasles.model.description import part_of, traits
 
 _SLACK = 1e-6
-"""Tolerance (rad or m) by which a follower may exceed its limits, because of rounding."""
+"""Amount by which a mimic joint may exceed its limits because of rounding (rad or m)."""
 
 _TURN = 2.0 * math.pi
 
 _FEW_TURNS = 720.0
-"""Larger limits (degrees or rad) mean that the joint is not limited."""
+"""Limits above this value (degrees or rad) are treated as no limit."""
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
@@ -27,7 +27,7 @@ def recovered(sheet: Sheet) -> Iterator[Found]:
 
 
 def refused(sheet: Sheet) -> Iterator[Found]:
-    """Yield the reasons why the file does not load, one for each place."""
+    """Yield the loading errors, one for each line."""
     yield from {found.where: found for found in reversed(sheet.refusals)}.values()
 
 
@@ -41,7 +41,7 @@ def unknown_link(sheet: Sheet) -> Iterator[Found]:
 
 
 def unconnected(sheet: Sheet) -> Iterator[Found]:
-    """Find links without a joint in a file that has joints."""
+    """Find links without a joint, if the file has joints."""
     held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
     for link in sheet.links if any(held) else ():
         if link.name not in held and not (link.mass is None and link.name == "world"):
@@ -49,7 +49,7 @@ def unconnected(sheet: Sheet) -> Iterator[Found]:
 
 
 def reference(sheet: Sheet) -> Iterator[Found]:
-    """Find transmissions and extensions that name missing parts."""
+    """Find transmissions and extensions that refer to missing joints or links."""
     joints, links = set(sheet.by_name), {link.name for link in sheet.links}
     known = {"joint": joints, "link": links, "part": joints | links}
     for where, who, kind, name in sheet.references:
@@ -114,7 +114,7 @@ def loop(sheet: Sheet) -> Iterator[Found]:
 
 
 def loop_start(sheet: Sheet) -> Iterator[Found]:
-    """Find loops that are open at the neutral configuration."""
+    """Find loops that are open in the neutral configuration."""
     if sheet.robot is None or not sheet.robot.model.constraints:
         return
     residual = abs(sheet.robot.loop_residual(sheet.robot.neutral()))
@@ -138,21 +138,21 @@ def missing(sheet: Sheet) -> Iterator[Found]:
 
 
 def inverted(sheet: Sheet) -> Iterator[Found]:
-    """Find lower limits that are above the upper limits."""
+    """Find lower limits above the upper limit."""
     for joint, lower, upper in _ranges(sheet):
         if lower > upper:
             yield joint.found(f"lower limit {lower:g} is above the upper limit {upper:g}")
 
 
 def empty(sheet: Sheet) -> Iterator[Found]:
-    """Find joints with equal limits."""
+    """Find joints with equal lower and upper limits."""
     for joint, lower, upper in _ranges(sheet):
         if lower == upper:
             yield joint.found(f"both limits are {lower:g}: the joint cannot move")
 
 
 def negative(sheet: Sheet) -> Iterator[Found]:
-    """Find negative damping, friction, drive inertias, time constants and fluid properties."""
+    """Find negative armature, damping, friction, time constants and fluid properties."""
     for entry in sheet.outside:
         if entry.row.lint == "negative":
             what = f"its {entry.name} is {min(entry.numbers):g}"
@@ -160,7 +160,7 @@ def negative(sheet: Sheet) -> Iterator[Found]:
 
 
 def powerless(sheet: Sheet) -> Iterator[Found]:
-    """Find zero or negative effort or velocity limits of joints that are not mimic joints."""
+    """Find zero or negative effort and velocity limits; mimic joints are not checked."""
     for joint in sheet.joints:
         if joint.kind == "fixed" or traits(joint.kind).floating or joint.mimic is not None:
             continue
@@ -172,7 +172,7 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 def degrees(sheet: Sheet) -> Iterator[Found]:
     """Find angles that look like degrees.
 
-    These are integer limits beyond two turns, and rotations of origins beyond one turn.
+    These are integer limits above two turns and orientation angles above one turn.
     """
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]

@@ -1,7 +1,7 @@
-"""Checks of modelling assumptions: rigid links, ideal joints, rotors, frames near their bodies.
+"""Checks for modelling assumptions: rigid links, joint losses, rotor inertias and link frames.
 
 The checks cover the sources of modelling errors and rounding errors that are visible in a file
-(Featherstone 2008, section 10.1). docs/modelling.md has the complete checklist.
+(Featherstone 2008, section 10.1). docs/modelling.md contains the complete checklist.
 """
 
 import math
@@ -11,14 +11,14 @@ from chasles.lint.sheet import Found, Sheet
 from chasles.model.validate import FAR, far_frames
 
 SLENDER = 50.0
-"""Largest ratio of length to thickness of the uniform box with the same mass and moments."""
+"""Maximum ratio of length to thickness for the uniform box with a link's mass and moments."""
 
 REDUCTION = 10.0
 """Gear ratio above which the reflected rotor inertia is rarely negligible."""
 
 
 def slender(sheet: Sheet) -> Iterator[Found]:
-    """Find links that are slender enough to bend."""
+    """Find slender links, which may bend."""
     for link in sheet.links:
         if link.extended:
             assert link.mass is not None
@@ -29,7 +29,7 @@ def slender(sheet: Sheet) -> Iterator[Found]:
 
 
 def far_frame(sheet: Sheet) -> Iterator[Found]:
-    """Find links whose center of mass is many radii of gyration from their joint."""
+    """Find links whose center of mass is many radii of gyration away from their joint."""
     where = {link.name: link.where for link in sheet.links}
     for name, radii in far_frames(sheet.robot.model) if sheet.robot is not None else ():
         what = (
@@ -40,7 +40,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
 
 
 def lossless(sheet: Sheet) -> Iterator[Found]:
-    """Find joints without damping and friction, if other joints have damping or friction."""
+    """Find joints without damping and friction in a robot whose other joints have them."""
     if sheet.robot is None:
         return
     moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]

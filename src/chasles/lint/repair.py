@@ -1,4 +1,4 @@
-"""Repair faults that have a single reasonable correction, with minimal changes to the text."""
+"""Repair faults that have a single plausible correction, with minimal changes to the file."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from chasles.lint.sheet import Edit, Link, Sheet, Table
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3
-"""Smallest second moment of a repaired body relative to its largest.
+"""Minimum ratio of the smallest to the largest second moment in a repaired inertia.
 
-It is not zero, because a moment of zero could become negative by rounding.
+It is positive, because rounding could make a zero moment negative.
 """
 
 NOT_WRITTEN = "the file does not contain the numbers literally"
-"""Reason why numbers from expressions, defaults or included files are not repaired."""
+"""Message for numbers from expressions, defaults or included files, which are not repaired."""
 
 ROUNDING = 1e-14
-"""Moments below this relative size are rounding errors."""
+"""Relative size below which moments are treated as rounding errors."""
 
 
 class Left(NamedTuple):
-    """Fault that cannot be repaired: the part, "file:line", and the reason."""
+    """A fault that cannot be repaired: its part, its "file:line" and the reason."""
 
     part: str
     where: str
@@ -40,11 +40,11 @@ Found = Iterator[Edit | Left]
 
 
 def nearest_inertia(moments: np.ndarray) -> np.ndarray:
-    """Return the valid inertia (kg m2, about the center of mass) nearest to the given moments.
+    """Return the physically consistent inertia nearest to `moments` (kg m2, about the center).
 
-    Second moments of mass about principal planes are raised to at least `THINNEST` times the
-    largest. This minimizes the change of the matrix of second moments in the Frobenius norm. The
-    matrix is a block of the pseudo-inertia (Wensing, Kim and Slotine 2018, Linear matrix
+    The second moments of mass about the principal planes are raised to at least `THINNEST` times
+    the largest. This minimizes the Frobenius norm of the change in the matrix of second moments,
+    which is a block of the pseudo-inertia (Wensing, Kim and Slotine 2018, Linear matrix
     inequalities for physically consistent inertial parameter identification).
     """
     second = np.trace(moments) / 2.0 * np.eye(3) - moments
@@ -54,7 +54,7 @@ def nearest_inertia(moments: np.ndarray) -> np.ndarray:
 
 
 def inertias(sheet: Sheet) -> Found:
-    """Yield edits that replace impossible moments of links with mass by the nearest valid ones."""
+    """Yield edits that replace impossible inertias by the nearest consistent inertias."""
     for link in sheet.links:
         fault = inertia_fault(link.mass, link.moments) if link.mass else None
         if fault is None or fault.check not in ("triangle", "not-positive"):
@@ -64,15 +64,19 @@ def inertias(sheet: Sheet) -> Found:
         if link.place is None:
             yield Left(link.part, link.where, NOT_WRITTEN)
         elif not sound:
-            yield Left(link.part, link.where, "no possible inertia is close; give the correct one")
+            yield Left(link.part, link.where, "no valid inertia is close; give the correct inertia")
         elif None in edits:
-            yield Left(link.part, link.where, "it needs a product of inertia that is not written")
+            yield Left(
+                link.part,
+                link.where,
+                "the repair needs a product of inertia that is not in the file",
+            )
         else:
             yield from filter(None, edits)
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Yield edits of the moments in a file; None for a product of inertia that the file omits."""
+    """Yield edits for the moments of a link; None for a missing product of inertia."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
@@ -90,13 +94,13 @@ def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
 
 
 def _words(numbers: Sequence[float]) -> list[str]:
-    """Return numbers as text with 12 significant digits; rounding errors become zero."""
+    """Format numbers with 12 significant digits; replace rounding errors by zero."""
     most = max(map(abs, numbers))
     return [f"{x if abs(x) >= ROUNDING * most else 0.0:.12g}" for x in numbers]
 
 
 def limits(sheet: Sheet) -> Found:
-    """Yield edits that swap limits if the lower limit is above the upper one."""
+    """Yield edits that swap the limits of a joint if the lower limit is above the upper limit."""
     for joint in sheet.joints:
         if joint.range is None or joint.range[0] <= joint.range[1]:
             continue
@@ -111,25 +115,22 @@ def limits(sheet: Sheet) -> Found:
 
 
 def _text(element: etree._Element, name: str) -> str | None:
-    """Return the text of a child element; without this child, return the attribute or None."""
+    """Return the text of a child element or, if it is missing, an attribute or None."""
     child = element.find(name)
     return element.get(name) if child is None else child.text or ""
 
 
 REPAIRS: dict[str, Callable[[Sheet], Found]] = {"inertia": inertias, "limits": limits}
-"""Repairs by the names in the table of checks."""
+"""Repairs by key; `Check.repair` contains the key."""
 
 
 def unrepaired(sheet: Sheet) -> tuple[Left, ...]:
-    """Return faults of repairable kinds that cannot be repaired."""
+    """Return the faults that no repair can correct."""
     return tuple(each for each in _found(sheet) if isinstance(each, Left))
 
 
 def repaired(sheet: Sheet) -> tuple[str, str]:
-    """Return the original text of a file, and the text with all repairs applied.
-
-    Only the repaired parts differ.
-    """
+    """Return the text of a file before and after all repairs."""
     assert sheet.document is not None, "something in it can be repaired"
     edits = [each for each in _found(sheet) if isinstance(each, Edit)]
     changes = sorted((*sheet.document.span(edit), edit.text) for edit in edits)
@@ -140,5 +141,5 @@ def repaired(sheet: Sheet) -> tuple[str, str]:
 
 
 def _found(sheet: Sheet) -> dict[Edit | Left, None]:
-    """Return each edit or fault once; xacro macros may repeat them."""
+    """Return all edits and unrepaired faults without duplicates, which xacro macros may cause."""
     return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

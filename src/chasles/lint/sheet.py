@@ -1,4 +1,4 @@
-"""Contents of a robot file for lint (links, joints, text), and the findings about them."""
+"""Data classes for lint: the contents of a robot file, edits and findings."""
 
 import math
 import re
@@ -20,17 +20,17 @@ from chasles.robot import Robot
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""Severities in descending order. They mean impossible, probably unintended, and worth checking."""
+"""Severities in descending order: impossible, probably unintended, and worth checking."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding in a robot file.
+    """A finding in a robot file.
 
     `check` is the name of the check, and `severity` is "error", "warning" or "note". `where` is
-    "file:line", or the file if the line is unknown, and `part` names the part: "link 'hand'".
-    `what` describes the problem, `why` describes its effect on results, and `remedy` is the action
-    to take. `repairable` is True if `chasles lint --fix` can repair the problem.
+    "file:line", or the file if the line is unknown. `part` is a part of the robot, such as
+    "link 'hand'". `what` describes the problem, `why` describes its effect on results, and `remedy`
+    is the action to take. `repairable` is True if `chasles lint --fix` can repair the problem.
     """
 
     check: str
@@ -47,7 +47,7 @@ class Finding:
 
     @property
     def line(self) -> int:
-        """Line of the file; 0 if unknown."""
+        """Line number; 0 if unknown."""
         number = self.where.rpartition(":")[2]
         return int(number) if number.isdigit() else 0
 
@@ -58,7 +58,7 @@ def at_least(finding: Finding, severity: str) -> bool:
 
 
 class Found(NamedTuple):
-    """Result of a check: part, "file:line", problem, and a remedy (default: the check's remedy)."""
+    """Result of a check; if `remedy` is empty, the general remedy of the check applies."""
 
     part: str
     where: str
@@ -68,7 +68,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A part of a robot, with its name and its place in the file."""
+    """A link or joint, with its name and its "file:line"."""
 
     name: str
     where: str
@@ -84,12 +84,12 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class Link(_Part):
-    """A link, with its center of mass in the link frame (m), and moments about the center (kg m2).
+    """A link with its inertial parameters.
 
-    mass: in kg; None if the file gives no inertia. axes: axes of the moments, as columns in the
-    link frame. place: place of the moments in the file, for repairs; None if they cannot be
-    rewritten. meant_massless: True if the file states that the link has no inertia, or is only a
-    frame.
+    mass: kg; None if the file contains no inertia. center: center of mass in the link frame (m).
+    moments: inertia about the center of mass (kg m2). axes: axes of `moments`, as columns in the
+    link frame. place: location of the moments in the file, for repairs; None if they cannot be
+    changed. meant_massless: True if the file states that the link has no inertia.
     """
 
     mass: float | None = None
@@ -102,20 +102,20 @@ class Link(_Part):
 
     @cached_property
     def inertia(self) -> np.ndarray:
-        """Inertia about the center of mass, along the link's axes."""
+        """Inertia about the center of mass, expressed in the link frame."""
         return self.axes @ self.moments @ self.axes.T
 
     @cached_property
     def principal(self) -> np.ndarray:
-        """Principal moments, the smallest first; zeros if they overflow."""
+        """Principal moments in ascending order; zeros if they overflow."""
         sound = np.isfinite(np.sum(np.abs(self.moments)))
         return np.linalg.eigvalsh(self.moments) if sound else np.zeros(3)
 
     @cached_property
     def second_moments(self) -> np.ndarray:
-        """Second moments of mass about the principal planes, the smallest first.
+        """Second moments of mass about the principal planes, in ascending order.
 
-        They are non-negative for every possible body. Together with the mass, they are the
+        They are non-negative for every physical body. Together with the mass, they are the
         eigenvalues of the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018),
         which is positive definite if and only if all eigenvalues are positive.
         """
@@ -123,17 +123,17 @@ class Link(_Part):
 
     @property
     def extended(self) -> bool:
-        """True if the link has a mass that extends in all directions."""
+        """True if the link has mass and a nonzero extent in all directions."""
         return self.mass is not None and self.mass > 0.0 and bool(self.second_moments[0] > 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Joint(_Part):
-    """A joint, with the limits that the file gives (rad or m, rad/s or m/s, N m or N).
+    """A joint with its limits.
 
-    kind: joint type; an unknown type is given as written in the file. position (m), angles (rad):
-    pose on the parent link, if the file gives it in this form. place: place of the limits in the
-    file, for repairs.
+    kind: joint type; unknown types are spelled as in the file. limits: limits in the file (rad or
+    m, rad/s or m/s, N m or N). position (m), angles (rad): pose on the parent link, if the file
+    contains it in this form. place: location of the limits in the file, for repairs.
     """
 
     kind: str
@@ -147,12 +147,12 @@ class Joint(_Part):
 
     @property
     def bounded(self) -> bool:
-        """True if the joint's type requires limits."""
+        """True if the joint type requires limits."""
         return traits(self.kind).bounds == "needed"
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Lower and upper limit if both are finite, or None."""
+        """Lower and upper limits; None unless both are finite."""
         lower, upper = (self.limits.get(key, math.inf) for key in ("lower", "upper"))
         bounded = self.bounded and math.isfinite(lower) and math.isfinite(upper)
         return (lower, upper) if bounded else None
@@ -162,10 +162,10 @@ class Joint(_Part):
 
 
 class Table(NamedTuple):
-    """A table of a TOML file.
+    """Location of an inertia in a TOML file.
 
-    `span` is the span of its list `inertia` in the text. `written` converts moments (kg m2, about
-    the center of mass) to the units and reference point of the file.
+    span: start and end of the list `inertia` in the text. written: function that converts moments
+    (kg m2, about the center of mass) to the units and reference point of the file.
     """
 
     span: tuple[int, int]
@@ -173,7 +173,7 @@ class Table(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """New text of an attribute or a child of an XML element, or of a key in TOML."""
+    """Replacement text for an attribute or child of an XML element, or for a TOML key."""
 
     place: Any
     name: str
@@ -184,15 +184,17 @@ _TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<([^\s<>/!?][^\s<>/]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>",
     re.DOTALL,
 )
-"""Pattern of a comment, CDATA section or processing instruction, or of a start tag with groups for
-its name and attributes."""
+"""Pattern for comments, CDATA sections, processing instructions and start tags.
+
+The groups contain the name and the attributes of a start tag.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A file to be repaired.
+    """The text of a file, for repairs.
 
-    root: the root element of an XML file; `Edit.place` is one of its elements.
+    root: root element of an XML file; `Edit.place` is an element of this tree.
     """
 
     file: str
@@ -201,21 +203,21 @@ class Document:
 
     @cached_property
     def text(self) -> str:
-        """Text of the file, which must be in UTF-8."""
+        """Text of the file, which must be encoded as UTF-8."""
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError:
             problem = "only UTF-8 files can be repaired"
-            raise ModelError("E-LINT-002", problem, "save it in UTF-8", file=self.file) from None
+            raise ModelError("E-LINT-002", problem, "save it as UTF-8", file=self.file) from None
 
     @cached_property
     def _starts(self) -> dict[etree._Element, re.Match[str]]:
-        """Start tag of each element; elements and tags are in the order of the text."""
+        """Match of the start tag of each XML element."""
         tags = (match for match in _TAG.finditer(self.text) if match[1])
         return dict(zip(self.root.iter(), tags, strict=True))
 
     def span(self, edit: Edit) -> tuple[int, int]:
-        """Return the start and end of the text that an edit replaces."""
+        """Return the start and end offsets of the text that an edit replaces."""
         if isinstance(edit.place, Table):
             return edit.place.span
         child = edit.place.find(edit.name)
@@ -233,15 +235,15 @@ class Document:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Contents of a robot file.
+    """Contents of a robot file for lint.
 
-    document: text of the file for repairs; None if the file cannot be repaired. references:
-    references from transmissions and extensions to joints and links, as tuples (place of the
-    reference, referring part, "joint", "link" or "part", name). faults: invalid numbers. recovered:
-    malformed or incomplete parts that are still read. needs_limits: True if the format requires
-    limits for every revolute and prismatic joint. refusals: reasons why the file does not load.
-    robot: the robot, if it loads. outside: finite numbers outside their ranges. reductions: gear
-    ratios of transmissions, as tuples (place, joint, ratio).
+    document: text of the file; None if the file cannot be repaired. references: joints and links to
+    which transmissions and extensions refer, as tuples ("file:line", referring part, "joint",
+    "link" or "part", name). faults: invalid numbers. recovered: malformed or incomplete elements
+    that can still be read. needs_limits: True if the format requires limits for every revolute and
+    prismatic joint. refusals: loading errors. robot: the robot; None if it does not load. outside:
+    finite numbers outside their valid ranges. reductions: gear ratios of transmissions, as tuples
+    ("file:line", joint, ratio).
     """
 
     file: str
@@ -263,11 +265,11 @@ class Sheet:
 
     @cached_property
     def moved(self) -> dict[str, Joint]:
-        """Moving joints by the link that they carry."""
+        """Moving joints by child link."""
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Return links that have or carry a mass; `fixed` considers only fixed joints."""
+        """Return links that have mass or carry it; `fixed` ignores masses beyond moving joints."""
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

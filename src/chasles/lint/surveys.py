@@ -1,4 +1,4 @@
-"""Read robot files for lint: raw contents, even if a file does not load, or the loaded robot."""
+"""Read robot files for lint: raw values, even if a file does not load, or the loaded robot."""
 
 import math
 import os
@@ -28,13 +28,13 @@ _LIMITS = ("lower", "upper", "effort", "velocity")
 _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 
 _LARGEST = sys.float_info.max
-"""Largest float; TOML allows larger integers."""
+"""Largest float; integers in TOML can be larger."""
 
 # Loaded parts ----------------------------------------------------------------------------------
 
 
 def loaded(file: str, description: Description) -> Sheet:
-    """Return the links and tree joints of a loaded robot, with finite limits."""
+    """Convert the links and tree joints of a loaded robot; omit infinite limits."""
     links = (_loaded_link(link, description.massless) for link in description.links)
     return Sheet(file, tuple(links), tuple(map(_loaded_joint, description.joints)))
 
@@ -56,7 +56,7 @@ def _loaded_joint(joint: JointData) -> Joint:
 
 
 def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
-    """Combine the contents of a file with the loaded robot; see `Format` for `seen`."""
+    """Combine the raw values in a file with the loaded robot, as specified by `Format.seen`."""
     if seen == "raw":
         return sheet
     links = {link.where: link for link in sheet.links}
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Return a joint with its place in the file, and with an inverted range as written."""
+        """Add the location in the file; restore inverted limits, which loading removes."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -87,7 +87,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
 
 
 def urdf(file: str, *, meshes: bool) -> Sheet:
-    """Survey a .urdf file; open its mesh files if `meshes` is True."""
+    """Read a URDF file for lint; open its mesh files if `meshes` is True."""
     notes: list[str] = []
     document = _document(file, notes)
     return replace(_urdf(file, document.root, meshes, notes), document=document)
@@ -96,7 +96,7 @@ def urdf(file: str, *, meshes: bool) -> Sheet:
 def xacro(
     file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> Sheet:
-    """Survey the URDF that a .xacro file expands to, with places in the .xacro file."""
+    """Expand a xacro file and read the URDF for lint; lines refer to the xacro file."""
     sheet = _urdf(file, xacro_file.expanded(file, arguments, trust), meshes, [])
     document = _document(file, [])
     lines: dict[str, list[etree._Element]] = {}
@@ -104,7 +104,7 @@ def xacro(
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
 
     def written(place: etree._Element | None, names: Iterable[str]) -> etree._Element | None:
-        """Return the element in the .xacro file if all its numbers are literal there, or None."""
+        """Return the element in the xacro file, or None if its numbers are not literal there."""
         if place is None:
             return None
         alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]
@@ -120,7 +120,7 @@ def xacro(
 
 
 def sdf(file: str, *, meshes: bool) -> Sheet:
-    """Survey the links and joints of an SDF file, without its included files."""
+    """Read the links and joints in an SDF file for lint, without included files."""
     source, notes = _tolerant(file), list[str]()
     document = _document(file, notes)
 
@@ -139,7 +139,7 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
 
 
 def mjcf(file: str, *, meshes: bool) -> Sheet:
-    """Survey every `<inertial>` and every joint range of an MJCF file, but not its shapes."""
+    """Read all `<inertial>` elements and joint ranges in an MJCF file for lint."""
     source, notes = _tolerant(file), list[str]()
     document = _document(file, notes)
     root = document.root
@@ -160,28 +160,28 @@ def _document(file: str, notes: list[str]) -> Document:
 
 
 def _tolerant(file: str, space: str = "") -> Source:
-    """Return a source that collects faults instead of raising errors."""
+    """Return a source that collects unreadable values instead of raising errors."""
     return Source(file, space, False, [], [])
 
 
 def _found(source: Source) -> tuple[Found, ...]:
-    """Return faults as findings."""
+    """Convert collected faults to findings."""
     return tuple(Found(*fault) for fault in source.faults or ())
 
 
 def why(file: str, error: ModelError) -> Found:
-    """Return the reason why a file does not load as a finding."""
+    """Convert a loading error to a finding."""
     return Found(error.part or "file", error.place or file, error.problem, error.remedy)
 
 
 def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
-    """Return notes of the form "file:line: part: text" as findings."""
+    """Convert notes of the form "file:line: part: text" to findings."""
     told = (note.split(": ", 2) for note in dict.fromkeys(notes))
     return tuple(Found(part, where, what) for where, part, what in told)
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
-    """Yield elements as parts; messages about faults contain their names."""
+    """Yield elements as parts; their names are used in messages."""
     for element in elements:
         part = Part(source, element, "")
         yield replace(part, owner=f"{what or part.tag} {element.get('name', '')!r}")
@@ -193,12 +193,12 @@ def _link(
     drawn: Callable[[Part], ShapeData],
     meshes: bool,
 ) -> Link:
-    """Return a link; `inertial` and `drawn` read its `<inertial>` and its shapes."""
+    """Read a link; `inertial` and `drawn` are functions that read its inertia and its shapes."""
 
     def solid(shape: Part) -> solids.Solid | None:
         try:
             return solids.of(drawn(shape), part.source.file, meshes=meshes)
-        except ModelError:  # the reader adds a note about the shape
+        except ModelError:  # loading adds a note about the shape
             return None
 
     shapes = solids.outer(*([solid(each) for each in part.all(role)] for role in reversed(ROLES)))
@@ -208,7 +208,7 @@ def _link(
         return bare
     try:
         mass, pose, moments = inertial(given)
-    except ModelError:  # the reader also reports the error
+    except ModelError:  # also reported as a loading error
         return bare
     if len(part.source.faults or ()) > known:
         return bare
@@ -239,7 +239,7 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:
-    """Return a link; `where` is the line of its moments."""
+    """Read a URDF link; its `where` is the line of its moments of inertia."""
     seen = _link(part, urdf_file.inertial, lambda shape: urdf_file.drawn(shape, "", {}), meshes)
     inertial = part.find("inertial")
     if inertial is None or seen.mass is None:
@@ -270,7 +270,7 @@ def _urdf_joint(part: Part) -> Joint:
 
 
 def _references(robot: Part) -> Iterator[tuple[str, str, str, str]]:
-    """Yield references of transmissions to joints, and of `<gazebo>` extensions to parts."""
+    """Yield all references from transmissions and `<gazebo>` elements to joints and links."""
     for part in robot.all("transmission"):
         who = f"transmission {part.element.get('name', '')!r}"
         for joint in part.all("joint"):
@@ -281,7 +281,7 @@ def _references(robot: Part) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _reductions(robot: Part) -> Iterator[tuple[str, str, float]]:
-    """Yield numeric gear ratios of transmissions with one joint and one actuator."""
+    """Yield the gear ratios of transmissions with one joint and one actuator."""
     for part in robot.all("transmission"):
         joints, actuators = list(part.all("joint")), list(part.all("actuator"))
         if len(joints) != 1 or len(actuators) != 1:
@@ -317,7 +317,7 @@ def _mjcf_link(name: str, inertial: Part) -> Link:
 
 
 def _mjcf_joint(part: Part, angle: float) -> Joint:
-    """Return a joint with its range (rad or m), without its links, which MuJoCo determines."""
+    """Read the range of an MJCF joint (rad or m); its links are not read."""
     slides = part.element.get("type") == "slide"
     lower, upper = (float(x) if slides else float(x) * angle for x in part.words("range", 2))
     name, given = part.element.get("name", ""), {"lower": lower, "upper": upper}
@@ -329,7 +329,7 @@ def _mjcf_joint(part: Part, angle: float) -> Joint:
 
 
 def toml(file: str, *, meshes: bool) -> Sheet:
-    """Survey the links whose mass is a number, even if other parts of a TOML file are invalid."""
+    """Read the links in a TOML file for lint, even if other parts of the file are invalid."""
     source, document = TomlFile(file, snap=False), Document(file, load(file))
     rows = source.data.get("link", [])
     links = [
@@ -358,13 +358,13 @@ def _toml_link(source: TomlFile, document: Document, row: dict[str, Any], k: int
 
 
 def _list_at(text: str, line: str) -> re.Match[str] | None:
-    """Return the match of a key with a list of numbers that begins on a line, or None."""
+    """Match a key with a list of numbers at the start of a line; None if there is no match."""
     before = text.split("\n")[: int(line) - 1] if line.isdigit() else [text]
     return _LIST.match(text, sum(len(x) + 1 for x in before))
 
 
 def _unit(source: TomlFile, what: str) -> float:
-    """Return the factor from a unit of the file to SI; 1 if the unit is invalid."""
+    """Return the factor that converts the file's unit to SI; 1 if the unit is invalid."""
     units = source.data.get("units")
     name = units.get(what) if isinstance(units, dict) else None
     return UNITS[what].get(str(name), float)(1.0)
@@ -375,7 +375,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> int:
-    """Return how many numbers a value contains; 0 if it contains anything else."""
+    """Count the numbers in a value; return 0 if it contains anything else."""
     entries = value if isinstance(value, list) else [value]
     plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in entries)
     return len(entries) if plain and all(abs(x) <= _LARGEST for x in entries) else 0

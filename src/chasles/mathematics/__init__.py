@@ -1,1 +1,1 @@
-"""The mathematics of rigid bodies, with one folder per formalism."""
+"""Mathematics of rigid-body motion, with one folder per formalism."""

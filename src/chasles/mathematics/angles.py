@@ -1,8 +1,8 @@
-"""Rotations from Cardan and Euler angles about coordinate axes, and angles from rotations.
+"""Convert Cardan and Euler angles to rotations, and rotations to angles.
 
-A sequence consists of three axes. There are six Cardan sequences (x, y and z in any order) and six
-Euler sequences (first and third axes equal). Rotations are about moving axes, R = R1 R2 R3, or
-about fixed axes, R = R3 R2 R1, so there are twelve Cardan and twelve Euler conventions.
+There are six Cardan sequences (x, y and z in any order) and six Euler sequences (first and third
+axes equal). The axes are either moving, R = R1 R2 R3, or fixed, R = R3 R2 R1. This gives twelve
+Cardan and twelve Euler conventions.
 """
 
 import itertools
@@ -21,28 +21,28 @@ EULER = tuple(a + b + a for a, b in itertools.permutations("xyz", 2))
 SEQUENCES = (*CARDAN, *EULER)
 
 SINGULAR = 1e-15
-"""Cosines (Cardan) or sines (Euler) of the middle angle below this count as zero."""
+"""Cosine (Cardan) or sine (Euler) of the middle angle below which it is treated as zero."""
 
 
 def turn(axis: int, angle: Number) -> Rotation:
-    """Return R that rotates vectors by an angle about axis 0, 1 or 2, exact for right angles.
+    """Return the matrix R that rotates vectors by an angle about axis 0, 1 or 2.
 
-    cos(pi/2) is 6e-17 in floating point, which would prevent the simplification of structural
-    zeros.
+    Right angles give exact zeros. In floating point, cos(pi/2) is 6e-17, which would prevent the
+    simplification of structural zeros.
     """
     R = about(axis, angle).T
     return R if type(angle) is Scalar else Rotation.of(R.matrix())
 
 
 def rotation_from_angles(sequence: str, angles: Sequence[Number], axes: About) -> Rotation:
-    """Return the rotation R that maps coordinates in the rotated frame to the first frame."""
+    """Return the rotation R from the rotated frame to the fixed frame."""
     turns = [turn("xyz".index(a), t) for a, t in zip(sequence, angles, strict=True)]
     inner, middle, outer = turns if axes == "fixed" else reversed(turns)
     return inner.then(middle).then(outer)
 
 
 def angles_from_matrix(R: Matrix, sequence: str, axes: About) -> tuple[Vector, Vector]:
-    """Return the two solutions for the angles of R, each angle in (-pi, pi].
+    """Return the two sets of angles in (-pi, pi] that give the rotation R.
 
     The middle angle of the first solution is in [-pi/2, pi/2] (Cardan) or [0, pi] (Euler). If the
     first and third axes are parallel, only the sum or difference of their angles is determined. The
@@ -77,7 +77,7 @@ def _euler(R: Matrix, i: int, j: int) -> tuple[Number, Number, Number]:
 def _turned_back(R: Matrix, a: Number, e: float, j: int, l: int, p: int, q: int) -> list[Number]:
     """Undo the first rotation of R, and return the entries in columns p and q of row j.
 
-    The third angle is computed from these entries, so that it is consistent with the first angle
+    The third angle is computed from these entries. This keeps it consistent with the first angle,
     even if the first angle is inaccurate.
     """
     c, s = cos(a), e * sin(a)

@@ -1,4 +1,4 @@
-"""Derivatives of products (Leibniz' rule), and of functions along a step or in time."""
+"""Derivatives of products (Leibniz' rule) and of traced functions."""
 
 import math
 import random
@@ -12,26 +12,29 @@ B = TypeVar("B")
 
 
 def leibniz(product: Callable[[Any, B], Any], a: Sequence[Any], b: Sequence[B], k: int) -> Any:
-    """Return the k-th derivative of a bilinear product(a, b) from derivatives a[j] and b[j]."""
+    """Return the k-th derivative of a bilinear product(a, b) from the derivatives of a and b.
+
+    a[j] and b[j] are the j-th derivatives.
+    """
     total = product(a[0], b[k])
     for j in range(1, k + 1):
         total = total + product(a[j] * float(math.comb(k, j)), b[k - j])
     return total
 
 
-# Exact derivatives along a step, for numbers and for symbols ------------------------------------
+# Exact derivatives of traced functions ----------------------------------------------------------
 #
 # The function is traced on separate symbols, and the derivative is then evaluated at the arguments,
 # which may be symbols of the current trace.
 
 TRIES = 64
-"""Number of inputs at which a user's function is tried before its failure is reported."""
+"""Number of random inputs at which `has_values` evaluates a user-defined function."""
 
 
 def by_step(
     value: Callable[..., Sequence[Number]], size: int, *arguments: Vector
 ) -> list[list[Number]]:
-    """Return d value(step, *arguments) / d step[k] at a zero step of `size` entries, for each k."""
+    """Return d value(step, *arguments) / d step[k] for k < size, at a step of zero."""
     arena = Arena(RULES)
     inputs = [Variable("step", (size,))]
     inputs += [Variable(f"x{k}", (len(x),)) for k, x in enumerate(arguments)]
@@ -50,14 +53,14 @@ def by_time(value: Callable[..., Sequence[Number]], *arguments: Vector) -> list[
 
 
 def replayed(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[Number]:
-    """Return the entries of a program's outputs: numbers, or expressions in the inputs' trace."""
+    """Evaluate a program with numbers or expressions as inputs, and return all output entries."""
     symbols = (x for entries in inputs.values() for x in entries if isinstance(x, Scalar))
     arena = next((x.arena for x in symbols), Arena(RULES))
     return [entry for entries in program.applied(inputs, arena) for entry in entries]
 
 
 def has_values(program: Program) -> bool:
-    """Return True if all outputs are finite for at least one of several random inputs."""
+    """Return True if all outputs are finite for at least one of `TRIES` random inputs."""
     rng = random.Random(1)
     tried: list[dict[str, list[Number]]] = [
         {v.name: [rng.uniform(-3.0, 3.0) for _ in range(v.size)] for v in program.inputs}

@@ -1,4 +1,4 @@
-"""Small vectors and matrices of numbers or symbols."""
+"""Small vectors and matrices with floats or symbols as entries."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Mapped = TypeVar("Mapped", "Vector", "Matrix")
 
 
 def absent(x: Number) -> bool:
-    """Return True if a number is the constant zero; False for symbols."""
+    """Return True if x is a constant zero, and False for all symbols."""
     return type(x) is float and x == 0.0
 
 
@@ -19,7 +19,7 @@ def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
     total: Number = 0.0
     for x, y in zip(a, b, strict=True):
         if (type(x) is float and x == 0.0) or (type(y) is float and y == 0.0):
-            continue  # a traced product with zero would be slower
+            continue  # faster than building the product and simplifying it
         product = x * y
         total = product if type(total) is float and total == 0.0 else total + product
     return total
@@ -27,15 +27,15 @@ def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A column vector of numbers: a vector in space, or the coordinates of a joint."""
+    """Column vector, for example a 3D vector or the coordinates of a joint."""
 
     entries: tuple[Number, ...]
 
-    __array_ufunc__ = None  # lets NumPy scalars on the left use our operators
+    __array_ufunc__ = None  # for products with a NumPy scalar on the left
 
     @staticmethod
     def of(*entries: Number) -> "Vector":
-        """Return the vector with the given entries.
+        """Create a vector from its entries.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Vector:
         return _dot(self.entries, other.entries)
 
     def cross(self, other: "Vector") -> "Vector":
-        """Return the cross product of two vectors in space.
+        """Return the cross product of two 3D vectors.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A small dense matrix, stored by rows."""
+    """Small dense matrix, stored by rows."""
 
     rows: tuple[tuple[Number, ...], ...]
 
@@ -203,7 +203,7 @@ class Matrix:
 
     @staticmethod
     def skew(v: Vector) -> "Matrix":
-        """Return the matrix of the cross product: skew(v) @ u = v.cross(u).
+        """Return the skew-symmetric matrix of a vector, with skew(v) @ u = v.cross(u).
 
         Parameters
         ----------
@@ -224,11 +224,11 @@ class Matrix:
         x, y, z = v
         return Matrix(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
 
-    __array_ufunc__ = None  # lets NumPy scalars on the left use our operators
+    __array_ufunc__ = None  # for products with a NumPy scalar on the left
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return all entries as a NumPy array of floats; symbols cannot be converted."""
-        import numpy as np  # imported here because only this method uses NumPy
+        """Convert the matrix to a NumPy array. Symbols raise an error."""
+        import numpy as np  # imported only if needed
 
         if copy is False:
             problem = "a Matrix cannot be converted to an array without a copy"
@@ -277,23 +277,26 @@ class Matrix:
 
 
 def diagonal(entries: Vector) -> Matrix:
-    """Return a diagonal matrix."""
+    """Return the diagonal matrix with the given entries."""
     n = len(entries)
     return Matrix(tuple(tuple(entries[i] if i == j else 0.0 for j in range(n)) for i in range(n)))
 
 
 def mismatch(operation: str, a: object, b: object) -> ArgumentError:
-    """Return the error for an invalid combination of types."""
-    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
+    """Return an error for operands of incompatible types."""
+    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__} objects"
     return ArgumentError("E-MATH-025", problem)
 
 
 class Additive:
-    """Base class of dataclasses with addition and scaling by field. Types must be the same."""
+    """Base class of dataclasses that are added and scaled field by field.
+
+    Both operands of an addition must have the same type.
+    """
 
     __slots__ = ()
 
-    __array_ufunc__ = None  # lets NumPy scalars on the left use our operators
+    __array_ufunc__ = None  # for products with a NumPy scalar on the left
 
     if TYPE_CHECKING:
         __match_args__: tuple[str, ...]
@@ -325,7 +328,7 @@ class Additive:
 
 @dataclass(frozen=True, slots=True)
 class Symmetric(Additive):
-    """A symmetric 3x3 matrix, stored by its six independent entries."""
+    """Symmetric 3x3 matrix that stores six entries."""
 
     xx: Number
     yy: Number
@@ -353,7 +356,7 @@ class Symmetric(Additive):
 
     @staticmethod
     def of(A: Matrix) -> "Symmetric":
-        """Return the symmetric matrix with the upper triangle of A.
+        """Create a symmetric matrix from the upper triangle of A.
 
         Parameters
         ----------
@@ -377,7 +380,7 @@ class Symmetric(Additive):
         return iter((self.xx, self.yy, self.zz, self.xy, self.xz, self.yz))
 
     def matrix(self) -> Matrix:
-        """Return the matrix with all nine entries.
+        """Return the full matrix with nine entries.
 
         Returns
         -------
@@ -398,10 +401,10 @@ class Symmetric(Additive):
 
 
 def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list[Number]]:
-    """Return L and D with A = L' D L, L unit lower triangular (Featherstone 2008, table 6.3).
+    """Factorize A = L' D L with a unit lower triangular L (Featherstone 2008, table 6.3).
 
-    Elimination runs from the last row to the first. For a mass matrix in tree order this causes no
-    fill-in, so zeros due to branching (section 6.4) remain zeros and add no operations.
+    Elimination runs from the last row to the first. For a mass matrix in tree order, it causes no
+    fill-in: branch-induced zeros (section 6.4) remain zero and cost no operations.
     """
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
@@ -419,7 +422,7 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
 
 
 def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
-    """Return the lower triangular L with A = L' L, without fill-in (Featherstone, table 6.3)."""
+    """Factorize A = L' L with a lower triangular L, without fill-in (Featherstone, table 6.3)."""
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
     for k in range(n - 1, -1, -1):
@@ -433,8 +436,8 @@ def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
     return L
 
 
-# Products and solutions with a lower triangle (Featherstone 2008, table 6.5). Zeros due to
-# branching and a unit diagonal add no operations, so the same functions are used for both factors.
+# Products and solutions with triangular factors (Featherstone 2008, table 6.5). Branch-induced
+# zeros and a unit diagonal cost no operations, so the same functions serve L' L and L' D L.
 
 
 def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
@@ -455,7 +458,7 @@ def multiply_symmetric(H: Sequence[Sequence[Number]], x: Vector) -> Vector:
 
 
 def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """Return x with L x = b, using only the lower triangle of L."""
+    """Solve L x = b for x, using only the lower triangle of L."""
     x = list(b)
     for i in range(len(x)):
         for j in (j for j in range(i) if not absent(L[i][j])):
@@ -465,7 +468,7 @@ def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
 
 
 def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """Return x with L' x = b, using only the lower triangle of L."""
+    """Solve L' x = b for x, using only the lower triangle of L."""
     x = list(b)
     for i in range(len(x) - 1, -1, -1):
         x[i] = x[i] / L[i][i]
@@ -475,12 +478,12 @@ def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
 
 
 def solve_ltl(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """Return x with L' L x = b."""
+    """Solve L' L x = b for x."""
     return solve_lower(L, solve_lower_transposed(L, b))
 
 
 def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) -> Vector:
-    """Return x with L' D L x = b, by solving with L', then D, then L."""
+    """Solve L' D L x = b for x."""
     y = solve_lower_transposed(L, b)
     return solve_lower(L, Vector(tuple(a / d for a, d in zip(y, D, strict=True))))
 
@@ -488,9 +491,9 @@ def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) ->
 def reduce_rows(
     A: Sequence[Sequence[Number]], columns: Sequence[int]
 ) -> tuple[list[list[Number]], list[Number]]:
-    """Reduce A by Gauss-Jordan elimination: the given columns become unit vectors.
+    """Reduce A by Gauss-Jordan elimination until the given columns are unit vectors.
 
-    Also return the pivots. They divide the rows and must not be zero.
+    Return the reduced rows and the pivots, which must not be zero.
     """
     rows, pivots = [list(row) for row in A], []
     for s, c in enumerate(columns):
@@ -509,11 +512,11 @@ def reduce_rows(
 def orthogonalize(
     columns: Sequence[Vector], weigh: Callable[[Vector], Vector]
 ) -> tuple[list[list[Number]], list[Number]]:
-    """Return L and D with P' M P = L' D L, where L is unit lower triangular.
+    """Factorize P' M P = L' D L, with a unit lower triangular L, by modified Gram-Schmidt.
 
-    columns: the columns of P. weigh: function that returns M v. Modified Gram-Schmidt runs from the
-    last column to the first, so that P = Q L with Q' M Q = D; neither P' M P nor a square root of M
-    is formed.
+    `columns` contains the columns of P, and `weigh(v)` returns M v. The columns are processed from
+    last to first, which gives P = Q L with Q' M Q = D. Neither P' M P nor a square root of M is
+    computed.
     """
     n, left = len(columns), list(columns)
     L: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
@@ -528,14 +531,14 @@ def orthogonalize(
 
 
 def symmetric_products(u: Sequence[Vector], y: Sequence[Vector]) -> Matrix:
-    """Return the symmetric matrix of the products u_r . y_c. Only one triangle is computed."""
+    """Return the symmetric matrix of scalar products u_r . y_c, computing only one triangle."""
     n = range(len(u))
     upper = {(r, c): u[r].dot(y[c]) for r in n for c in n if r <= c}
     return Matrix(tuple(tuple(upper[min(r, c), max(r, c)] for c in n) for r in n))
 
 
 def solve_symmetric(A: Matrix, b: Vector) -> Vector:
-    """Return x with A x = b, A symmetric and positive definite."""
+    """Solve A x = b for x, with a symmetric positive definite A."""
     return solve_ltdl(*factor_ltdl(A.rows), b)
 
 
@@ -545,7 +548,7 @@ def invert_symmetric(A: Matrix) -> Matrix:
 
 
 def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
-    """Return the inverse of L' D L as W D^-1 W' with W = L^-1. Only one triangle is computed."""
+    """Return the inverse of L' D L, computed as W D^-1 W' with W = L^-1."""
     n = len(D)
     W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
     for i in range(n):

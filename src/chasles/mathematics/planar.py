@@ -1,8 +1,8 @@
-"""Planar vector algebra: motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
+"""Planar vector algebra for motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
 
-All quantities are spatial quantities restricted to rotation about z and translation along x and y
-(rows 3, 4, 5): a vector has three entries, a transform four, an inertia four, and the inertia of
-an articulated body six.
+Planar quantities are spatial quantities restricted to rotation about z and translation along x and
+y (rows 3, 4, 5). A vector has three entries, a transform four, a rigid-body inertia four, and an
+articulated-body inertia six.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ Moved = TypeVar(
 
 @dataclass(frozen=True, slots=True)
 class PlanarMotion(Additive):
-    """A velocity or acceleration: w about z, then (x, y) at the frame's origin."""
+    """Planar velocity or acceleration: w about z, and (x, y) at the origin of the frame."""
 
     w: Number
     x: Number
     y: Number
 
     def dot(self, f: "PlanarForce") -> Number:
-        """Return the scalar product with a force: the power, if this motion is a velocity."""
+        """Return the scalar product with a force. For a velocity, this is the power."""
         return self.w * f.n + self.x * f.x + self.y * f.y
 
     def cross(self, other: Carried) -> Carried:
@@ -47,7 +47,7 @@ class PlanarMotion(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarForce(Additive):
-    """A force or momentum: moment n about the frame's origin, then (x, y)."""
+    """Planar force or momentum: moment n about the origin of the frame, and components (x, y)."""
 
     n: Number
     x: Number
@@ -61,8 +61,8 @@ class PlanarForce(Additive):
 class PlanarTransform:
     """Transform from frame A to a rotated frame B with origin (x, y) in A.
 
-    c, s: cosine and sine of the rotation angle. As for spatial transforms, `X @ v`, `X @ f` and
-    `X @ I` map from A to B.
+    c and s are the cosine and sine of the rotation angle. As with spatial transforms, `X @ v`,
+    `X @ f` and `X @ I` transform motions, forces and inertias from A to B.
     """
 
     c: Number
@@ -72,11 +72,11 @@ class PlanarTransform:
 
     @staticmethod
     def of(angle: Number, x: Number = 0.0, y: Number = 0.0) -> "PlanarTransform":
-        """Return the transform Xpln, a translation followed by a rotation (Eq 2.77)."""
+        """Return the transform Xpln to a frame that is translated and then rotated (Eq 2.77)."""
         return PlanarTransform(cos(angle), sin(angle), x, y)
 
     def matrix(self) -> Matrix:
-        """Return the matrix X for motions; the matrix for forces is X^-T."""
+        """Return the matrix X for motions. The matrix for forces is X^-T."""
         c, s, x, y = self.c, self.s, self.x, self.y
         return Matrix(((1.0, 0.0, 0.0), (s * x - c * y, c, s), (c * x + s * y, -s, c)))
 
@@ -106,7 +106,7 @@ class PlanarTransform:
         return NotImplemented
 
     def _articulated(self, A: "PlanarArticulatedInertia") -> "PlanarArticulatedInertia":
-        """Return X* A X^-1, the articulated inertia A expressed in frame B."""
+        """Transform an articulated-body inertia A to frame B: X* A X^-1."""
         c, s, x, y = self.c, self.s, self.x, self.y
         hx, hy = A.hx + y * A.xx - x * A.xy, A.hy + y * A.xy - x * A.yy
         I = A.I + y * (A.hx + hx) - x * (A.hy + hy)
@@ -119,15 +119,15 @@ class PlanarTransform:
         return self.c * x + self.s * y, self.c * y - self.s * x
 
     def nearly(self) -> PlanarMotion:
-        """Return the displacement from A to a nearby B, to first order (XtoV, table A.1)."""
+        """Return the displacement from A to a nearby frame B, to first order (XtoV, table A.1)."""
         X = self.matrix()
         return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
 
     def halfway(self) -> PlanarMotion:
         """Return the displacement v from A to B, to second order (XtoV, accurate form).
 
-        It has the same coordinates in both frames: X v = v. The velocity that moves A to B in unit
-        time is asin(w) / w times v.
+        The displacement has the same coordinates in both frames: X v = v. The velocity that moves A
+        to B in unit time is asin(w) / w times v.
         """
         X = self.matrix()
         w, a, b, c = X[1, 2], X[2, 0], X[1, 0], X[1, 1]
@@ -136,7 +136,7 @@ class PlanarTransform:
 
 @dataclass(frozen=True, slots=True)
 class PlanarInertia(Additive):
-    """Mass m, first moment (hx, hy), and rotational inertia I about the frame's origin."""
+    """Planar inertia: mass m, first moment (hx, hy), and moment of inertia I about the origin."""
 
     m: Number
     hx: Number
@@ -145,7 +145,7 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """Create an inertia from mass, center of mass and inertia about the center (Eq 2.78)."""
+        """Create an inertia from the mass, center of mass and central inertia (Eq 2.78)."""
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:
@@ -154,7 +154,7 @@ class PlanarInertia(Additive):
         )
 
     def __matmul__(self, v: PlanarMotion) -> PlanarForce:
-        """Return the momentum for a velocity."""
+        """Return the momentum of the body for a velocity."""
         if type(v) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ v.vector()))
@@ -162,10 +162,10 @@ class PlanarInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarArticulatedInertia(Additive):
-    """Articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]], stored as six entries.
+    """Planar articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]].
 
-    It maps the acceleration of a body in a planar articulated system to the force on the body. It
-    does not map velocity to momentum (Featherstone 2008, section 7.1).
+    It maps the acceleration of a body in an articulated system to the force on the body. It does
+    not map velocity to momentum (Featherstone 2008, section 7.1).
     """
 
     I: Number
@@ -184,13 +184,16 @@ class PlanarArticulatedInertia(Additive):
         return Matrix(((I, hx, hy), (hx, xx, xy), (hy, xy, yy)))
 
     def __matmul__(self, a: PlanarMotion) -> PlanarForce:
-        """Return the force that produces an acceleration."""
+        """Return the force that produces an acceleration of the body."""
         if type(a) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ a.vector()))
 
     def without(self, s: PlanarMotion) -> "PlanarArticulatedInertia":
-        """Return I - U D^-1 U' with U = I s and D = s'U, which a joint along s transmits."""
+        """Return I - U D^-1 U', the inertia propagated across a joint with axis s.
+
+        U = I s, and D = s'U.
+        """
         U = self @ s
         k = 1.0 / s.dot(U)
         n, x, y = U.n, U.x, U.y

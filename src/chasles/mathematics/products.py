@@ -1,8 +1,8 @@
-"""Matrix products that a backend may compute in a loop, and inverses by triangular factors.
+"""Matrix products that a backend may compute in a loop, and factors of the inverse mass matrix.
 
 For a large robot, the inverse mass matrix and its products account for most operations of some
-programs. They are products of branch-sparse factors, so a program can compute the factors and leave
-the products to the backend.
+programs. They are products of sparse factors. A program can compute only the factors and let the
+backend multiply them.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from chasles.mathematics.linear import Matrix, absent
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix with the rows `above`, followed by left @ right, which is computed on demand.
+    """Matrix product left @ right, computed on demand, below the rows `above`.
 
-    symmetric: True if left @ right is symmetric; only half of its entries are then computed.
+    If `symmetric` is True, left @ right is symmetric, and only half of its entries are computed.
     """
 
     left: Matrix
@@ -34,7 +34,7 @@ class Product:
 
     @cached_property
     def rows(self) -> tuple[tuple[Number, ...], ...]:
-        """All rows of the computed product."""
+        """Rows of the full matrix, including the product."""
         right, n = self.right.rows, self.right.shape[1]
         present = [[k for k, x in enumerate(row) if not absent(x)] for row in self.left.rows]
         found: list[tuple[Number, ...]] = []
@@ -65,26 +65,26 @@ def _dot(
 
 
 def _with_identity(n: int, A: Matrix) -> Matrix:
-    """Return the block diagonal matrix of an identity and A."""
+    """Return the block diagonal matrix of an n x n identity and A."""
     top = tuple((*row, *(0.0,) * A.shape[1]) for row in Matrix.identity(n).rows)
     return Matrix(top + tuple((*(0.0,) * n, *row) for row in A.rows)) if n else A
 
 
 def beside(A: Matrix, B: Matrix) -> Matrix:
-    """Return the matrix [A B] with the columns of both matrices."""
+    """Concatenate the columns of two matrices: [A B]."""
     return Matrix(tuple((*a, *b) for a, b in zip(A.rows, B.rows, strict=True)))
 
 
 @dataclass(frozen=True)
 class InverseFactors:
-    """The inverse of L' D L as the product of W = L^-1 and U = D^-1 W'."""
+    """Factors W = L^-1 and U = D^-1 W' of the inverse of L' D L."""
 
     W: Matrix
     U: Matrix
 
     @staticmethod
     def of(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> "InverseFactors":
-        """Create the inverse from the factors of `factor_ltdl`, with the same zeros."""
+        """Compute the factors from the results of `factor_ltdl`, keeping their zeros."""
         n = len(L)
         W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
         for i in range(n):
@@ -103,5 +103,5 @@ class InverseFactors:
 
     @property
     def inverse(self) -> Product:
-        """The symmetric inverse, as the product W U."""
+        """Inverse matrix as the symmetric product W U."""
         return Product(self.W, self.U, symmetric=True)

@@ -1,4 +1,7 @@
-"""First intersection of a ray with a shape, in the shape's frame (Ericson 2005, section 5.3)."""
+"""Compute the first intersection of a ray with a shape (Ericson 2005, section 5.3).
+
+Rays are expressed in the frame of the shape.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -11,23 +14,26 @@ FAR = 1e10
 """Distance (m) returned if a ray misses a shape."""
 
 _TINY = 1e-15
-"""Discriminants and slopes below this count as a miss, as in MuJoCo."""
+"""Threshold for discriminants and slopes below which a ray misses a shape, as in MuJoCo."""
 
 Ray = tuple[Vector, Vector]
-"""Origin and direction of a ray; distances are in units of the direction's length."""
+"""Origin and direction of a ray. Distances are multiples of the length of the direction."""
 
 
 def distance(
     ray: Ray, kind: str, size: Sequence[float], triangles: Iterable[Sequence[float]] = ()
 ) -> Number:
-    """Return the distance along a ray to a shape, also from inside, or `FAR` if the ray misses."""
+    """Return the distance along a ray to the surface of a shape, or `FAR` if the ray misses it.
+
+    The origin of the ray may be inside the shape.
+    """
     if kind == "mesh":
         return _nearest(_triangle(ray, corners) for corners in triangles)
     return SHAPES[kind](ray, size)
 
 
 def is_inside(point: Vector, kind: str, size: Sequence[float]) -> Number:
-    """Return 1 if a point is inside a shape or on its surface, otherwise 0."""
+    """Return 1 if a point is inside a shape or on its surface, and 0 otherwise."""
     x, y, z = point
     if kind == "sphere":
         return less_equal(point.dot(point), size[0] * size[0])
@@ -87,7 +93,7 @@ def _box(ray: Ray, size: Sequence[float]) -> Number:
 
 
 def _plane(ray: Ray, size: Sequence[float]) -> Number:
-    """Return the distance to a plane, which is hit only from above and within its edges."""
+    """Return the distance to a plane. Rays hit it only from above and within its edges."""
     p, v = ray
     t, hit = _crossing(p[2], v[2])
     inside = [select(hit, less(v[2], -_TINY), 0.0)]
@@ -99,7 +105,7 @@ def _plane(ray: Ray, size: Sequence[float]) -> Number:
 
 
 def _triangle(ray: Ray, corners: Sequence[float]) -> tuple[Number, Number]:
-    """Return the intersection with a triangle, from either side (Moeller and Trumbore 1997)."""
+    """Intersect a ray with a triangle, from either side (Moeller and Trumbore 1997)."""
     p, v = ray
     a, b, c = (Vector(tuple(corners[k : k + 3])) for k in (0, 3, 6))
     first, second = b - a, c - a
@@ -121,11 +127,12 @@ SHAPES: dict[str, Callable[[Ray, Sequence[float]], Number]] = {
     "box": _box,
     "plane": _plane,
 }
-"""Functions for the distance along a ray to each kind of shape; sizes as in `ShapeData`."""
+"""Function for each kind of shape that returns the distance along a ray. Sizes are as in
+`ShapeData`."""
 
 
 def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number]]:
-    """Return the intersection with the round side of a cylinder."""
+    """Yield the intersections with the curved surface of a cylinder."""
     p, v = ray
     flat = (Vector.of(p[0], p[1], 0.0), Vector.of(v[0], v[1], 0.0))
     for t, hit in _roots_of(*_quadratic(*flat, radius)):
@@ -134,14 +141,14 @@ def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number
 
 
 def _quadratic(p: Vector, v: Vector, radius: float) -> tuple[Number, Number, Number]:
-    """Return a, b, c of a t^2 + 2 b t + c = 0, whose roots are intersections with a sphere."""
+    """Return a, b and c of the equation a t^2 + 2 b t + c = 0 for intersections with a sphere."""
     return v.dot(v), v.dot(p), p.dot(p) - radius * radius
 
 
 def _roots_of(a: Number, b: Number, c: Number) -> list[tuple[Number, Number]]:
-    """Return both roots, each with a flag that is 1 if the root exists, else 0.
+    """Return both roots of a t^2 + 2 b t + c = 0, each with 1 if the root exists, or 0 if not.
 
-    A ray along the axis has no roots.
+    For a = 0 (a ray along the axis of a cylinder), no root exists.
     """
     inner = b * b - a * c
     hit = select(less(inner, _TINY), 0.0, select(less(a, _TINY), 0.0, 1.0))
@@ -155,13 +162,13 @@ def _roots(a: Number, b: Number, c: Number) -> list[Number]:
 
 
 def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
-    """Return t with p + t v = 0, and a flag that is 1 if t exists, else 0."""
+    """Solve p + t v = 0 for t, and return t with 1 if the solution exists, or 0 if not."""
     hit = select(less(v * v, _TINY * _TINY), 0.0, 1.0)
     return -p / select(hit, v, 1.0), hit
 
 
 def _nearest(found: Iterable[tuple[Number, Number]]) -> Number:
-    """Return the distance to the nearest intersection ahead of the origin, or `FAR` if none."""
+    """Return the smallest nonnegative distance, or `FAR` if there is no intersection."""
     ahead = (select(hit, select(less(t, 0.0), FAR, t), FAR) for t, hit in found)
     return reduce(minimum, ahead, FAR)
 

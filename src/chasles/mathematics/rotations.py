@@ -1,8 +1,9 @@
-"""Rotations: factored coordinate transforms, and conversions that are exact near 0 and pi.
+"""Rotations as coordinate transforms, and conversions that are accurate near 0 and pi.
 
-A `Rotation` E maps coordinates in one frame to coordinates in a rotated frame, like Featherstone's
-rx, ry and rz: it is the transpose of the matrix that rotates a vector. Quaternions (w, x, y, z)
-describe the orientation of the rotated frame in the original frame and need not be normalized.
+A `Rotation` E transforms coordinates in one frame to coordinates in a rotated frame, like
+Featherstone's rx, ry and rz. It is the transpose of the matrix that rotates a vector. Quaternions
+(w, x, y, z) describe the orientation of the rotated frame in the original frame. They need not be
+normalized.
 """
 
 import math
@@ -17,18 +18,18 @@ Turned = TypeVar("Turned", Vector, Symmetric, Matrix, "Rotation")
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """A rotation about one coordinate axis by an angle with the given cosine and sine."""
+    """Rotation about a coordinate axis, stored as the cosine and sine of the angle."""
 
     axis: int
     c: Number
     s: Number
 
     cost: ClassVar[int] = 6
-    """Number of operations to rotate one vector."""
+    """Number of operations required to rotate a vector."""
 
     @property
     def others(self) -> tuple[int, int, int]:
-        """The axis, followed by the two other axes in cyclic order."""
+        """Index of the axis, followed by the other two indices in cyclic order."""
         return self.axis, (self.axis + 1) % 3, (self.axis + 2) % 3
 
     @property
@@ -36,7 +37,7 @@ class Plane:
         return Plane(self.axis, self.c, -self.s)
 
     def then(self, other: "Plane") -> "Plane":
-        """Return one rotation by the sum of both angles. The axes must be the same."""
+        """Combine two rotations about the same axis into one."""
         assert self.axis == other.axis
         c, s = self.c * other.c - self.s * other.s, self.s * other.c + self.c * other.s
         return Plane(self.axis, c, s)
@@ -79,13 +80,13 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class General:
-    """A rotation given by the nine entries of its matrix."""
+    """Rotation stored as a matrix."""
 
     E: Matrix
 
     @property
     def cost(self) -> int:
-        """Number of operations to rotate one vector."""
+        """Number of operations required to rotate a vector."""
         return 0 if self.permutes else 15
 
     @property
@@ -97,19 +98,19 @@ class General:
 
     @property
     def permutes(self) -> bool:
-        """Return True if the rotation only permutes axes and changes signs, with no arithmetic."""
+        """Return True if the rotation only permutes axes and changes signs."""
         entries = (e for row in self.E.rows for e in row)
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 
     def congruence(self, A: Symmetric) -> Symmetric:
-        """Return the symmetric matrix E A E' in 28 multiplications and 29 additions."""
+        """Return E A E' for a symmetric A in 28 multiplications and 29 additions."""
         return Symmetric.of(self.similarity(A.matrix()).T)
 
     def similarity(self, A: Matrix) -> Matrix:
         """Return E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
 
-        A is split into L + i 1 + skew(v), where i is the last entry of A, and the third column of L
-        is zero. The rotation preserves the trace and rotates v.
+        A is split into L + i 1 + skew(v), where i is the last diagonal entry of A, and the third
+        column of L is zero. Rotation does not change i 1, and rotates the vector v.
         """
         E = self.E
         if self.permutes:
@@ -130,7 +131,7 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """A rotation of coordinates, stored as simple factors in the order of application."""
+    """Rotation of coordinates, stored as simple factors in the order of application."""
 
     factors: tuple[Plane | General, ...] = ()
 
@@ -139,12 +140,12 @@ class Rotation:
 
     @staticmethod
     def of(E: Matrix) -> "Rotation":
-        """Return the rotation with matrix E. A constant E is split into simple factors if possible.
+        """Create a rotation from its matrix E. A constant E is factorized if possible.
 
         Parameters
         ----------
         E : Matrix
-            Orthogonal matrix (3, 3) that maps coordinates in A to coordinates in B.
+            Orthogonal matrix (3, 3) that transforms coordinates from frame A to frame B.
 
         Returns
         -------
@@ -168,7 +169,7 @@ class Rotation:
         return Rotation(tuple([f.T for f in reversed(self.factors)]))
 
     def then(self, other: "Rotation") -> "Rotation":
-        """Return this rotation followed by another, as the product of all factors.
+        """Return this rotation followed by another, keeping the factors of both.
 
         Parameters
         ----------
@@ -210,7 +211,7 @@ class Rotation:
         return Matrix(tuple(tuple(v) for v in columns)).T
 
     def __matmul__(self, other: Turned) -> Turned:
-        """Return E v, E A E', or the product of two rotations as one matrix."""
+        """Rotate a vector (E v) or a matrix (E A E'), or multiply two rotations."""
         if isinstance(other, Vector):
             for f in self.factors:
                 other = f.apply(other)
@@ -226,7 +227,7 @@ class Rotation:
         if isinstance(other, Rotation):
             x, y, z = map(Vector, other.matrix().T.rows)
             first, second = self @ x, self @ y
-            cheap = sum(f.cost for f in self.factors) <= 9  # a cross product takes 9 operations
+            cheap = sum(f.cost for f in self.factors) <= 9  # cost of a cross product
             dense = all(isinstance(e, Scalar) or e != 0.0 for e in z)
             third = first.cross(second) if dense and not cheap else self @ z
             return Rotation((General(Matrix(tuple(map(tuple, (first, second, third)))).T),))
@@ -234,15 +235,15 @@ class Rotation:
 
 
 _ROUNDING = 1e-15
-"""Entries of a constant rotation below this count as rounding errors."""
+"""Magnitude below which entries of a constant rotation are treated as rounding errors."""
 
 
 def _factored(E: Matrix) -> tuple[Plane | General, ...]:
-    """Factor a constant rotation that maps one coordinate axis to another, up to its sign.
+    """Factorize a constant rotation that maps a coordinate axis to a positive or negative axis.
 
     The factors are a rotation about this axis and a signed permutation. Any other rotation is a
-    single factor. An entry of +-1 is not a sufficient test, because the cosine of an angle up to
-    1e-8 rounds to 1.
+    single factor. Testing for an entry of +-1 is not sufficient, because the cosine of an angle up
+    to 1e-8 rounds to 1.
     """
     for a in range(3):
         for b in range(3):
@@ -253,7 +254,7 @@ def _factored(E: Matrix) -> tuple[Plane | General, ...]:
 
 
 def _about(E: Matrix, a: int, b: int) -> tuple[Plane | General, ...]:
-    """Factor E = P Plane(b), where P is a signed permutation that maps axis b to +-axis a."""
+    """Factorize E = P Plane(b), where P is a signed permutation that maps axis b to +-axis a."""
     i, j = (b + 1) % 3, (b + 2) % 3
     p, q = (a + 1) % 3, (a + 2) % 3
     sign = float(E[a, b])
@@ -272,14 +273,14 @@ def _about(E: Matrix, a: int, b: int) -> tuple[Plane | General, ...]:
 
 
 def about(axis: int, angle: Number) -> Rotation:
-    """Return the coordinate rotation to a frame rotated by an angle about axis 0, 1 or 2."""
+    """Return the transform to a frame that is rotated by an angle about axis 0, 1 or 2."""
     return Rotation((Plane(axis, cos(angle), sin(angle)),))
 
 
 def aligned_to_z(axis: Vector) -> Matrix:
-    """Return the rotation E to a frame with the given unit vector as its z axis.
+    """Return the rotation E to a frame whose z axis is the given unit vector.
 
-    If the vector is along a coordinate axis, E is a signed permutation without rounding errors.
+    For a coordinate axis, E is a signed permutation without rounding errors.
     """
     largest = max((2, 0, 1), key=lambda k: abs(axis[k]))
     sign, beside = math.copysign(1.0, axis[largest]), (largest + 1) % 3
@@ -289,17 +290,20 @@ def aligned_to_z(axis: Vector) -> Matrix:
     return Matrix((first.entries, axis.cross(first).entries, axis.entries))
 
 
-# Conversions, on floats and on symbols ---------------------------------------------------------
+# Conversions for floats and symbols ------------------------------------------------------------
 
 
 def matrix_from_quaternion(q: Vector) -> Matrix:
-    """Return the matrix R that rotates vectors. It is not finite if q.q is zero or overflows."""
+    """Convert a quaternion to the matrix R that rotates vectors.
+
+    R is not finite if q.q is zero or overflows.
+    """
     k = 2.0 / (n := q.dot(q))
-    return matrix_by(q, select(less(0.0, k), k, n))  # for infinite n, k = 0 would give R = 1
+    return matrix_by(q, select(less(0.0, k), k, n))  # if q.q overflows, k = 0 would give R = 1
 
 
 def matrix_by(q: Vector, k: Number) -> Matrix:
-    """Return the rotation matrix R of a quaternion (w, x, y, z), given k = 2 / q.q."""
+    """Convert a quaternion q = (w, x, y, z) to the rotation matrix R, with k = 2 / q.q."""
     w, x, y, z = q
     kx, ky, kz = k * x, k * y, k * z
     xx, yy, zz = kx * x, ky * y, kz * z
@@ -314,7 +318,7 @@ def matrix_by(q: Vector, k: Number) -> Matrix:
 
 
 def quaternion_from_matrix(R: Matrix) -> Vector:
-    """Return a unit quaternion of R, exact at every angle, with its largest entry positive."""
+    """Convert R to a unit quaternion whose largest entry is positive, accurately at all angles."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.rows
     squares = (1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz)
     columns = (
@@ -332,20 +336,20 @@ def quaternion_from_matrix(R: Matrix) -> Vector:
 
 
 def quaternion_product(p: Vector, q: Vector) -> Vector:
-    """Return the Hamilton product: the rotation matrix of p q is R(p) R(q)."""
+    """Return the Hamilton product p q, whose rotation matrix is R(p) R(q)."""
     a, v = p[0], Vector(p.entries[1:])
     b, u = q[0], Vector(q.entries[1:])
     return Vector((a * b - v.dot(u), *(u * a + v * b + v.cross(u))))
 
 
 def conjugate(q: Vector) -> Vector:
-    """Return the inverse rotation of a unit quaternion."""
+    """Return the conjugate, which is the inverse rotation for a unit quaternion."""
     w, x, y, z = q
     return Vector.of(w, -x, -y, -z)
 
 
 SMALL = 1e-2
-"""Squared angles below this use a power series, which is accurate to rounding there."""
+"""Squared angle below which functions use a power series, which is accurate to rounding error."""
 
 
 def _series(t: Number, *coefficients: float) -> Number:
@@ -360,12 +364,12 @@ def _blend(t: Number, near: Number, far: Number) -> Number:
 
 
 def _safe_angle(t: Number) -> Number:
-    """Return sqrt(t), or 1 for small t, where a series is used and 0/0 must be avoided."""
+    """Return sqrt(t), or 1 if t is small, to avoid 0/0 where a series is used instead."""
     return sqrt(select(less(t, SMALL), 1.0, t))
 
 
 def quaternion_from_vector(v: Vector) -> Vector:
-    """Return the unit quaternion of a rotation vector (axis times angle): exp of SO(3)."""
+    """Convert a rotation vector (axis times angle) to a unit quaternion."""
     t = v.dot(v)
     angle = _safe_angle(t)
     half = angle * 0.5
@@ -375,9 +379,9 @@ def quaternion_from_vector(v: Vector) -> Vector:
 
 
 def vector_from_quaternion(q: Vector) -> Vector:
-    """Return the rotation vector, of length <= pi, of a nonzero quaternion.
+    """Convert a nonzero quaternion to a rotation vector with a length of at most pi.
 
-    It is finite if the rotation matrix of the quaternion is finite.
+    The result is finite if the rotation matrix of the quaternion is finite.
     """
     sign = select(less(q[0], 0.0), -1.0, 1.0)
     w, v = q[0] * sign, Vector(q.entries[1:]) * sign
@@ -391,17 +395,17 @@ def vector_from_quaternion(q: Vector) -> Vector:
     k = 1.0 / (n := t + w * w)
     return v * select(
         less(k, k + k), select(near, close, far), k + n
-    )  # otherwise k is 0 or infinite
+    )  # k is 0 or infinite if the condition is false
 
 
 def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
-    """Return the unit quaternion of a rotation by an angle about an axis of any length."""
+    """Return the unit quaternion for a rotation by an angle about an axis, which is normalized."""
     k = sin(angle * 0.5) / sqrt(axis.dot(axis))
     return Vector((cos(angle * 0.5), *(axis * k)))
 
 
 def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
-    """Return a unit axis and an angle in [0, pi]; the axis is z if the angle is zero."""
+    """Return the unit axis and the angle in [0, pi]. The axis is z if the angle is zero."""
     v = vector_from_quaternion(q)
     t = v.dot(v)
     none = less(t, 1e-300)
@@ -416,35 +420,36 @@ def matrix_from_axis_angle(axis: Vector, angle: Number) -> Matrix:
 
 
 def matrix_from_vector(v: Vector) -> Matrix:
-    """Return the rotation matrix R of a rotation vector (axis times angle)."""
+    """Convert a rotation vector (axis times angle) to the rotation matrix R."""
     return matrix_from_quaternion(quaternion_from_vector(v))
 
 
 def vector_from_matrix(R: Matrix) -> Vector:
-    """Return the rotation vector of R, exact near 0 and pi."""
+    """Convert R to a rotation vector. The result is accurate near 0 and pi."""
     return vector_from_quaternion(quaternion_from_matrix(R))
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Matrix:
-    """Return the rotation matrix R of roll (x), pitch (y), yaw (z) about fixed axes, as in URDF."""
+    """Return the rotation matrix R for roll (x), pitch (y) and yaw (z) about fixed axes (URDF)."""
     return (about(0, roll) @ about(1, pitch) @ about(2, yaw)).matrix().T
 
 
 def rpy_from_matrix(R: Matrix) -> Vector:
-    """Return roll, pitch and yaw of R. If the pitch is +-pi/2, roll is set to zero."""
+    """Return the roll, pitch and yaw of R. The roll is zero if the pitch is +-pi/2."""
     forward = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
     pitch = atan2(-R[2, 0], forward)
     gimbal = less(forward, 1e-12)
     roll = select(gimbal, 0.0, atan2(R[2, 1], R[2, 2]))
-    c, s = cos(roll), sin(roll)  # yaw for this roll is exact, even if roll is a rounding error
+    c, s = cos(roll), sin(roll)  # yaw is consistent with roll, even if roll is inaccurate
     yaw = atan2(s * R[0, 2] - c * R[0, 1], c * R[1, 1] - s * R[1, 2])
     return Vector.of(roll, pitch, yaw)
 
 
 def translation_of_screw(w: Vector, v: Vector) -> Vector:
-    """Return the translation of exp(w, v) in SE(3).
+    """Return the translation of the exponential map exp(w, v) of SE(3).
 
-    It is v + (1 - cos t)/t^2 w x v + (t - sin t)/t^3 w x (w x v), where t is the length of w.
+    The translation is v + (1 - cos t)/t^2 w x v + (t - sin t)/t^3 w x (w x v), where t is the
+    length of w.
     """
     t = w.dot(w)
     angle = _safe_angle(t)
@@ -456,7 +461,7 @@ def translation_of_screw(w: Vector, v: Vector) -> Vector:
 
 
 def screw_of_translation(w: Vector, p: Vector) -> Vector:
-    """Return v such that exp(w, v) has the translation p; inverse of `translation_of_screw`."""
+    """Return v such that exp(w, v) has the translation p (inverse of `translation_of_screw`)."""
     t = w.dot(w)
     angle = _safe_angle(t)
     half = angle * 0.5

@@ -1,8 +1,8 @@
-"""Second-order Cartesian tensors, and their use for rigid bodies.
+"""Second-order Cartesian tensors for rigid-body dynamics.
 
-Tensors have type `Matrix` (or `Symmetric`, with six entries), and vectors have type `Vector`. The
-notation, signs and factors follow Balafoutis and Patel (1991), chapters 3 and 4. All functions
-accept floats and symbols, except `spectral`, which accepts only floats.
+Tensors are of type `Matrix` or `Symmetric`, and vectors of type `Vector`. The notation, signs and
+factors follow Balafoutis and Patel (1991), chapters 3 and 4. All functions accept floats and
+symbols, except `spectral`, which accepts only floats.
 """
 
 import math
@@ -32,7 +32,7 @@ class Fourth:
         return self.T[i, j] * self.S[k, l]
 
     def contract(self, first: int, second: int) -> Matrix:
-        """Contract two of the four indices; (1, 2) gives the dot product T S."""
+        """Contract two of the four indices. Contracting (1, 2) gives the dot product T S."""
         free = [n for n in range(4) if n not in (first, second)]
         if len(free) != 2 or not {first, second} <= set(range(4)):
             problem = f"indices must be different integers from 0 to 3, not {first, second}"
@@ -53,9 +53,10 @@ def tensor_product(u: Vector, v: Vector) -> Matrix: ...
 @overload
 def tensor_product(u: Matrix, v: Matrix) -> Fourth: ...
 def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
-    """Return the tensor product: a dyad with (u (x) v) r = u (v . r) for vectors (3.2.3).
+    """Return the tensor product of two vectors or two tensors.
 
-    The product of two tensors is a fourth-order tensor.
+    For vectors, it is the dyad with (u (x) v) r = u (v . r) (3.2.3). For tensors, it is a
+    fourth-order tensor.
     """
     if type(u) is Vector and type(v) is Vector:
         return Matrix(tuple(tuple(a * b for b in v) for a in u))
@@ -63,7 +64,7 @@ def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
         return Fourth(u, v)
     raise ArgumentError(
         "E-MATH-027",
-        f"tensor product: give two vectors or two tensors, not {type(u).__name__} and "
+        f"tensor_product requires two vectors or two tensors, not {type(u).__name__} and "
         f"{type(v).__name__}",
     )
 
@@ -79,7 +80,7 @@ def trace(T: Matrix) -> Number:
 
 
 def double_dot(T: Matrix, S: Matrix) -> Number:
-    """Return the double dot product T : S = tr(T S) (3.2.30). Neither tensor is transposed."""
+    """Return the double dot product T : S = tr(T S), without a transpose (3.2.30)."""
     total: Number = 0.0
     for row, column in zip(T.rows, S.T.rows, strict=True):
         total = total + Vector(row).dot(Vector(column))
@@ -92,15 +93,15 @@ def norm(T: Matrix) -> Number:
 
 
 def angle(T: Matrix, S: Matrix) -> Number:
-    """Return the angle between two tensors, in rad, with cosine T : S' / (|T| |S|) (3.2.33).
+    """Return the angle (rad) between two tensors, whose cosine is T : S' / (|T| |S|) (3.2.33).
 
-    The half angle is used, because it is accurate for nearly parallel tensors.
+    It is computed from the half angle, which is accurate for nearly parallel tensors.
     """
     t, s = T * (1.0 / norm(T)), S * (1.0 / norm(S))
     return 2.0 * atan2(norm(t - s), norm(t + s))
 
 
-# Parts -----------------------------------------------------------------------------------------
+# Parts of a tensor -----------------------------------------------------------------------------
 
 
 def symmetric_part(T: Matrix) -> Symmetric:
@@ -114,17 +115,17 @@ def skew_part(T: Matrix) -> Matrix:
 
 
 def along(e: Vector) -> Matrix:
-    """Return P_e = e (x) e, the projection on the unit vector e (3.3.10)."""
+    """Return P_e = e (x) e, the projection onto the unit vector e (3.3.10)."""
     return tensor_product(e, e)
 
 
 def across(e: Vector) -> Matrix:
-    """Return P^e = 1 - e (x) e, the projection normal to the unit vector e (3.3.11)."""
+    """Return P^e = 1 - e (x) e, the projection onto the plane normal to e (3.3.11)."""
     return Matrix.identity() - along(e)
 
 
 def vect(T: Matrix) -> Vector:
-    """Return the axial vector eps_ijk t_kj / 2 of a tensor; zero if it is symmetric (3.3.25)."""
+    """Return the axial vector eps_ijk t_kj / 2 of a tensor (3.3.25)."""
     return Vector.of(T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]) * 0.5
 
 
@@ -133,15 +134,15 @@ def dual(x: Vector) -> Matrix: ...
 @overload
 def dual(x: Matrix) -> Vector: ...
 def dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return the dual of a vector or of a skew tensor (3.3.29-33).
+    """Return the dual of a vector or a skew tensor (3.3.29-33).
 
-    The dual of u is u~, with u~ v = u x v, and the dual of u~ is u.
+    The dual of a vector u is the tensor u~ with u~ v = u x v. The dual of u~ is u.
     """
     if type(x) is Vector:
         return Matrix.skew(x)
     if type(x) is Matrix:
         return Vector.of(x[2, 1], x[0, 2], x[1, 0])
-    problem = f"the argument must be a vector or a tensor, not {type(x).__name__}"
+    problem = f"the argument must be a Vector or a Matrix, not {type(x).__name__}"
     raise ArgumentError("E-MATH-028", problem, part="dual")
 
 
@@ -158,12 +159,12 @@ def left_dual(x: Vector | Matrix) -> Matrix | Vector:
 
 
 def change_basis(A: Matrix, x: Mapped) -> Mapped:
-    """Return the components A v or A T A' in another orthonormal basis (3.3.1)."""
+    """Transform a vector or tensor to another orthonormal basis: A v or A T A' (3.3.1)."""
     return A @ x @ A.T if isinstance(x, Matrix) else A @ x
 
 
 class Invariants(NamedTuple):
-    """The invariants of a tensor under changes of basis (3.3.18-21)."""
+    """Invariants of a tensor under a change of basis (3.3.18-21)."""
 
     I1: Number
     I2: Number
@@ -172,7 +173,7 @@ class Invariants(NamedTuple):
 
 
 def invariants(T: Matrix) -> Invariants:
-    """Return the trace, the sum of the principal minors, the determinant, and T : T'."""
+    """Return the invariants: trace, sum of principal minors, determinant, and T : T'."""
     (a, b, c), (d, e, f), (g, h, i) = T.rows
     minors = (e * i - f * h, a * i - c * g, a * e - b * d)
     det = a * minors[0] - b * (d * i - f * g) + c * (d * h - e * g)
@@ -182,13 +183,13 @@ def invariants(T: Matrix) -> Invariants:
 def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
     """Return the eigenvalues of T in ascending order, each with a unit eigenvector (3.3.17).
 
-    T is the sum of value * along(eigenvector). Symbols are not accepted, because eigenvectors are
-    not smooth where eigenvalues are equal.
+    T is the sum of eigenvalue * along(eigenvector). Symbols are not supported, because eigenvectors
+    are not smooth functions of T where eigenvalues are equal.
     """
-    import numpy as np  # imported here because only this function uses NumPy
+    import numpy as np  # imported only if needed
 
     if any(isinstance(x, Scalar) or not math.isfinite(x) for x in T):
-        problem = "the tensor must have finite entries, without symbols"
+        problem = "all entries of the tensor must be finite floats"
         raise InputError("E-MATH-029", problem, part="spectral")
     values, vectors = np.linalg.eigh(np.array(T.matrix().rows, dtype=float))
     columns = (Vector(tuple(column)) for column in vectors.T.tolist())
@@ -199,7 +200,10 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
 
 
 def angular_velocity(R: Matrix, Rd: Matrix) -> Matrix:
-    """Return w~ = Rd R' for an orientation R and its rate, in the basis to which R maps (4.2.5)."""
+    """Return the angular velocity tensor w~ = Rd R' for an orientation R with rate Rd (4.2.5).
+
+    w~ is expressed in the basis to which R transforms.
+    """
     return Rd @ R.T
 
 
@@ -207,9 +211,9 @@ def angular_velocity(R: Matrix, Rd: Matrix) -> Matrix:
 class AngularAcceleration:
     """Angular acceleration tensor Omega = wd~ + w~ w~ = Rdd R' (4.2.7).
 
-    Omega r is the acceleration of a body-fixed vector r. `tensor` has the nine components, computed
-    from the vectors w and wd in 6 multiplications and 9 additions. Its axial vector (`vect`) is wd,
-    and its symmetric part is w~ w~.
+    Omega r is the second derivative of a body-fixed vector r. `tensor` is computed from the vectors
+    w and wd in 6 multiplications and 9 additions. Its axial vector (`vect`) is wd, and its
+    symmetric part is w~ w~.
     """
 
     w: Vector
@@ -231,7 +235,7 @@ class AngularAcceleration:
         object.__setattr__(self, "tensor", Matrix(rows))
 
     def __matmul__(self, r: Vector) -> Vector:
-        """Return Omega r, in 9 multiplications and 6 additions."""
+        """Return Omega r in 9 multiplications and 6 additions."""
         if type(r) is not Vector:
             return NotImplemented
         return self.tensor @ r
@@ -239,8 +243,8 @@ class AngularAcceleration:
     def moment(self, J: Symmetric) -> Vector:
         """Return the moment dual(Omega J - (Omega J)') on a body with Euler tensor J (4.3.41).
 
-        Only differences of the diagonal of Omega are needed: 15 multiplications and 15 additions
-        (section 5.3).
+        This takes 15 multiplications and 15 additions, because only differences of the diagonal
+        entries of Omega are needed (section 5.3).
         """
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
         return Vector.of(
@@ -250,7 +254,10 @@ class AngularAcceleration:
         )
 
     def moment_of(self, J: Symmetric) -> Vector:
-        """Return `moment`. It takes fewer operations if J is constant and Omega is not needed."""
+        """Return the moment as in `moment`.
+
+        It takes fewer operations if J is constant and Omega is not used elsewhere.
+        """
         (x, y, z), (p, q, s) = self.w, self.wd
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
         return Vector.of(
@@ -261,9 +268,10 @@ class AngularAcceleration:
 
 
 def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
-    """Return a (product + rate) - b (product - rate), where the sums are entries of Omega.
+    """Return a (product + rate) - b (product - rate).
 
-    For constant a and b, the result is computed without these entries.
+    product + rate and product - rate are entries of Omega. If a and b are nonzero constants, the
+    result is rearranged to avoid computing them.
     """
     if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
         return a * (product + rate) - b * (product - rate)
@@ -272,8 +280,8 @@ def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
 
 # Mass distribution --------------------------------------------------------------------------------
 #
-# I is the inertia tensor, with negative products of inertia as off-diagonal entries. J is the Euler
-# tensor, the integral of r (x) r dm, with positive products of inertia.
+# I is the inertia tensor. Its off-diagonal entries are negative products of inertia. J is the Euler
+# tensor, the integral of r (x) r dm. Its off-diagonal entries are positive products of inertia.
 
 
 def euler_from_inertia(I: Symmetric) -> Symmetric:
@@ -288,14 +296,14 @@ def inertia_from_euler(J: Symmetric) -> Symmetric:
 
 
 def point_mass(m: Number, r: Vector) -> RigidInertia:
-    """Return the inertia of a point mass m at r: mass m, first moment m r, and -m r~ r~."""
+    """Return the inertia of a point mass m at r, with first moment m r and moments -m r~ r~."""
     return RigidInertia.from_center(m, r, Symmetric.zero())
 
 
 def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
     """Return the inertia I_o = I_c - m r~ r~ about a point o (4.3.8).
 
-    r: center of mass relative to o.
+    r is the vector from o to the center of mass.
     """
     return I + point_mass(m, r).I
 
@@ -324,7 +332,7 @@ def angular_momentum(w: Vector, J: Symmetric) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class Center:
-    """Mass m, center of mass r, and inertia I about the center of mass of a body."""
+    """Mass m, center of mass r, and inertia I about the center of mass."""
 
     m: Number
     r: Vector
@@ -332,7 +340,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """Create from an inertia about the origin, which is the center of a massless body."""
+        """Convert an inertia about the origin. The center of a massless body is the origin."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
@@ -341,7 +349,7 @@ class Center:
 
     @staticmethod
     def together(parts: Sequence["Center"]) -> "Center":
-        """Return the composite of several bodies (6.2.5-7)."""
+        """Combine several bodies into a composite body (6.2.5-7)."""
         m: Number = 0.0
         h, I = Vector.zero(), Symmetric.zero()
         for part in parts:
@@ -353,9 +361,10 @@ class Center:
 
 
 class GeneralizedLink(NamedTuple):
-    """Composite of a moving link and its outer links, with moments about the link's origin.
+    """Composite body of a moving link and its outer links.
 
-    m: mass. U, Ud: first moment and its rate. E: inertia. L: tensor of (7.3.18d).
+    m is the mass, U the first moment, Ud the rate of U, E the inertia, and L the tensor of
+    (7.3.18d). All moments are about the origin of the link.
     """
 
     m: Number
@@ -365,10 +374,10 @@ class GeneralizedLink(NamedTuple):
     L: Matrix
 
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """Return the wrench about the link's origin due to a change of its motion (7.3.18e-k).
+        """Return the wrench about the origin of the link due to a change of its motion (7.3.18e-k).
 
-        zdd, xdd: changes of the link's angular acceleration and of the acceleration of its origin.
-        zd2: twice the change of the link's angular velocity.
+        zdd and xdd are the changes of the angular acceleration and of the acceleration of the
+        origin. zd2 is twice the change of the angular velocity.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

@@ -1,8 +1,8 @@
-"""Solve equations in the cosine and sine of one angle, without conditional branches.
+"""Solve equations in the cosine and sine of an angle, for closed-form inverse kinematics.
 
-Closed-form inverse kinematics reduces to these equations: intersections of a line or a conic with
-the unit circle. The functions can be traced, like all functions in `mathematics`. Therefore they
-return every root with a flag, which is 1 if the root is real.
+The solutions are intersections of a line or a conic with the unit circle. The functions have no
+conditional branches, so that they can be traced. They return all roots, each with a flag that is 1
+if the root is real.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from chasles.expr import (
 )
 
 SLACK = 1e-5
-"""Relative tolerance of discriminants. A slightly negative discriminant counts as a double root,
-which callers must check."""
+"""Relative tolerance for discriminants. A slightly negative discriminant is treated as a double
+root, which callers must check."""
 
 TINY = 1e-24
-"""Squared coefficients of order 1 below this count as zero."""
+"""Squared magnitude below which coefficients of order 1 are treated as zero."""
 
 NEWTON = 20
-"""Number of Newton steps for a root of a cubic. They converge monotonically, and quadratically at a
+"""Number of Newton steps for the root of a cubic. Convergence is monotonic, and quadratic for a
 simple root."""
 
 
@@ -39,7 +39,7 @@ Line = tuple[Number, Number, Number]
 
 
 class Angle(NamedTuple):
-    """An angle given by its cosine and sine; `real` is 1 if it is a real solution, else 0."""
+    """Cosine c and sine s of an angle. `real` is 1 for a real solution, and 0 otherwise."""
 
     c: Number
     s: Number
@@ -63,7 +63,7 @@ def line(a: Number, b: Number, k: Number) -> list[Angle]:
 
 
 def between(x: Number, y: Number) -> Angle:
-    """Return the angle with cosine and sine proportional to x and y; 0 if both are zero."""
+    """Return the angle of the point (x, y), or 0 if both coordinates are zero."""
     square = x * x + y * y
     whole = less(TINY, square)
     unit = 1.0 / sqrt(select(whole, square, 1.0))
@@ -71,10 +71,11 @@ def between(x: Number, y: Number) -> Angle:
 
 
 def conic(terms: Sequence[Number]) -> list[Angle]:
-    """Return four angles with k + a c + b s + d c^2 + e c s + f s^2 = 0; terms: k, a, b, d, e, f.
+    """Return the four angles that satisfy k + a c + b s + d c^2 + e c s + f s^2 = 0.
 
-    For some factor x, the conic plus x times the unit circle is a pair of lines. x is a root of a
-    cubic, which always has a root in the interval where the lines are real.
+    `terms` contains k, a, b, d, e and f. For some x, the conic plus x times the unit circle
+    degenerates to a pair of lines. x is a root of a cubic, which always has a root for which the
+    lines are real.
     """
     k, a, b, d, e, f = terms
     # Rotate the axes by `tilt` and subtract a multiple of c^2 + s^2 - 1 to remove c s and s^2.
@@ -96,16 +97,16 @@ def conic(terms: Sequence[Number]) -> list[Angle]:
 
 
 def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
-    """Return x in [-p, 0] for which p c^2 + a c + b s + k + x (c^2 + s^2 - 1) is singular."""
+    """Return x in [-p, 0] for which p c^2 + a c + b s + k + x (c^2 + s^2 - 1) is degenerate."""
     aa, bb = a * a * 0.25, b * b * 0.25
     square, linear, constant = k - p, p * k - aa - bb, -p * bb
 
     def value(x: Number) -> Number:
         return ((square - x) * x + linear) * x + constant
 
-    # The value is not negative at -p and not positive at 0. The start is the end of the interval
-    # that is on the same side of the inflection point as the root. There, value and second
-    # derivative have the same sign, so Newton's method cannot overshoot.
+    # The value is not negative at -p and not positive at 0. Newton's method starts at the end of
+    # the interval that is on the same side of the inflection point as the root. There, the value
+    # and its second derivative have the same sign, so the iteration cannot overshoot.
     middle = maximum(-p, minimum(square * (1.0 / 3.0), 0.0))
     x = select(less(0.0, value(middle)), 0.0, -p)
     for _ in range(NEWTON):
@@ -119,8 +120,9 @@ def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
 def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line, Line]:
     """Return the linear factors of A c^2 - B s^2 + a c + b s + k, which must be reducible."""
     root_A, root_B = sqrt(maximum(A, 0.0)), sqrt(maximum(B, 0.0))
-    # The lines are root_A c + root_B s + m and root_A c - root_B s + n, with m n = k. m + n follows
-    # from a, and m - n from b. If A or B is small, one of them is computed from the other and k.
+    # The lines are root_A c + root_B s + m and root_A c - root_B s + n, with m n = k. a determines
+    # m + n, and b determines m - n. If A or B is small, the missing sum or difference follows from
+    # the other one and k.
     safe_A, safe_B = (select(less(0.0, r), r, 1.0) for r in (root_A, root_B))
     total, apart = a / safe_A, b / safe_B
     rest = sqrt(maximum(total * total - k * 4.0, 0.0))
@@ -141,7 +143,7 @@ def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line,
 def quadratic(c: Number, b: Number, a: Number) -> list[tuple[Number, Number]]:
     """Return both roots of a x^2 + b x + c = 0 with a > 0.
 
-    Each root has a flag that is 1 if the root is real, else 0.
+    Each root is paired with 1 if it is real, or 0 otherwise.
     """
     gap = b * b - a * c * 4.0
     real = less_equal((b * b + absolute(a * c)) * -SLACK, gap)

@@ -5,13 +5,14 @@ uses NumPy arrays. A module of `functions.libraries` records the search as one o
 entries as inputs, and `functions.sensitivity` computes its derivative.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from chasles.errors import ArgumentError
+from chasles.functions.clearance import Clearance
 from chasles.functions.doors import Library, library_of, module
 from chasles.functions.reaching import Task
 from chasles.functions.sensitivity import solution_rates
@@ -69,15 +70,19 @@ def differentiable(
     if library.package not in ("torch", "jax"):
         problem = f"inverse kinematics does not support arrays of {library.name}"
         raise ArgumentError("E-CALL-386", problem, "use arrays of NumPy, PyTorch or JAX", part=PART)
-    if options.pop("comfort", None) is not None or options.pop("wraps", False):
-        problem = "comfort and wraps have no derivatives"
-        raise ArgumentError("E-CALL-385", problem, "omit them, or use NumPy arrays", part=PART)
-    options.pop("comfort_weight", None)
     pairs = [(frame, each) for frame, value in targets.items() for each in _targets(value)]
     every = [array for _, target in pairs for array in _arrays(target)]
     arrays = module(f"solving_{library.package}").Arrays(
         [a for a in every if library_of(a) is not None]
     )
+    if without := undifferentiable(pairs, options):
+        if any(arrays.recorded(a) for a in every if library_of(a) is not None):
+            problem = f"{' and '.join(without)} cannot be used while derivatives are recorded"
+            remedy = "omit this option, or use targets without derivatives, such as NumPy arrays"
+            raise ArgumentError("E-CALL-385", problem, remedy, part=PART)
+        return _copied(mechanism, bounds, pairs, arrays, options)
+    for name in ("comfort", "comfort_weight", "wraps"):
+        options.pop(name, None)
     stated = [(frame, _with(target, arrays.values)) for frame, target in pairs]
     task, _, (_, weights, _) = task_of(mechanism, bounds, _grouped(stated))
     goals = _joined(arrays, *(_numbers(arrays, target) for _, target in pairs))
@@ -108,6 +113,26 @@ def differentiable(
     shapes.append(())  # and `Solution.complete`
     given = [p for p in postures if p is not None]
     return Solution(*arrays.solved(solve, goals, given, shapes))
+
+
+def undifferentiable(pairs: Sequence[tuple[str, Target]], options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the given options that have no derivatives."""
+    found = [name for name in ("comfort", "wraps") if options.get(name) not in (None, False)]
+    return found + ["avoid"] * any(isinstance(target, Clearance) for _, target in pairs)
+
+
+def _copied(
+    mechanism: Mechanism,
+    bounds: Bounds,
+    pairs: Sequence[tuple[str, Target]],
+    arrays: Any,
+    options: Mapping[str, Any],
+) -> Solution:
+    """Solve with copies of the targets in NumPy arrays; return arrays without derivatives."""
+    stated = _grouped([(frame, _with(target, arrays.values)) for frame, target in pairs])
+    plain = {k: v if library_of(v) is None else arrays.values(v) for k, v in options.items()}
+    found = inverse_kinematics(mechanism, bounds, stated, **plain)
+    return Solution(*(arrays.result(np.asarray(a)) for a in vars(found).values()))
 
 
 def _targets(value: Any) -> list[Target]:
@@ -165,6 +190,8 @@ def _with(target: Target, values: Any) -> Target:
         found = values(value)
         return _example(tuple(value.shape)) if found is None else found
 
+    if isinstance(target, Clearance):
+        return target
     names = [f.name for f in fields(target) if f.name not in ("to", "weight", "tolerance")]
     return replace(target, **{name: plain(getattr(target, name)) for name in names})
 
@@ -274,6 +301,8 @@ def _from_part(target: Target, part: np.ndarray) -> Target:
             return replace(target, direction=part[..., :3], axis=part[..., 3:])
         case LookAt():
             return replace(target, point=part[..., :3], axis=part[..., 3:])
+        case Clearance():
+            return replace(target, given=part[..., 1:])
     T = np.zeros((*part.shape[:-1], 4, 4))
     T[..., :3, :3] = part[..., :9].reshape(*part.shape[:-1], 3, 3)
     T[..., :3, 3], T[..., 3, 3] = part[..., 9:], 1.0

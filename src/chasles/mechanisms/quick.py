@@ -58,6 +58,8 @@ class Plan:
         for k, target in enumerate(targets):
             options = (target.weight, target.tolerance)
             if not set(map(type, options)) <= _NUMBERS or options != self._options[k]:
+                if max(map(np.ndim, options)) > 1:  # one row per problem
+                    return False
                 self._options[k] = (np.nan, np.nan)  # invalid until both are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")

@@ -13,6 +13,7 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError
+from chasles.functions.clearance import Clearance
 from chasles.functions.doors import Library, library_of, module
 from chasles.functions.reaching import ANGLE, LENGTH, ROUGH, Task
 from chasles.functions.targets import Target
@@ -45,6 +46,7 @@ def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, A
     arrays = [a for target in pairs for a in _arrays(target) if library_of(a) is not None]
     plain = (None, False, "first")
     special = [name for name in HOST if not any(options[name] is each for each in plain)]
+    special += ["avoid"] * any(isinstance(target, Clearance) for target in pairs)
     if library.package == "cupy" and special:
         problem = f"{', '.join(special)} cannot be used with CuPy arrays"
         raise ArgumentError("E-GPU-033", problem, "omit it, or use NumPy arrays", part=PART)

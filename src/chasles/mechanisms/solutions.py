@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,25 +45,32 @@ class Solution:
     complete: np.ndarray | bool = False
 
     def __repr__(self) -> str:
-        solved = np.asarray(self.solved)
+        q, solved, residual = map(_plain, (self.q, self.solved, self.residual))
         count = f"{np.count_nonzero(solved)} of {solved.size} solved"
         answer = count if solved.ndim else "solved" if solved else "not solved"
-        rows = np.reshape(self.residual, (-1, 2))
+        rows = np.reshape(residual, (-1, 2))
         angle, distance = np.max(rows[np.isfinite(rows).all(axis=1)], axis=0, initial=0.0)
-        values = f" = {np.array2string(self.q, precision=4)}" if self.q.ndim == 1 else ""
+        values = f" = {np.array2string(q, precision=4)}" if q.ndim == 1 else ""
         most = f"residual at most {angle:.2g} rad, {distance:.2g} m"
-        return f"<Solution: {answer}; {most}; q {self.q.shape}{values}{self.hint}>"
+        return f"<Solution: {answer}; {most}; q {q.shape}{values}{self.hint}>"
 
     @property
     def hint(self) -> str:
         """Hint if an arm with fewer than six coordinates does not reach a full pose, else ""."""
-        few, angle = self.q.shape[-1] < FULL, np.max(self.residual[..., 0], initial=0.0)
-        if not few or np.all(self.solved) or not 0.0 < angle < np.inf:
+        few, angle = self.q.shape[-1] < FULL, np.max(_plain(self.residual)[..., 0], initial=0.0)
+        if not few or np.all(_plain(self.solved)) or not 0.0 < angle < np.inf:
             return ""
         return (
             f"; a pose has {FULL} degrees of freedom, the robot {self.q.shape[-1]}: "
             "constrain less, for example with Position"
         )
+
+
+def _plain(array: Any) -> np.ndarray:
+    """Return a NumPy array with the values of an array of any library."""
+    if hasattr(array, "detach"):
+        array = array.detach().cpu()
+    return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
 def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Build a model from a description: connect and number bodies, merge fixed joints, align axes."""
+"""Build a model from a description.
+
+Building numbers the bodies, merges links that are joined by fixed joints, and aligns joint axes.
+"""
 
 import math
 from collections import Counter
@@ -44,25 +47,25 @@ from chasles.model.transmissions import (
 )
 
 _ROUNDING = 1e-15
-"""Entries of constant transforms within this distance of 0 or +-1 are set to 0 or +-1."""
+"""Tolerance within which entries of constant transforms are rounded to 0 or +-1."""
 
 
 def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
-    """Return the model of a description.
+    """Build a model from a description.
 
     Parameters
     ----------
     source : Description
         Links, joints, frames, loops and couplings.
     mimic : bool, optional
-        Let mimic joints follow their leaders, so that they have no coordinates (the default).
+        If True (the default), mimic joints follow their leaders and have no coordinates.
     strict : bool, optional
-        Raise an error for invalid inertias. By default they are kept, with a note.
+        Raise an error for invalid inertias. By default they are accepted, with a note.
 
     Returns
     -------
     model : Model
-        Model for the algorithms.
+        The model.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
 
 
 def connected(source: Description, *, mimic: bool) -> Model:
-    """Return the model without physical checks. Values in the description may be symbols."""
+    """Build a model without physical checks, from a description that may contain symbols."""
     ranges.check_numbers(source)
     children = _connect(source)
     validate.check_loops(source)
@@ -111,8 +114,8 @@ def connected(source: Description, *, mimic: bool) -> Model:
         pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
         if joint.kind == "fixed":
             if joint.motion is not None:
-                problem = "it is fixed, so its motion cannot be prescribed"
-                raise faulty("E-MODEL-001", joint, problem, "give it a type that can move")
+                problem = "the motion of a fixed joint cannot be prescribed"
+                raise faulty("E-MODEL-001", joint, problem, "choose a joint type that can move")
             here = Frame(joint.child, owner.body, compose(link, pose))
         else:
             E = natural_axes(joint)
@@ -131,7 +134,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
             problem = f"two frames are named {frame.name!r}"
             raise ModelError("E-MODEL-002", problem, part=f"robot {source.name!r}")
         if frame.link not in links:
-            problem = f"its link {frame.link!r} does not exist"
+            problem = f"link {frame.link!r} does not exist"
             remedy = "check the spelling, or add the link"
             part = f"frame {frame.name!r}"
             raise ModelError("E-MODEL-003", problem, remedy, part=part, file=source.where)
@@ -156,7 +159,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
 
 
 def with_loop(model: Model, data: LoopData) -> Model:
-    """Return a copy of a model in which `data` is the only loop, without couplings."""
+    """Return a copy of a model with `data` as its only loop and without couplings."""
     return replace(model, loops=(_closed(model, data),), couplings=())
 
 
@@ -165,7 +168,7 @@ def _turned(E: Matrix) -> Transform:
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
-    """Return the loop of a model for a loop in the description, with its path."""
+    """Return the model's loop for a loop joint in the description."""
     turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
@@ -182,9 +185,9 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
-    """Return the coupling of a model for a coupling in the description.
+    """Return the model's coupling for a coupling in the description.
 
-    Its coordinates and velocities refer to a body and an index in the body's joint.
+    Names of coordinates and velocities are replaced by (body, index in the body's joint).
     """
     known, speeds = dict[str, tuple[int, int]](), freedoms(model)
     for i, body in enumerate(model.bodies):
@@ -195,14 +198,16 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
         known |= {name: (i, k) for k, name in enumerate(names)}
     for name in data.freedoms:
         if name not in known:
-            problem = f"no coordinate {name!r}"
+            problem = f"coordinate {name!r} does not exist"
             raise faulty("E-MODEL-004", data, problem, suggest(name, known))
     for name in data.rates:
         if name not in speeds:
-            raise faulty("E-MODEL-320", data, f"no velocity {name!r}", suggest(name, speeds))
+            problem = f"velocity {name!r} does not exist"
+            raise faulty("E-MODEL-320", data, problem, suggest(name, speeds))
     for name in data.frames:
         if name not in model.frames:
-            raise faulty("E-MODEL-321", data, f"no frame {name!r}", suggest(name, model.frames))
+            problem = f"frame {name!r} does not exist"
+            raise faulty("E-MODEL-321", data, problem, suggest(name, model.frames))
     carried = (model.support(model.frames[name].body) for name in data.frames)
     return Coupling(
         tuple(known[name] for name in data.freedoms),
@@ -213,7 +218,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
 
 
 def _turning(model: Model, data: RotorData) -> Body:
-    """Return a rotor: a body without inertia on an additional joint, driven by other joints."""
+    """Return a rotor as a massless body on an extra joint that is driven by other joints."""
     tendon = tendon_of(model, data)
     hinge = JointData(data.name, Revolute.kind, None, data.name, armature=data.armature)
     made = _make_joint(hinge, Transform.identity())
@@ -222,23 +227,23 @@ def _turning(model: Model, data: RotorData) -> Body:
 
 
 def compose(second: Transform, first: Transform) -> Transform:
-    """Return the constant transform `second @ first`. Entries near 0 and +-1 are made exact."""
+    """Return `second @ first`, with entries near 0 and +-1 made exact."""
     whole = second @ first
     E = Matrix(tuple(tuple(map(_clean, row)) for row in whole.E.matrix().rows))
     return Transform(Rotation.of(E), Vector(tuple(map(_clean, whole.r))))
 
 
 def _clean(x: Number) -> Number:
-    if isinstance(x, Scalar) or not math.isfinite(x):  # rejected later by `ranges`
+    if isinstance(x, Scalar) or not math.isfinite(x):  # `ranges` rejects it later
         return x
     nearest = float(round(x))
     return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
 
 
 def swept(inertia: RigidInertia) -> RigidInertia:
-    """Return the inertia with rounding errors set to zero.
+    """Return the inertia with negligible entries set to zero.
 
-    Entries are compared with the largest entry of the first moment or of the rotational inertia.
+    Entries are negligible below 1e-15 times the largest entry of h or I, respectively.
     """
 
     def kept(entries: Iterable[Number]) -> list[Number]:
@@ -250,7 +255,7 @@ def swept(inertia: RigidInertia) -> RigidInertia:
 
 
 def _connect(source: Description) -> dict[str | None, list[JointData]]:
-    """Return the joints of each parent link. Raise an error unless each link is reached once."""
+    """Return the child joints of each link. Raise an error if the links do not form a tree."""
     names = [link.name for link in source.links]
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
@@ -277,9 +282,9 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     roots = [name for name in names if name not in parent_of]
     if len(roots) + bool(children[None]) > 1:
         held = [joint.child for joint in children[None]]
-        problem = f"the robot has several parts, rooted at {some(roots + held, 8)}"
+        problem = f"the links form several separate trees, with roots {some(roots + held, 8)}"
         loose = next(link for link in source.links if link.name == roots[-1])
-        error = faulty("E-MODEL-008", source, problem, "connect them with joints")
+        error = faulty("E-MODEL-008", source, problem, "connect the trees with joints")
         raise error.at(file=loose.where or source.where)
     reached, pending = set(), [*roots, *(joint.child for joint in children[None])]
     while pending:
@@ -289,7 +294,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     if len(reached) < len(names):
         loop = [name for name in names if name not in reached]
         problem = f"links {', '.join(map(repr, loop[:8]))} form a cycle"
-        remedy = "leave one link without a parent"
+        remedy = "make one link a root, without a parent"
         raise ModelError("E-MODEL-009", problem, remedy, file=parent_of[loop[0]].where)
     for root in roots:
         children[None].append(JointData("", "fixed", None, root))
@@ -304,7 +309,7 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
 
 
 def natural_axes(joint: JointData) -> Matrix:
-    """Return the rotation matrix E from the joint's frame to the frame of its natural axes."""
+    """Return the rotation matrix E from the joint frame to the standard axes of its type."""
     along = TYPES.get(joint.kind, Joint).along
     if not along:
         return Matrix.identity()
@@ -321,7 +326,7 @@ def natural_axes(joint: JointData) -> Matrix:
 
 
 def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
-    """Return a matrix with three axes as rows, in cyclic order, with the first at row `first`."""
+    """Return a matrix whose rows are the axes in cyclic order, starting at row `first`."""
     return Matrix(tuple(axes[(k - first) % 3] for k in range(3)))
 
 
@@ -346,19 +351,19 @@ def _make_joint(joint: JointData, placement: Transform) -> Joint:
     rest = Vector(joint.rest) if joint.rest else made.neutral()
     if len(rest) != made.nq:
         problem = (
-            f"the rest position of its spring has {len(rest)} numbers, but the joint "
-            f"has {made.nq} coordinates"
+            f"the spring's rest position has {len(rest)} numbers, but the joint has "
+            f"{made.nq} coordinates"
         )
         raise faulty("E-MODEL-400", joint, problem, "give one number per coordinate")
     return replace(made, placement=placement, rest=rest, load=Vector.zero(made.nv), **each)
 
 
 def _driven(data: JointData, joint: Joint) -> Drive | None:
-    """Return the prescribed motion of a joint, if there is one."""
+    """Return the prescribed motion of a joint, or None."""
     if data.motion is None:
         return None
     if data.mimic is not None:
-        problem = f"it has a prescribed motion, so it cannot also mimic {data.mimic.joint!r}"
+        problem = f"a joint with a prescribed motion cannot also mimic {data.mimic.joint!r}"
         raise faulty("E-MODEL-013", data, problem)
     if not joint.holonomic:
         problem = (
@@ -368,7 +373,7 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
     size = len(data.motion.results[0])
     if size != joint.nq:
         problem = (
-            f"its motion has {size} numbers, but the joint ({joint.kind}) has "
+            f"the prescribed motion has {size} numbers, but a {joint.kind} joint has "
             f"{joint.nq} coordinates"
         )
         raise faulty("E-MODEL-015", data, problem, "give one number per coordinate")
@@ -376,7 +381,7 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
 
 
 def _couple(bodies: list[Body]) -> list[Body]:
-    """Set the leader of every mimic joint. Chains of mimic joints are resolved."""
+    """Connect every mimic joint to its leader, and resolve chains of mimic joints."""
     number = {body.data.name: i for i, body in enumerate(bodies)}
 
     def lead(i: int, seen: tuple[str, ...]) -> Follow | None:
@@ -384,12 +389,12 @@ def _couple(bodies: list[Body]) -> list[Body]:
         if data.mimic is None:
             return None
         if data.mimic.joint not in number:
-            problem = f"it mimics {data.mimic.joint!r}, which is not a moving joint"
+            problem = f"the mimicked joint {data.mimic.joint!r} does not exist or is fixed"
             remedy = "name a moving joint, or load with mimic=False"
             raise faulty("E-MODEL-016", data, problem, remedy)
         if data.name in seen:
-            problem = f"it mimics itself through {' -> '.join((*seen, data.name))}"
-            raise faulty("E-MODEL-017", data, problem, "let one of them lead, without mimic")
+            problem = f"the joint mimics itself: {' -> '.join((*seen, data.name))}"
+            raise faulty("E-MODEL-017", data, problem, "remove mimic from one of these joints")
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:

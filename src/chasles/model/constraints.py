@@ -1,9 +1,9 @@
-"""User-defined constraints: inputs, and programs for positions, velocities and accelerations.
+"""User-defined constraints and their derivatives.
 
-A constraint is a program that depends on coordinates, velocities, frames and time. A row without
-velocities is holonomic: it constrains positions, and its derivative constrains velocities. A row
-with velocities is linear in the velocities and constrains only velocities (Featherstone 2008,
-Eq 3.29, 3.30).
+A constraint is a program that maps coordinates, velocities, frames and time to residuals. A
+residual that does not depend on velocities is holonomic: it constrains positions, and its
+derivative constrains velocities. A residual that depends on velocities is linear in them and
+constrains only velocities (Featherstone 2008, Eq 3.29, 3.30).
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,18 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData
 
 POSE, TWIST = 12, 6
-"""Number of entries of a pose (rotation by rows, position) and a twist (angular, linear)."""
+"""Numbers of entries in a pose (rotation matrix by rows, position) and in a twist."""
 
 MOVING = ("rate", "v", "twist")
-"""Velocity inputs of a program: rates of coordinates, velocities, and twists of frames."""
+"""Names of velocity inputs: coordinate rates, joint velocities and frame twists."""
 
 
 @dataclass(frozen=True)
 class FrameState:
-    """State of a frame as an argument of a constraint, in world axes, in m, rad and s.
+    """Pose and velocity of a frame, as passed to a constraint function.
 
-    rotation: matrix whose columns are the frame's axes. velocity: linear velocity of its origin.
+    Vectors are along the world axes, in m, rad and s. The columns of `rotation` are the frame's
+    axes. `velocity` is the linear velocity of the frame's origin.
     """
 
     position: Vector
@@ -36,15 +37,15 @@ class FrameState:
 
     @staticmethod
     def of(pose: tuple[Number, ...], twist: tuple[Number, ...]) -> "FrameState":
-        """Create the state of a frame from the inputs of a constraint.
+        """Create a frame state from the inputs of a constraint program.
 
         Parameters
         ----------
         pose : tuple of 12 Number
-            Rotation matrix by rows, then the position (m).
+            Rotation matrix by rows, followed by the position (m).
         twist : tuple of 6 Number
-            Angular velocity (rad/s), then linear velocity of the origin (m/s), along the world
-            axes.
+            Angular velocity (rad/s), followed by the linear velocity of the origin (m/s), along
+            the world axes.
 
         Returns
         -------
@@ -62,7 +63,7 @@ class FrameState:
         return FrameState(Vector(pose[9:]), R, Vector(twist[3:]), Vector(twist[:3]))
 
     def axis(self, k: int) -> Vector:
-        """Return the unit vector of an axis of the frame, in world axes.
+        """Return the unit vector along an axis of the frame, in world axes.
 
         Parameters
         ----------
@@ -84,7 +85,7 @@ class FrameState:
         return Vector(self.rotation.T.rows[k])
 
     def point(self, x: Number, y: Number, z: Number) -> Vector:
-        """Return the world position of a point that is given in the frame.
+        """Return the world position of a point that is fixed to the frame.
 
         Parameters
         ----------
@@ -116,7 +117,7 @@ class FrameState:
         Returns
         -------
         velocity : Vector
-            Velocity along the world's axes (m/s).
+            Velocity along the world axes (m/s).
 
         Examples
         --------
@@ -129,12 +130,12 @@ class FrameState:
         return self.velocity + self.angular_velocity.cross(point - self.position)
 
     def rates(self) -> list[Number]:
-        """Return the time derivatives of the pose: rotation by rows, and position.
+        """Return the time derivative of the pose.
 
         Returns
         -------
         list of Number
-            Twelve numbers.
+            Derivatives of the rotation matrix by rows (9 numbers) and of the position (3 numbers).
 
         Examples
         --------
@@ -150,10 +151,10 @@ class FrameState:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A constraint of a model.
+    """A constraint in a model.
 
-    places, rates: for each coordinate and each velocity, its body and its index in the body's
-    joint. t: the time, if the constraint depends on it. It is a symbol while a function is traced.
+    `places` and `rates` contain (body, index in the body's joint) for each coordinate and velocity.
+    `t` is the time, if the constraint depends on it. It is a symbol while a function is traced.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -161,7 +162,7 @@ class Coupling:
     t: Number | None = None
     rates: tuple[tuple[int, int], ...] = ()
     carried: tuple[int, ...] = ()
-    """The bodies between the constraint's frames and the world."""
+    """Bodies that move the constraint's frames."""
 
     @property
     def name(self) -> str:
@@ -169,32 +170,32 @@ class Coupling:
 
     @property
     def rows(self) -> int:
-        """The number of equations."""
+        """Number of equations."""
         return self.data.rows
 
     @property
     def bodies(self) -> tuple[int, ...]:
-        """Return the bodies whose joints the constraint depends on."""
+        """Bodies whose joints affect the constraint."""
         named = (i for i, _ in (*self.places, *self.rates))
         return tuple(dict.fromkeys((*named, *self.carried)))
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """One flag per equation: True if it constrains positions."""
+        """Flag for each equation: True if the equation constrains positions."""
         return holonomic(self.data.residual)
 
     @property
     def steady(self) -> bool:
-        """Return True if the constraint does no work.
+        """True if the constraint does no work.
 
-        This holds if it does not depend on time and does not prescribe a velocity.
+        The constraint then does not depend on time and does not prescribe a velocity.
         """
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
 
     def moment(self) -> list[Number]:
-        """Return the time, if the constraint depends on it.
+        """Return a list with the time, which is empty if the constraint does not depend on time.
 
         Returns
         -------
@@ -216,13 +217,13 @@ class Coupling:
 
 
 def holonomic(residual: Program) -> tuple[bool, ...]:
-    """Return one flag per row of a program: True if the row does not depend on velocities."""
+    """Return a flag for each residual: True if it does not depend on velocities."""
     return tuple(not row & set(MOVING) for row in taken(residual))
 
 
 @cache
 def taken(program: Program) -> tuple[frozenset[str], ...]:
-    """Return the names of the inputs on which each output entry of a program depends."""
+    """Return the names of the inputs that affect each output entry of a program."""
     found: list[frozenset[str]] = []
     for op, args, data in program.code:
         own = {program.inputs[data[0]].name} if op == "input" else ()
@@ -232,11 +233,12 @@ def taken(program: Program) -> tuple[frozenset[str], ...]:
 
 @cache
 def velocities(residual: Program) -> Program:
-    """Return the program for psi, which is zero for velocities that satisfy the constraint.
+    """Return the program for the velocity-level residual psi.
 
-    Rows with velocities are unchanged; other rows are replaced by their time derivatives.
-    Additional inputs are `rate`, the rate of `q`, and `twist`, the twist of `pose`. psi is linear
-    in the velocities. At zero velocity, only terms of time and prescribed velocities remain.
+    Holonomic residuals are differentiated with respect to time; other residuals are unchanged. The
+    additional inputs are `rate` (time derivative of `q`) and `twist` (twist of `pose`). psi is
+    linear in the velocities. At zero velocity, it contains only time derivatives and prescribed
+    velocities.
     """
     sizes = {v.name: v.size for v in residual.inputs}
     sizes |= {"rate": sizes["q"]} if "q" in sizes else {}
@@ -254,9 +256,9 @@ def velocities(residual: Program) -> Program:
 
 
 def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[Number]]:
-    """Return the time derivatives of a program's position inputs, for its forward derivative.
+    """Return the time derivatives of position inputs, for forward differentiation.
 
-    given: values of the inputs, including `rate` and `twist`.
+    `given` contains the values of the inputs, including `rate` and `twist`.
     """
     found = {}
     for name in names:
@@ -271,7 +273,7 @@ def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[
 
 
 def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
-    """Return the frames of a constraint from the concatenated poses and twists."""
+    """Split concatenated poses and twists into one state per frame."""
     count = len(pose) // POSE
     poses = [tuple(pose[POSE * k : POSE * (k + 1)]) for k in range(count)]
     twists = [tuple(twist[TWIST * k : TWIST * (k + 1)]) for k in range(count)]
@@ -280,23 +282,23 @@ def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
 
 @cache
 def slopes(residual: Program) -> Program:
-    """Return the derivatives of psi with respect to each of its inputs in `MOVING`."""
+    """Return the program for the derivatives of psi with respect to its velocity inputs."""
     psi = velocities(residual)
     return derivatives(psi, moving(psi), mode="reverse")
 
 
 @cache
 def accelerations(residual: Program) -> Program:
-    """Return the program of the directional derivative of psi along all inputs."""
+    """Return the program for the directional derivative of psi with respect to all inputs."""
     psi = velocities(residual)
     return forward(psi, [v.name for v in psi.inputs])
 
 
 def moving(psi: Program) -> list[str]:
-    """Return the inputs of a program that are velocities."""
+    """Return the names of a program's velocity inputs."""
     return [v.name for v in psi.inputs if v.name in MOVING]
 
 
 def resting(program: Program) -> dict[str, list[Number]]:
-    """Return zeros for the velocity inputs of a program."""
+    """Return zeros for all velocity inputs of a program."""
     return {v.name: [0.0] * v.size for v in program.inputs if v.name in MOVING}

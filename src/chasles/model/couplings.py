@@ -1,7 +1,7 @@
-"""Equations between coordinates, velocities and frames, and prescribed joint motions.
+"""Couplings between coordinates, velocities and frames, and prescribed joint motions.
 
-Each is a user-defined function, written with the functions of `chasles.expr` and traced once. Its
-derivatives for velocities and accelerations are computed from the traced program.
+Couplings and motions are user-defined functions that use `chasles.expr`. They are traced once, and
+their time derivatives are computed from the traced programs.
 """
 
 import inspect
@@ -35,24 +35,24 @@ def coupling(
     frames: Sequence[str] = (),
     where: str = "",
 ) -> CouplingData:
-    """Return equations function(...) = 0 between coordinates, velocities and frames.
+    """Create a coupling of coordinates, velocities and frames, defined by function(...) = 0.
 
     Parameters
     ----------
     name : str
         Name of the coupling.
     freedoms : sequence of str
-        Names of coordinates: the joint, with [k] for a joint with several coordinates. Coordinates
-        of planar, spherical and free joints have names such as "base[x]" and "base[qw]"
+        Names of coordinates: "joint", or "joint[k]" for a joint with several coordinates.
+        Coordinates of planar, spherical and free joints have names such as "base[x]" and "base[qw]"
         (`chasles.conventions`).
     function : callable
-        Takes the values of coordinates, rates and frames in this order, in rad, m and s, each frame
-        as a `FrameState`, and the time if its last argument is called t. It returns one or several
-        numbers, which are zero where the equations hold.
+        Function of the coordinates, rates and frames, in this order, in rad, m and s. Each frame is
+        passed as a `FrameState`. If the last argument is called t, it is the time. The function
+        returns one or more residuals, which are zero where the coupling holds.
     rates : sequence of str, optional
-        Velocities, as `robot.independent` names them: "base[3]".
+        Names of velocities, such as "base[3]" (as in `robot.independent`).
     frames : sequence of str, optional
-        Links and frames.
+        Names of links and frames.
     where : str, optional
         File and line of the coupling, for error messages.
 
@@ -63,11 +63,11 @@ def coupling(
 
     Notes
     -----
-    A row without velocities constrains positions (holonomic). A row with velocities
+    A residual without velocities constrains positions (holonomic). A residual with velocities
     constrains only velocities (nonholonomic) and must be linear in them; examples are knife edges
-    and rolling (Featherstone 2008, Eq 3.29, 3.30). The function uses arithmetic and the functions
-    of `chasles.expr` (sin, cos, sqrt, atan2, ...) and is called once, with symbols. It should be
-    smooth, and its gradient should not vanish where the function is zero.
+    and rolling wheels (Featherstone 2008, Eq 3.29, 3.30). The function is called once, with
+    symbols, and must use arithmetic and the functions of `chasles.expr` (sin, cos, sqrt, atan2,
+    ...). It should be smooth, and its gradient should not vanish where the function is zero.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def coupling(
 
     for given in (names, velocities, places):
         if len(set(given)) < len(given) or not (names or velocities or places):
-            problem = f"its coordinates, velocities or frames are missing or repeated: {given!r}"
-            raise uncoupled("E-LOOP-025", problem, "name at least one, each once")
+            problem = f"coordinates, velocities or frames are missing or repeated: {given!r}"
+            raise uncoupled("E-LOOP-025", problem, "name at least one, without repetition")
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     inputs = _inputs(len(names), len(velocities), len(places), timed=timed)
     arena = Arena(RULES)
@@ -98,7 +98,9 @@ def coupling(
     try:
         result = function(*numbers, *states, *symbols.get("t", []))
     except Exception as error:
-        problem = f"its function failed on symbols: {type(error).__name__}: {said(error)}"
+        problem = (
+            f"the function failed for symbolic arguments: {type(error).__name__}: {said(error)}"
+        )
         arguments = [f"{len(numbers)} numbers"] + [f"{len(states)} frames"] * bool(states)
         arguments += ["t"] * timed
         remedy = f"accept {' and '.join(arguments)} as arguments"
@@ -106,8 +108,8 @@ def coupling(
         raise uncoupled("E-LOOP-026", problem, remedy) from error
     rows = [result] if is_number(result) or not isinstance(result, Iterable) else list(result)
     if not rows or not all(map(is_number, rows)):
-        problem = f"its function returned {result!r:.60}"
-        remedy = "return one number: the residual, which is zero where the coupling holds"
+        problem = f"the function returned {result!r:.60}"
+        remedy = "return one or more residuals, which are zero where the coupling holds"
         raise uncoupled("E-LOOP-027", problem, remedy)
     residual = _program(inputs, rows, shape=() if is_number(result) else (len(rows),))
     for code, problem, remedy in _faults(residual, (*names, *velocities, *places)):
@@ -116,7 +118,7 @@ def coupling(
 
 
 def _inputs(freedoms: int, rates: int, frames: int, *, timed: bool) -> list[Variable]:
-    """Return the inputs of a coupling's program; empty inputs are omitted."""
+    """Return the inputs of a coupling's program, without empty inputs."""
     sizes = {"q": freedoms, "v": rates, "pose": POSE * frames, "twist": TWIST * frames}
     found = [Variable(key, (n,)) for key, n in sizes.items() if n]
     return found + [Variable("t", ())] * timed
@@ -129,23 +131,23 @@ def _program(
 
 
 def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield code, problem and remedy for each reason why a residual is not a valid equation."""
+    """Yield the error code, problem and remedy for each fault in a residual."""
     by_velocity = slopes(residual)
     if set().union(*taken(by_velocity)) & set(MOVING):
-        problem = "its residual is not linear in the velocities"
+        problem = "the residual is not linear in the velocities"
         yield "E-LOOP-320", problem, "return a sum of velocities times functions of position"
     if not all(row - {"t"} for row in taken(residual)):
-        problem = f"its residual does not depend on {', '.join(map(repr, names))}"
+        problem = f"the residual does not depend on {', '.join(map(repr, names))}"
         yield "E-LOOP-028", problem, "return an expression in these coordinates"
     if not has_values(residual):
-        problem = f"its residual is not finite at any of {TRIES} configurations within 3 rad or m"
-        yield "E-LOOP-029", problem, "check its function"
+        problem = f"the residual is not finite at any of {TRIES} configurations near zero"
+        yield "E-LOOP-029", problem, "check the function"
 
 
 def gear(
     name: str, joint: str, ratios: Mapping[str, float], offset: float = 0.0, *, where: str = ""
 ) -> CouplingData:
-    """Return the coupling of a gear or differential: joint = sum of ratio * leader + offset.
+    """Create a gear or differential: joint = sum(ratio * leader) + offset.
 
     Parameters
     ----------
@@ -154,8 +156,8 @@ def gear(
     joint : str
         Joint that follows the leaders.
     ratios : mapping
-        Ratio for each leading joint (with [k] for a joint with several coordinates), in units of
-        the follower's coordinate per unit of the leader's.
+        Ratio of the follower's to the leader's displacement, for each leading joint ("joint[k]" for
+        a joint with several coordinates).
     offset : float, optional
         Offset (rad or m).
     where : str, optional
@@ -188,7 +190,7 @@ def gear(
 
 
 def linear(data: CouplingData) -> tuple[list[float], float] | None:
-    """Return the factors a and the constant c of a residual a . q + c, or None if nonlinear."""
+    """Return the coefficients a and the constant c of a linear residual a . q + c, or None."""
     if data.timed or not data.plain:
         return None
     by_rate = slopes(data.residual)
@@ -199,10 +201,10 @@ def linear(data: CouplingData) -> tuple[list[float], float] | None:
 
 
 def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]) -> CouplingData:
-    """Return the coupling with some coordinates fixed at values and some velocities zero.
+    """Return a coupling with some coordinates fixed and some velocities set to zero.
 
-    values: fixed coordinates by name. still: names of velocities that are zero. The result has the
-    same rows and may have no inputs.
+    `values` maps names of fixed coordinates to their values, and `still` contains the names of zero
+    velocities. The number of equations does not change. The result may have no inputs.
     """
     names = tuple(name for name in data.freedoms if name not in values)
     rates = tuple(name for name in data.rates if name not in still)
@@ -220,19 +222,20 @@ def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]
     return replace(data, freedoms=names, rates=rates, residual=residual)
 
 
-# Polynomials, which files can represent ----------------------------------------------------------
+# Polynomials, which can be saved to files --------------------------------------------------------
 
 Powers = tuple[int, ...]
-"""Exponent of each coordinate, in order."""
+"""Exponents of all coordinates and velocities in a monomial."""
 
 Terms = dict[Powers, float]
-"""A polynomial: the factor of each monomial, given by its exponents."""
+"""A polynomial, as a mapping from exponents to coefficients."""
 
 
 def terms(data: CouplingData) -> Terms | None:
-    """Return the residual as a polynomial in coordinates and rates.
+    """Return the residual as a polynomial in coordinates and velocities.
 
-    The result is None if the residual is not a polynomial, or depends on time.
+    Return None if the residual is not a polynomial, depends on time or frames, or has several
+    equations.
     """
     if data.timed or data.frames or data.rows != 1:
         return None
@@ -277,10 +280,10 @@ def _product(a: Terms, b: Terms) -> Terms:
 def polynomial(
     name: str, rows: Sequence[tuple[float, Mapping[str, int]]], *, where: str = ""
 ) -> CouplingData:
-    """Return the coupling that sets a polynomial in coordinates (rad, m) and rates to zero.
+    """Create a coupling that sets a polynomial in coordinates (rad, m) and velocities to zero.
 
-    Each row of the table is a monomial: its factor, and the power of each coordinate by name. A
-    name that ends in ' is a velocity. Coordinates and velocities keep the order in which they first
+    Each row is a monomial: a coefficient, and the exponent of each coordinate by name. Names that
+    end in ' denote velocities. Coordinates and velocities keep the order in which they first
     appear.
     """
     names = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
@@ -300,7 +303,7 @@ def polynomial(
 
 
 def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | None:
-    """Return the rows of the polynomial of a coupling, or None if it is not a polynomial."""
+    """Return the monomials of a polynomial coupling, or None for other couplings."""
     found = terms(data)
     if found is None:
         return None
@@ -311,27 +314,28 @@ def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | 
     ]
     said = dict.fromkeys(name for _, row in rows for name in row)
     if sorted(said, key=lambda name: name.endswith("'")) != list(names):
-        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # keeps the order of names
+        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # preserves the order of names
     return rows
 
 
 # Prescribed motions ------------------------------------------------------------------------------
 
 Motion = Callable[[Number], Number | Sequence[Number]]
-"""Function of time that returns the coordinate of a joint, or all coordinates if it has several."""
+"""Function of time that returns a joint's coordinate, or a sequence of all its coordinates."""
 
 
 def motion(function: Motion, *, joint: str = "") -> Program:
-    """Return the prescribed motion q = function(t) of a joint, for `JointData(motion=...)`.
+    """Create a prescribed motion q = function(t) for `JointData(motion=...)`.
 
     Parameters
     ----------
     function : callable
-        Takes the time (s) and returns the joint's coordinates in rad and m (four for a quaternion
-        of any length), or a single number. It may use arithmetic and the functions of
-        `chasles.expr`. It is called once, with a symbol, and should be smooth.
+        Function of the time (s) that returns a number, or a sequence of all coordinates of the
+        joint, in rad and m. Quaternions need not have unit length. The function is called once,
+        with a symbol, and must use arithmetic and the functions of `chasles.expr`. It should be
+        smooth.
     joint : str, optional
-        Name of the joint in error messages.
+        Name of the joint, for error messages.
 
     Returns
     -------
@@ -354,8 +358,8 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     try:
         given = function(Arena(RULES).input("t", 0))
     except Exception as error:
-        problem = f"the function failed on a symbol: {type(error).__name__}: {said(error)}"
-        remedy = "accept one number (the time) as argument, and use the functions of chasles.expr"
+        problem = f"the function failed for a symbolic time: {type(error).__name__}: {said(error)}"
+        remedy = "accept the time as the only argument, and use the functions of chasles.expr"
         raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):
@@ -364,7 +368,7 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     outputs = [(Variable("q", (len(entries),)), entries)]
     program = Program.from_outputs("motion", [Variable("t", ())], outputs)
     if not has_values(program):
-        problem = f"the function is not finite at any of {TRIES} times within 3 s of 0"
+        problem = f"the function is not finite at any of {TRIES} times between -3 s and 3 s"
         raise ModelError("E-JOINT-014", problem, "check the function", part=at)
     return program
 
@@ -373,8 +377,8 @@ def motion(function: Motion, *, joint: str = "") -> Program:
 class Drive:
     """Prescribed motion of a joint.
 
-    ratio, offset: applied to the motion, for a joint that mimics another. t: the time. It is a
-    symbol while a function is traced, and None before evaluation.
+    `ratio` and `offset` modify the motion for a joint that mimics another joint. `t` is the time.
+    It is None before evaluation and a symbol while a function is traced.
     """
 
     motion: Program
@@ -387,7 +391,7 @@ class Drive:
         return self._at(self._time)
 
     def rate(self, joint: Joint, order: int) -> Vector:
-        """Return the joint's velocity (order 1), acceleration (2), ..., or zero for order 0."""
+        """Return the joint's velocity (order 1), acceleration (order 2), ..., or zero (order 0)."""
         return _rate(self._at, joint, order, self._time)
 
     def _at(self, t: Number) -> Vector:

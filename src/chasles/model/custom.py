@@ -1,4 +1,4 @@
-"""Check that user-defined joint types satisfy the contract of joint types (`joints.contract`)."""
+"""Check that the methods of user-defined joint types are consistent with each other."""
 
 import random
 from dataclasses import is_dataclass
@@ -13,15 +13,15 @@ from chasles.model.description import JointData, LoopData, faulty, part_of
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
-"""Relative tolerance: larger than rounding errors of derivatives, smaller than formula errors."""
+"""Relative tolerance, which is larger than the rounding errors of derivatives."""
 
 
 def check_custom(data: JointData, joint: Joint) -> None:
     """Raise an error if the methods of a user-defined joint type contradict each other.
 
-    The methods are compared at a few positions.
+    The methods are compared at a few random positions.
     """
-    name = f"its type {type(joint).__name__}"
+    name = f"joint type {type(joint).__name__}"
     try:
         _check(name, joint, closes=isinstance(data, LoopData))
     except ModelError as error:
@@ -46,8 +46,8 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
         _agree(name, "the E of motion(q) is not a rotation", E @ E.T, np.eye(3))
         _agree(name, "subspace(q) does not match motion(q)", S, _columns(Joint.subspace(joint, q)))
         if np.linalg.matrix_rank(S, tol=_SLACK) < joint.nv:
-            problem = f"{name}, the rank of S is not nv = {joint.nv}"
-            raise ModelError("E-JOINT-002", problem, "remove a coordinate")
+            problem = f"{name}: the rank of S is not nv = {joint.nv}"
+            raise ModelError("E-JOINT-002", problem, "remove redundant coordinates")
         written = joint.subspace_rates(q, (qd, qdd))
         for a, b in zip(written, Joint.subspace_rates(joint, q, (qd, qdd)), strict=True):
             _agree(name, "subspace_rates does not match subspace", _columns(a), _columns(b))
@@ -62,11 +62,11 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
 
 
 def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
-    """Check properties that do not depend on a configuration."""
+    """Check class attributes, which do not depend on the configuration."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
         raise ModelError(
-            "E-JOINT-003", f"{name} defines __init__", "declare its parameters as fields"
+            "E-JOINT-003", f"{name} defines __init__", "declare its parameters as dataclass fields"
         )
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
@@ -75,15 +75,17 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
         problem = f"{name} has units {units}"
         raise ModelError(
-            "E-JOINT-005", problem, f"give nq = {joint.nq} units out of 'rad', 'm' and '1'"
+            "E-JOINT-005", problem, f"give nq = {joint.nq} units, each 'rad', 'm' or '1'"
         )
     if "1" in units and (units[:4] != quaternion or "1" in units[4:]):
         problem = f"{name} has units {units}"
-        raise ModelError("E-JOINT-006", problem, "use '1' for a quaternion, which comes first")
+        raise ModelError(
+            "E-JOINT-006", problem, "use '1' only for a quaternion in the first four entries"
+        )
     if not 1 <= joint.nv <= 6 or (joint.additive and joint.nq != joint.nv):
         problem = f"{name} has nq = {joint.nq} and nv = {joint.nv}"
         raise ModelError(
-            "E-JOINT-007", problem, "use nv from 1 to 6, equal to nq unless additive = False"
+            "E-JOINT-007", problem, "use nv from 1 to 6, and nv = nq unless additive = False"
         )
     if closes and not joint.holonomic:
         problem = f"{name} constrains only velocities, so it cannot close a loop"
@@ -94,10 +96,10 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:
-    """Raise an error about the joint type if two arrays differ by more than rounding errors."""
+    """Raise an error if two arrays differ by more than the tolerance."""
     a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
     if a.shape != b.shape or not np.all(np.abs(a - b) <= _SLACK * (1.0 + np.abs(b))):
-        raise ModelError("E-JOINT-010", f"{name}, {fault}", "check its formulas")
+        raise ModelError("E-JOINT-010", f"{name}: {fault}", "check its formulas")
 
 
 def _columns(S: Motions | Forces) -> np.ndarray:

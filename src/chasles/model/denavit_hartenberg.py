@@ -1,6 +1,6 @@
 """Serial arms from Denavit-Hartenberg tables.
 
-In both conventions, the frame of a link is the frame that its joint moves (z is the joint axis):
+In both conventions, a link's frame moves with its joint, and the z axis is the joint axis:
 
 - modified (proximal): T = Rx(alpha) Tx(a) Rz(theta) Tz(d) is the pose of link i in link i-1. The
   link frame is frame i of the table (Balafoutis and Patel 1991, 2.3.1, where a and alpha have the
@@ -34,23 +34,23 @@ Convention = Literal["standard", "modified"]
 
 @dataclass(frozen=True)
 class DHRow:
-    """One row of a table (m, rad, kg): a joint, and the link that it moves.
+    """A joint and the link that it moves: one row of a Denavit-Hartenberg table (m, rad, kg).
 
-    theta, d, a, alpha: the constants. The joint coordinate is added to theta (kind "revolute") or
-    to d ("prismatic"), so that one of the two is the offset of the coordinate. A "cylindrical"
-    joint has two coordinates, which are added to theta and d. For a "helical" joint, the coordinate
-    is added to theta, and pitch (m/rad) times the coordinate to d (Featherstone 2008, section 4.3).
-    b: additional length along y, used in the extended form (zero in the original form).
+    theta, d, a, alpha: Denavit-Hartenberg parameters. The joint coordinate is added to theta (kind
+    "revolute") or to d ("prismatic"). A "cylindrical" joint has two coordinates, which are added to
+    theta and d. The coordinate of a "helical" joint is added to theta, and pitch (m/rad) times the
+    coordinate is added to d (Featherstone 2008, section 4.3). b: length along y in the extended
+    form (zero in the original form).
 
     mass, center (center of mass) and inertia are given in the row's frame. inertia: [xx, yy, zz],
     [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or a 3x3
-    matrix, stored as six numbers. inertia_about: "center" for the center of mass, or "frame" for
-    the frame's origin.
+    matrix; it is stored as six numbers. inertia_about: "center" for the center of mass, or "frame"
+    for the frame's origin.
 
-    limits: lower and upper limit of the coordinate, if there is only one. velocity, effort: largest
-    values. armature: rotor inertia reflected to the joint. damping, friction: viscous coefficient
-    and dry friction. name, link: names of the joint and the link; "joint<i>" and "link<i>" if
-    empty. where: "file:line".
+    limits: lower and upper limit of a single coordinate. velocity, effort: maximum velocity and
+    effort. armature: rotor inertia reflected to the joint. damping, friction: viscous coefficient
+    and dry friction. name, link: names of the joint and the link (default: "joint<i>" and
+    "link<i>"). where: "file:line".
     """
 
     theta: float
@@ -88,14 +88,12 @@ class DHRow:
         bounds = {"limits": (-math.inf, math.inf), "velocity": math.inf, "effort": math.inf}
         for key, none in bounds.items():
             if joint.nq > 1 and getattr(self, key) != none:
-                problem = (
-                    f"{key} is valid for one coordinate, but a {self.kind} joint has {joint.nq}"
-                )
+                problem = f"{key} requires one coordinate, but a {self.kind} joint has {joint.nq}"
                 raise ModelError("E-DH-341", problem, f"omit {key}")
 
     @property
     def rigid(self) -> RigidInertia:
-        """Inertia of the link about the origin of the row's frame, along its axes."""
+        """Spatial inertia of the link in the row's frame."""
         c, I = Vector(tuple(self.center)), Symmetric(*self.inertia)
         if self.inertia_about == "frame":
             return RigidInertia(self.mass, c * self.mass, I)
@@ -103,7 +101,7 @@ class DHRow:
 
     @property
     def far(self) -> Transform:
-        """Transform along the row's x axis: Tx(a) Ty(b) Rx(alpha)."""
+        """Constant transform Tx(a) Ty(b) Rx(alpha) of the row."""
         return _exact(Transform(about(0, self.alpha), Vector.of(self.a, self.b, 0.0)))
 
 
@@ -115,7 +113,7 @@ REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
 
 
 def row_of(given: Mapping[str, Any]) -> DHRow:
-    """Return a row from its fields by name. Missing or unknown fields raise an error."""
+    """Create a row from its fields by name. Missing or unknown fields raise an error."""
     for key in given:
         if key not in FIELDS:
             raise ModelError("E-DH-001", f"unknown field {key!r}", suggest(str(key), FIELDS))
@@ -128,12 +126,12 @@ def row_of(given: Mapping[str, Any]) -> DHRow:
 
 @dataclass(frozen=True)
 class DHTable:
-    """A serial arm: Denavit-Hartenberg rows between a base and a tool (m, rad).
+    """A serial arm, described by a Denavit-Hartenberg table (m, rad).
 
-    The tool's pose in the world is base T1(q1) ... Tn(qn) tool. rows: `DHRow`s, mappings of their
-    fields, or four numbers each (theta, d, a, alpha). convention: "modified" or "standard". base:
-    homogeneous 4x4 matrix of frame 0 in the world. tool: homogeneous 4x4 matrix of the tool in
-    frame n. gravity: acceleration in m/s2, along the world's axes.
+    The tool's pose in the world is base T1(q1) ... Tn(qn) tool. rows: `DHRow` objects, mappings of
+    field names to values, or sequences (theta, d, a, alpha). convention: "modified" or "standard".
+    base: pose of frame 0 in the world (homogeneous 4x4 matrix). tool: pose of the tool in frame n
+    (homogeneous 4x4 matrix). gravity: gravitational acceleration in m/s^2, along the world axes.
     """
 
     rows: tuple[DHRow, ...]
@@ -153,7 +151,7 @@ class DHTable:
             object.__setattr__(self, key, checked_pose(key, getattr(self, key)))
 
     def __str__(self) -> str:
-        """Return a table of the constants of all rows, with the names of coordinates."""
+        """Return the table as text, with coordinates such as "q1" added to the parameters."""
         head = ("joint", "theta", "d", "a", "alpha")
         lines: list[tuple[str, ...]] = [head]
         for i, row in enumerate(self.rows, start=1):
@@ -167,7 +165,7 @@ class DHTable:
 
     @property
     def massless(self) -> bool:
-        """Return True if no row has mass, inertia or armature, so the table has only kinematics."""
+        """True if no row has mass, inertia or armature."""
         return not any(row.mass or row.armature or any(row.inertia) for row in self.rows)
 
     def description(self) -> Description:
@@ -192,7 +190,7 @@ class DHTable:
 
 
 def _coordinates(row: DHRow, q: str) -> dict[str, str]:
-    """Return the names of a joint's coordinates, keyed by the constant to which each is added."""
+    """Return the names of a joint's coordinates, keyed by "theta" or "d"."""
     units = JOINTS[row.kind].units
     names = [q] if len(units) == 1 else [f"{q}[{k}]" for k in range(len(units))]
     own = {{"rad": "theta", "m": "d"}[unit]: name for unit, name in zip(units, names, strict=True)}
@@ -200,16 +198,16 @@ def _coordinates(row: DHRow, q: str) -> dict[str, str]:
 
 
 def _sum(variable: str, constant: float) -> str:
-    """Return the sum of a variable (if any) and a constant as text, with few digits."""
+    """Format the sum of a coordinate and a constant with six significant digits."""
     if not variable:
         return f"{constant:.6g}"
     return variable if constant == 0.0 else f"{variable} {constant:+.6g}"
 
 
 def _rows(given: Any) -> tuple[DHRow, ...]:
-    """Return rows from any accepted form."""
+    """Convert rows in any accepted form to `DHRow` objects."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        problem = f"rows are given as {type(given).__name__}"
+        problem = f"rows has type {type(given).__name__}"
         raise ModelError("E-DH-003", problem, "give a sequence of rows or an (n, 4) array")
     rows = []
     for i, row in enumerate(given, start=1):
@@ -243,10 +241,11 @@ def dh_chain(
     tips: Mapping[str, Transform],
     notes: tuple[str, ...] = (),
 ) -> Description:
-    """Return the description of an arm: links base, link1, ..., joints joint1, ..., frames dh1, ...
+    """Return the description of an arm.
 
-    base: pose of frame 0 in the world; frame 0 is the frame of link base. tips: named poses
-    relative to the last frame of the table.
+    The links are named base, link1, ...; the joints joint1, ...; and the frames dh1, .... base:
+    pose of frame 0, which is the frame of link base, in the world. tips: named poses relative to
+    the table's last frame.
     """
     links, joints, frames = [LinkData("base", RigidInertia.zero())], [], []
     if base is not None and base != Transform.identity():
@@ -269,18 +268,18 @@ def dh_chain(
 
 
 def transform(pose: Pose) -> Transform:
-    """Return the transform for a homogeneous matrix, with right angles made exact."""
+    """Convert a homogeneous matrix to a transform, and make right angles exact."""
     R, p = Matrix(tuple(row[:3] for row in pose[:3])), Vector(tuple(row[3] for row in pose[:3]))
     return _exact(Transform.from_pose(R, p))
 
 
 def matrix(X: Transform) -> np.ndarray:
-    """Return the homogeneous matrix of a transform: the pose of its target frame."""
+    """Return the pose of a transform's target frame as a homogeneous matrix."""
     return np.array(X.homogeneous.rows, dtype=float)
 
 
 class Factors(NamedTuple):
-    """Constants in Rx(alpha) Tx(a) Rz(theta) Tz(d), and the deviation of a pose from this product.
+    """Parameters of Rx(alpha) Tx(a) Rz(theta) Tz(d), and a pose's deviation from this product.
 
     tilt: cosine of the angle between the first x axis and the last z axis. across: distance between
     these axes (m).
@@ -295,9 +294,9 @@ class Factors(NamedTuple):
 
 
 def factors(T: np.ndarray) -> Factors:
-    """Return the constants of a pose.
+    """Return the Denavit-Hartenberg parameters of a pose.
 
-    The order within each pair does not matter: Tx commutes with Rx, and Rz with Tz.
+    Tx commutes with Rx, and Rz with Tz, so their order does not matter.
     """
     a, y, z = map(float, T[:3, 3])
     sin, cos = float(-T[1, 2]), float(T[2, 2])
@@ -306,5 +305,5 @@ def factors(T: np.ndarray) -> Factors:
 
 
 def _exact(X: Transform) -> Transform:
-    """Return the same pose with exact right angles."""
+    """Return the transform with right angles made exact."""
     return compose(X, Transform.identity())

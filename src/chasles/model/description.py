@@ -1,4 +1,4 @@
-"""Descriptions of mechanisms from files or builders, before bodies are numbered."""
+"""Data classes that describe a mechanism, as read from a file or created in Python."""
 
 import math
 from collections.abc import Iterable
@@ -29,14 +29,14 @@ from chasles.model.shapes import HeightFieldData, ShapeData
 
 @cache
 def _defaults(kind: Any) -> dict[str, str]:
-    """Return the text of each default value of a data class."""
+    """Return the repr of each default value in a data class."""
     values = {x.name: x.default for x in fields(kind) if x.default is not MISSING}
     made = {x.name: x.default_factory() for x in fields(kind) if x.default_factory is not MISSING}
     return {name: repr(value) for name, value in (values | made).items()}
 
 
 def _changed(data: Any) -> str:
-    """Return the text of a data class, with only the fields that differ from their defaults."""
+    """Return the repr of a data class instance, without fields that have default values."""
     texts = {x.name: repr(getattr(data, x.name)) for x in fields(data)}
     usual = _defaults(data.__class__)
     shown = (f"{name}={text}" for name, text in texts.items() if usual.get(name) != text)
@@ -45,9 +45,9 @@ def _changed(data: Any) -> str:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a joint's coordinates; infinite by default.
+    """Position, velocity and effort limits of a joint (infinite by default).
 
-    For a spherical joint, `upper` is the largest angle of its rotation.
+    For a spherical joint, `upper` is the largest rotation angle.
     """
 
     lower: float = -math.inf
@@ -58,7 +58,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """Relation of a mimic joint: q = multiplier * (coordinate of `joint`) + offset."""
+    """Mimic relation: q = multiplier * (coordinate of `joint`) + offset."""
 
     joint: str
     multiplier: float = 1.0
@@ -69,8 +69,8 @@ class Mimic:
 class LinkData:
     """A link and its inertia in the link frame.
 
-    where: "file:line". massless: True if the link intentionally has no inertia. lifted: fraction of
-    the link's weight that is compensated (MuJoCo's gravcomp).
+    where: "file:line". massless: True if the link has no inertia on purpose. lifted: fraction of
+    the link's weight that is compensated (`gravcomp` in MuJoCo).
     """
 
     name: str
@@ -84,18 +84,18 @@ class LinkData:
 class JointData:
     """A joint between two links.
 
-    parent: the parent link, or None for the world. pose: the joint's frame in the parent link's
-    frame. child_pose: the joint's frame in the child link's frame (the identity by default). The
-    two frames coincide at zero displacement. axis: unit vector in the joint's frame. second_axis:
-    the second axis (y) of a universal joint, perpendicular to the first and arbitrary by default;
-    for a rack and pinion, the direction of the rack. pitch: meters per radian of a helical joint.
-    radius: radius of a pinion or a rolling sphere, in m. reversed: the coordinates describe the
-    motion of the parent relative to the child. custom: a joint of a user-defined type (kind is then
-    "custom"), with additional parameters. motion: a prescribed motion from `chasles.model.motion`;
-    the joint then has no coordinates. stiffness: stiffness of a spring in each degree of freedom.
-    rest: rest position of the spring (default: zero displacement). start: coordinates in
-    `robot.neutral()`. forces: range of the total actuator force on the joint. lifted: True if
-    actuators also exert the joint's share of the compensated weight.
+    parent: the parent link, or None for the world. pose: pose of the joint frame in the parent
+    link. child_pose: pose of the joint frame in the child link (default: identity). The two joint
+    frames coincide at zero displacement. axis: unit vector in the joint frame. second_axis: second
+    axis (y) of a universal joint, perpendicular to the first axis and arbitrary by default; for a
+    rack and pinion, the direction of the rack. pitch: pitch of a helical joint (m/rad). radius:
+    radius of a pinion or a rolling sphere (m). reversed: True if the coordinates describe the
+    motion of the parent relative to the child. custom: instance of a user-defined joint type (kind
+    is then "custom"). motion: prescribed motion from `chasles.model.motion`; the joint then has no
+    coordinates. stiffness: spring stiffness in each degree of freedom. rest: rest position of the
+    spring (default: zero displacement). start: coordinates in `robot.neutral()`. forces: range of
+    the total actuator force on the joint. lifted: True if the actuators provide the joint's gravity
+    compensation.
     """
 
     name: str
@@ -127,30 +127,30 @@ class JointData:
 
     @property
     def traits(self) -> type[Joint]:
-        """Class of the joint type, with properties for files and other libraries."""
+        """Class of the joint type."""
         return traits(self.kind)
 
     @property
     def resists(self) -> bool:
-        """Return True if the joint has armature, damping, friction or a spring.
+        """True if the joint has armature, damping, friction or a spring.
 
-        Such a joint needs coordinates.
+        The joint then needs coordinates.
         """
         return any((self.armature, self.damping, self.friction, self.stiffness))
 
 
 def freedom_names(joint: str, count: int) -> tuple[str, ...]:
-    """Return the names of a joint's degrees of freedom: its name, or name[k] if it has several."""
+    """Return names for a joint's degrees of freedom: joint, or joint[0], joint[1], ..."""
     return (joint,) if count == 1 else tuple(f"{joint}[{k}]" for k in range(count))
 
 
 @dataclass(frozen=True)
 class LoopData(JointData):
-    """A joint that closes a loop, between two links that the tree already connects.
+    """A joint that closes a kinematic loop.
 
-    parent (None for the world) and pose define its predecessor frame, child and child_pose its
-    successor frame. kind: any joint type, or "fixed" for a weld. A loop joint has no coordinates;
-    its constraints are equations between the coordinates of the tree.
+    parent (None for the world) and pose define the predecessor frame; child and child_pose define
+    the successor frame. kind: any joint type, or "fixed" for a weld. A loop joint has no
+    coordinates; it constrains the coordinates of the tree.
     """
 
     __repr__ = _changed
@@ -158,14 +158,14 @@ class LoopData(JointData):
 
 @dataclass(frozen=True)
 class CouplingData:
-    """Equations between coordinates, velocities and frames: a gear, a wheel or any residual = 0.
+    """Equations residual = 0 between coordinates, velocities and frames, such as gears.
 
-    `freedoms`: names of coordinates, each the name of a joint, with [k] for a joint with several
-    coordinates. If velocities are not the rates of coordinates, names such as [x] and [qw] replace
-    [k]. `rates`: velocities, as `robot.independent` names them. `frames`: links and frames.
-    `residual`: program with one or more rows; its inputs are `q`, `v`, `pose` and `twist` of these
-    parts, and the time `t`. Empty inputs are omitted. Use `chasles.model.gear`,
-    `chasles.model.coupling` or `chasles.model.rolling` to make a coupling.
+    `freedoms`: names of coordinates, which are joint names, or "joint[k]" for a joint with several
+    coordinates. If velocities are not the rates of coordinates, names such as "joint[x]" and
+    "joint[qw]" are used instead. `rates`: names of velocities, as in `robot.independent`. `frames`:
+    names of links and frames. `residual`: program with one or more residuals; its inputs are `q`,
+    `v`, `pose`, `twist` and the time `t`, without empty inputs. Couplings are created by
+    `chasles.model.gear`, `chasles.model.coupling` or `chasles.model.rolling`.
     """
 
     name: str
@@ -177,7 +177,7 @@ class CouplingData:
 
     @property
     def rows(self) -> int:
-        """The number of equations."""
+        """Number of equations."""
         return self.residual.outputs[0].size
 
     @property
@@ -193,11 +193,11 @@ class CouplingData:
 
 @dataclass(frozen=True)
 class RollingData(CouplingData):
-    """Contact without slipping, created by `chasles.model.rolling`.
+    """A rolling contact without slip, created by `chasles.model.rolling`.
 
-    frames: the rolling frame, and the ground's frame if given. kind: "blade", "wheel" or
-    "ball". radius: in m. axis: axis of the blade or wheel, in its frame. touching: True if the
-    contact must also stay on the plane.
+    frames: the rolling frame and, optionally, the ground frame. kind: "blade", "wheel" or "ball".
+    radius: radius in m. axis: axis of the blade or wheel, in its frame. touching: True if the
+    contact point must also stay on the plane.
     """
 
     kind: str = "wheel"
@@ -217,12 +217,12 @@ class FrameData:
 
 @dataclass(frozen=True)
 class Closure:
-    """Order of elimination for the loops of a mechanism, chosen once and checked in every state.
+    """Elimination order for the loop equations of a mechanism.
 
-    rows: independent equations of the loops (rows of `loop_matrix`), in the order of elimination.
-    dependent: the velocity coordinate for which each row is solved. pivots: pivots at the
-    configuration where the rows were chosen; if a pivot becomes small, another choice is better.
-    scales: factors that make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
+    rows: independent loop equations (rows of `loop_matrix`), in elimination order. dependent:
+    velocity coordinate for which each row is solved. pivots: pivots at the configuration where the
+    rows were chosen; a much smaller pivot means that other rows are better. scales: factors that
+    make all rows dimensionless (1 for angles, 1 / loop size for lengths).
     """
 
     rows: tuple[int, ...]
@@ -233,11 +233,11 @@ class Closure:
 
 @dataclass(frozen=True)
 class Precision:
-    """Precision of a mechanism's numbers, which determines whether loop equations are consistent.
+    """Precision of the numbers in a file, which sets the tolerance for loop equations.
 
-    significant, decimals: largest number of digits of any number in the file, in total and after
-    the decimal point. Numbers from Python have full precision. loops: tolerance for inconsistent
-    loop equations, in rad and relative to the size of the loop; None derives it from the digits.
+    significant, decimals: largest number of significant digits and decimals of any number in the
+    file. Numbers from Python have full precision. loops: tolerance for inconsistent loop equations,
+    in rad and relative to the loop size. If None, the tolerance is derived from the digits.
     """
 
     significant: int = 17
@@ -245,28 +245,27 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Manufacturing precision, which does not depend on the digits in a file."""
+    """Smallest derived tolerance, which corresponds to manufacturing precision."""
 
     MOST: ClassVar = 1e-3
-    """Largest tolerance of loop equations; a larger residual is not due to rounding."""
+    """Largest derived tolerance. Larger residuals are not due to rounding."""
 
     ROUNDED: ClassVar = 4
-    """A number with fewer significant digits than this is considered exact, not rounded."""
+    """Number of significant digits below which numbers are considered exact, not rounded."""
 
     AROUND: ClassVar = 8
     """Number of rounded values whose errors add up around a loop."""
 
     @property
     def counts(self) -> bool:
-        """Return True if a file written with full precision might have a different tolerance."""
+        """True if saving with full precision could change the tolerance."""
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 
     def closure(self, size: float) -> float:
-        """Return the largest dimensionless residual of a closed loop, given its size (m).
+        """Return the tolerance for the dimensionless residual of a loop of the given size (m).
 
-        Lengths and the entries of direction vectors (about 1) have an error of half a unit in their
-        last digit.
+        Lengths and direction vectors are assumed to be rounded in their last digit.
         """
         if self.loops is not None:
             return self.loops
@@ -279,21 +278,21 @@ class Precision:
 
 @dataclass(frozen=True)
 class Description:
-    """Links, joints and frames of a mechanism in file order; immutable.
+    """An immutable description of a mechanism.
 
-    `lock`, `attach` and similar functions return new descriptions. `joints` form the tree, `loops`
-    close it, and `couplings` relate its coordinates. `rotors` are tendons, and rotors that add
-    inertia to several joints at once. `independent` names the coordinates that determine the others
-    through loops and couplings, as in `robot.independent`; by default they are chosen
-    automatically. `closure` is the order of elimination for the loops in dynamics. `massless` means
-    that no masses are known, so that only kinematics is available. `shapes` are visual and
-    collision shapes; only distances and contact depend on them. `planes` are infinite shapes of
-    kind "plane", solid below the plane z = 0 of their frame; `fields` are height fields. `excluded`
-    are pairs of links that do not collide. `paired` are pairs of shapes that collide regardless of
-    their collision bits, with the friction of the pair. `sensors` are in file order; no computation
-    other than sensing depends on them. `precision` determines the tolerance of loop equations.
-    `actuators` are in file order, which is the order of controls. `fluid` surrounds the links.
-    `unsupported` lists parts of the file that act on the mechanism but are ignored.
+    Functions such as `lock` and `attach` return new descriptions. `joints` form the tree, `loops`
+    close it, and `couplings` relate its coordinates. `rotors` contains tendons, and rotors that add
+    inertia to several joints. `independent` names the independent coordinates, as in
+    `robot.independent`; by default they are chosen automatically. `closure` is the elimination
+    order for loops in dynamics. If `massless` is True, no masses are known and only kinematics is
+    available. `shapes` are visual and collision shapes, which affect only distances and contact.
+    `planes` are infinite shapes of kind "plane", solid below the plane z = 0 of their frame.
+    `fields` are height fields. `excluded` contains pairs of links that do not collide. `paired`
+    contains pairs of shapes that collide regardless of their collision bits, with the friction of
+    the pair. `sensors` are in file order and affect only sensing. `precision` determines the
+    tolerance of loop equations. `actuators` are in file order, which is the order of the controls.
+    `fluid` surrounds the links. `unsupported` lists parts of the file that affect the mechanism but
+    are ignored.
     """
 
     name: str
@@ -324,22 +323,22 @@ class Description:
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData
 Named = Part | FrameData | Description
-"""Parts that error messages refer to. All have a name, and all but frames have a file and line."""
+"""Parts that error messages can name. All except frames record their file and line."""
 
 
 def part_of(data: Named) -> str:
-    """Return the kind and name of a part of a mechanism, for errors and notes."""
+    """Return the kind and name of a part, for messages."""
     word = type(data).__name__.removesuffix("Data").lower()
     return f"{'robot' if isinstance(data, Description) else word} {data.name!r}"
 
 
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
-    """Return an error about a part of a mechanism, with its name, file and line."""
+    """Create an error that gives the name, file and line of a part."""
     return ModelError(code, problem, remedy, part=part_of(data), file=getattr(data, "where", ""))
 
 
 def some(names: Iterable[str], most: int = 6) -> str:
-    """Return the first few names, in quotes."""
+    """Return the first `most` names in quotes, separated by commas."""
     first = list(islice(names, most + 1))
     return ", ".join(map(repr, first[:most])) + ", ..." * (len(first) > most)
 
@@ -348,14 +347,14 @@ def some(names: Iterable[str], most: int = 6) -> str:
 
 
 def traits(kind: str) -> type[Joint]:
-    """Return the class of a joint type by name; the base class `Joint` for user-defined types."""
+    """Return the class of a joint type, or the base class `Joint` for user-defined types."""
     return TYPES.get(kind, Joint)
 
 
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
-    """Map each word of a file format to its joint type.
+    """Return a mapping from the joint type names of a file format to joint types.
 
-    own: include types without a word in the format, under the names that chasles uses.
+    own: include types that the format does not name, under their chasles names.
     """
     found: dict[str, str] = {}
     types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
@@ -366,11 +365,11 @@ def spelled(format: str, *, own: bool = False) -> dict[str, str]:
 
 
 def spelling(kind: str, format: str) -> str:
-    """Return a file format's word for a joint type, or "" if the format has none."""
+    """Return the name of a joint type in a file format, or "" if the format has none."""
     return traits(kind).names.get(format, "").partition(" ")[0]
 
 
 def as_bounded(kind: str, bounded: bool) -> str:
-    """Return the bounded or unbounded form of a joint type, such as revolute or continuous."""
+    """Return the joint type with or without limits, such as revolute or continuous."""
     joint = traits(kind)
     return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind

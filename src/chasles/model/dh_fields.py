@@ -1,4 +1,4 @@
-"""Valid values of the fields of a Denavit-Hartenberg row: one row per field."""
+"""Conversions and valid values for the fields of Denavit-Hartenberg tables."""
 
 import math
 import reprlib
@@ -15,16 +15,16 @@ from chasles.model.ranges import LARGEST, RANGES
 _KINDS = tuple(spelled("DH"))
 
 Pose = tuple[tuple[float, ...], ...]
-"""A homogeneous 4x4 matrix by rows."""
+"""A homogeneous 4x4 matrix as a tuple of rows."""
 
 IDENTITY: Pose = tuple(tuple(float(i == k) for k in range(4)) for i in range(4))
 
 _ROUNDED = 1e-9
-"""Relative difference below which matrix entries count as equal (printed numbers are rounded)."""
+"""Relative tolerance for matrix entries, which may be rounded in files."""
 
 
 def number(value: Any) -> float:
-    """Return a number of absolute value at most `LARGEST`; raise an error for anything else."""
+    """Convert a value to float. Raise an error if it exceeds `LARGEST` or is not a number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError
     if not abs(x := float(value)) <= LARGEST:
@@ -33,7 +33,7 @@ def number(value: Any) -> float:
 
 
 def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
-    """Return a conversion that accepts a sequence of `count` numbers."""
+    """Return a converter for sequences of `count` numbers."""
 
     def convert(value: Any) -> tuple[float, ...]:
         entries = tuple(map(number, value))
@@ -45,7 +45,7 @@ def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
 
 
 def rotation(value: Any) -> tuple[tuple[float, ...], ...]:
-    """Return the rows of a 3x3 rotation matrix."""
+    """Convert a value to the rows of a 3x3 rotation matrix, or raise an error."""
     rows = tuple(map(numbers(3), value))
     R: np.ndarray = np.array(rows)
     if R.shape != (3, 3) or np.max(np.abs(R @ R.T - np.eye(3))) > _ROUNDED or np.linalg.det(R) < 0:
@@ -54,7 +54,7 @@ def rotation(value: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def choice(*words: str) -> Callable[[Any], str]:
-    """Return a conversion that accepts one of several words."""
+    """Return a converter that accepts one of several words."""
 
     def convert(value: Any) -> str:
         if not isinstance(value, str) or value not in words:
@@ -65,7 +65,7 @@ def choice(*words: str) -> Callable[[Any], str]:
 
 
 def _within(key: str) -> "Field":
-    """Return a conversion to a number in the range that `RANGES` defines for a field."""
+    """Return a field for numbers in the range that `RANGES` defines."""
     row = RANGES[key]
 
     def convert(value: Any) -> float:
@@ -78,7 +78,7 @@ def _within(key: str) -> "Field":
 
 
 def _interval(value: Any) -> tuple[float, float]:
-    """Return the limits. A lower limit above the upper one raises an error."""
+    """Convert a value to lower and upper limits. Raise an error if lower > upper."""
     lower, upper = (float(x) if x in (-math.inf, math.inf) else number(x) for x in value)
     if lower > upper:
         raise ValueError
@@ -86,7 +86,7 @@ def _interval(value: Any) -> tuple[float, float]:
 
 
 def _moments(value: Any) -> tuple[float, ...]:
-    """Return xx, yy, zz, xy, xz, yz from three moments, six moments, or a symmetric matrix."""
+    """Convert three or six moments, or a symmetric matrix, to xx, yy, zz, xy, xz, yz."""
     entries = tuple(value)
     if len(entries) != 3:
         return numbers(6)(entries)
@@ -106,14 +106,14 @@ def _text(value: Any) -> str:
 
 
 class Field(NamedTuple):
-    """A conversion, which may raise an error, and a description of the valid values."""
+    """A converter for the values of a field, and a description of valid values."""
 
     convert: Callable[[Any], Any]
     wanted: str
 
 
 _NUMBER = Field(number, "a finite number")
-_NAME = Field(_text, "a text")
+_NAME = Field(_text, "a string")
 
 FIELDS: dict[str, Field] = {
     **dict.fromkeys(("theta", "d", "a", "alpha", "b", "pitch"), _NUMBER),
@@ -127,18 +127,18 @@ FIELDS: dict[str, Field] = {
     **{key: _within(f"limits.{key}") for key in ("velocity", "effort")},
     **dict.fromkeys(("name", "link"), _NAME),
 }
-"""The fields of a row, in `DHRow` and in files."""
+"""Fields of a row in `DHRow` and in files."""
 
 TABLE: dict[str, Field] = {
     "convention": Field(choice("modified", "standard"), "'modified' or 'standard'"),
     "name": _NAME,
     "gravity": Field(numbers(3), "three finite numbers"),
 }
-"""The fields of a table that are not poses or rows."""
+"""Fields of a table, except for rows and poses."""
 
 
 def checked(known: dict[str, Field], key: str, value: Any) -> Any:
-    """Return the converted value of a field, or raise an error that describes valid values."""
+    """Convert the value of a field, or raise an error that describes the valid values."""
     if key not in known:
         problem = f"unknown field {_cut(key)}"
         raise ModelError("E-DH-090", problem, f"use one of {', '.join(known)}")
@@ -150,7 +150,7 @@ def checked(known: dict[str, Field], key: str, value: Any) -> Any:
 
 
 def checked_pose(what: str, value: Any) -> Pose:
-    """Return a homogeneous matrix of a rigid displacement, or raise an error."""
+    """Convert a value to a homogeneous matrix, or raise an error if it is not a rigid pose."""
     try:
         rows = tuple(map(numbers(4), value))
         rotation([row[:3] for row in rows[:3]])
@@ -158,7 +158,7 @@ def checked_pose(what: str, value: Any) -> Pose:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         remedy = (
-            "give a 4x4 matrix: a rotation with all its digits, a position, and the "
+            "give a 4x4 matrix with a rotation that is not rounded, a position, and the "
             "last row 0 0 0 1"
         )
         raise ModelError("E-DH-007", f"{what} is {_cut(value)}", remedy) from None

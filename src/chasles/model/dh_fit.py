@@ -1,8 +1,8 @@
-"""Denavit-Hartenberg tables of serial arms that are described in other frames.
+"""Compute the Denavit-Hartenberg table of a serial arm.
 
-An arm alternates screw displacements along the joint axes (Z = Rz Tz) and screw displacements along
+An arm alternates screw displacements along joint axes (Z = Rz Tz) and screw displacements along
 their common normals (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is X(i-1) Z(i),
-and a standard row is Z(i) X(i), so both conventions have the same frames: frame i is on axis i, and
+and a standard row is Z(i) X(i), so both conventions have the same frames. Frame i is on axis i, and
 its x axis meets axis i+1 at a right angle. Lengths are in m, angles in rad.
 """
 
@@ -28,17 +28,17 @@ from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 
 _ROUNDING = 1e-12
-"""Rounding error of a zero entry after frame transformations, relative to entries of size one."""
+"""Largest rounding error of a zero entry after frame transformations, for entries near 1."""
 
 _EXACT = 1e-13
-"""Constants of a table within this distance of zero or of a right angle are made exact."""
+"""Tolerance within which lengths are rounded to zero and angles to right angles."""
 
 _NEARLY_PARALLEL = 1e-6
-"""Axes at a smaller angle (rad) that are not parallel have no usable common normal."""
+"""Angle (rad) below which nonparallel axes have no usable common normal."""
 
 
 class OnAxis(NamedTuple):
-    """A frame that is rotated about the z axis of another frame and shifted along it."""
+    """A frame that is rotated about the z axis of another frame and translated along it."""
 
     angle: float
     height: float
@@ -52,13 +52,14 @@ class OnAxis(NamedTuple):
 
 
 def dh_table(model: Model, convention: Convention, tool: str | None = None) -> DHTable:
-    """Return a table with the same coordinates, motion and masses as a serial arm.
+    """Return the Denavit-Hartenberg table of a serial arm.
 
-    If the link frames already satisfy the convention, they are kept. Otherwise frames follow the
-    rules of Balafoutis and Patel (1991, section 2.3): the origin is where the common normal meets
-    the joint axis, and the x axis is along the normal (along z(i) x z(i+1) where axes intersect).
-    For parallel axes, the normal nearest to the previous origin is used. tool: the frame at the end
-    of the table (default: the robot's last frame on the last link). Fixed links are omitted.
+    The table has the same coordinates, motion and masses as the arm. Link frames that satisfy the
+    convention are kept. Otherwise, frames follow the rules of Balafoutis and Patel (1991, section
+    2.3): the origin is where the common normal meets the joint axis, and the x axis is along the
+    normal (along z(i) x z(i+1) where axes intersect). For parallel axes, the normal nearest to the
+    previous origin is used. tool: frame at the end of the table (default: the robot's last frame on
+    the last link). Fixed links are omitted.
     """
     bodies, tip = _serial(model), _tip(model, tool)
     P = [matrix(body.joint.placement) for body in bodies]
@@ -83,7 +84,7 @@ def dh_table(model: Model, convention: Convention, tool: str | None = None) -> D
 _NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-# The arm ---------------------------------------------------------------------------------------
+# Serial arm ------------------------------------------------------------------------------------
 
 
 def _serial(model: Model) -> tuple[Body, ...]:
@@ -96,9 +97,9 @@ def _serial(model: Model) -> tuple[Body, ...]:
         raise _refused("E-DH-220", rotor.name, "several joints drive it")
     for before, body in enumerate(model.bodies, start=WORLD):
         if "DH" not in body.joint.names:
-            problem = f"its type is {body.joint.kind}, but rows support {', '.join(spelled('DH'))}"
+            problem = f"{body.joint.kind} joints are not supported, only {', '.join(spelled('DH'))}"
             remedy = (
-                "use supported joints in series instead (Featherstone 2008, section 4.3), lock it"
+                "use supported joints in series (Featherstone 2008, section 4.3), lock the joint"
             )
             part = f"joint {body.data.name!r}"
             raise ModelError("E-DH-010", problem, f"{remedy} or use `subtree`", part=part)
@@ -115,29 +116,29 @@ def _serial(model: Model) -> tuple[Body, ...]:
 
 def _refused(code: str, joint: str, problem: str) -> ModelError:
     problem += "; a Denavit-Hartenberg table describes a serial arm of independent joints"
-    remedy = "lock the joint, or use a part of the robot with `subtree`"
+    remedy = "lock the joint, or select a serial arm with `subtree`"
     return ModelError(code, problem, remedy, part=f"joint {joint!r}")
 
 
 def _tip(model: Model, tool: str | None) -> np.ndarray:
-    """Return the pose of the tool's frame in the last body."""
+    """Return the pose of the tool frame relative to the last body."""
     last = len(model.bodies) - 1
     if tool is None:
         tool = [name for name, frame in model.frames.items() if frame.body == last][-1]
     frame = model.frame(tool)
     if frame.body != last:
         problem = f"frame {tool!r} does not move with the last link {model.bodies[last].name!r}"
-        raise ModelError("E-DH-015", problem, "name a frame that moves with it")
+        raise ModelError("E-DH-015", problem, "name a frame on the last link")
     return matrix(frame.placement)
 
 
-# The frames ------------------------------------------------------------------------------------
+# Frames ----------------------------------------------------------------------------------------
 
 
 def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | None:
-    """Return frame 0: the frame of the arm's base link or the world, if a row can start there.
+    """Return the pose of frame 0, or None if a row cannot start at any known frame.
 
-    The result is None if a row cannot start at either frame.
+    The frame of the base link is tried first, then the world frame.
     """
     link = model.bodies[0].data.parent
     for T in (np.eye(4) if link is None else matrix(model.frames[link].placement), np.eye(4)):
@@ -148,12 +149,15 @@ def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | No
 
 
 def _fits(f: Factors) -> bool:
-    """Return True if a pose is a product X Z: its first x and last z axes meet at a right angle."""
+    """Return True if a pose is a product X Z.
+
+    Its first x axis and its last z axis then meet at a right angle.
+    """
     return max(abs(f.tilt), abs(f.across) / max(1.0, abs(f.d))) < _ROUNDING
 
 
 def _start(frame: np.ndarray, placement: np.ndarray) -> OnAxis:
-    """Return the frame on the next axis that X leads to (theta = d = 0), in the next body."""
+    """Return the frame on the next joint axis for theta = d = 0, relative to the next body."""
     f = factors(_inverse(frame) @ placement)
     return OnAxis(-f.theta, -f.d)
 
@@ -166,14 +170,14 @@ def _fitted(
     *,
     standard: bool,
 ) -> list[OnAxis]:
-    """Return a frame on every axis.
+    """Return a frame on every joint axis.
 
-    P: pose of each joint in the previous body. start: see `_start`.
+    P: pose of each joint in the previous body. start: frame on the first axis for theta = d = 0.
     """
     found = []
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
         if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
-            problem = f"its axis is nearly parallel to {body.data.name!r} ({_sine(ahead):.1e} rad)"
+            problem = f"the axis is nearly parallel to {body.data.name!r} ({_sine(ahead):.1e} rad)"
             remedy = "make the two axes parallel (for files: load with snap=True)"
             raise ModelError("E-DH-016", problem, remedy, part=f"joint {after.data.name!r}")
         found.append(_meeting(start, ahead))
@@ -182,7 +186,7 @@ def _fitted(
 
 
 def _sine(ahead: np.ndarray) -> float:
-    """Return the sine of the angle between the z axes of this frame and the frame `ahead`."""
+    """Return the sine of the angle between the z axes of two frames with this relative pose."""
     return math.hypot(ahead[0, 2], ahead[1, 2])
 
 
@@ -199,10 +203,10 @@ def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
 
 
 def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
-    """Return the last frame.
+    """Return the frame on the last joint axis.
 
-    It is the tool's frame if the tool is on the axis. Otherwise, in the standard convention, the x
-    axis of the last frame meets the tool's z axis.
+    It coincides with the tool frame if the tool is on the axis. Otherwise, in the standard
+    convention, its x axis meets the tool's z axis.
     """
     f = factors(tip)
     if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
@@ -212,7 +216,7 @@ def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
 
 
 def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
-    """Return the factor X of the last standard row: to the table's last frame or the tool."""
+    """Return X of the last standard row, which leads to frame dh<n> or to the tool."""
     n = len(model.bodies)
     known = model.frames.get(f"dh{n}")
     ends = [matrix(known.placement)] if known is not None and known.body == n - 1 else []
@@ -220,7 +224,7 @@ def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
     return next((step for step in steps if _fits(step)), _NO_STEP)
 
 
-# The rows --------------------------------------------------------------------------------------
+# Rows ------------------------------------------------------------------------------------------
 
 
 def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: bool) -> DHRow:
@@ -246,12 +250,12 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
 
 
 def _reserved(link: str) -> bool:
-    """Return True if tables use this name for a frame."""
+    """Return True if the name is reserved for a frame of a table."""
     return link in ("base", "tool") or (link.startswith("dh") and link[2:].isdigit())
 
 
 def _angle(x: float) -> float:
-    """Return an angle with right angles made exact, and pi instead of -pi."""
+    """Make angles near multiples of pi/2 exact. Return pi instead of -pi."""
     quarters = round(x / (math.pi / 2.0))
     if abs(x - quarters * (math.pi / 2.0)) < _EXACT:
         return (2 if quarters == -2 else quarters) * (math.pi / 2.0)
@@ -264,7 +268,7 @@ def _length(x: float) -> float:
 
 
 def _pose(T: np.ndarray) -> Pose:
-    """Return a pose by rows, with entries that are 0 or +-1 up to rounding made exact."""
+    """Return a pose as a tuple of rows, with entries near 0 and +-1 made exact."""
     near = np.round(T)
     neat = np.where((np.abs(T - near) < _EXACT) & (np.abs(near) <= 1.0), near + 0.0, T)
     return tuple(map(tuple, neat.tolist()))

@@ -1,4 +1,4 @@
-"""Edit mechanisms; each function returns a new description."""
+"""Functions that edit mechanisms. Each function returns a new description."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ _HOLDS = 1e-9
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
-    """Fix joints at the given coordinates. Followers of a locked leader are locked too."""
+    """Fix joints at the given coordinates. Followers of locked joints are also locked."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     locked: dict[str, Vector] = {}
     for name, q in positions.items():
@@ -72,7 +72,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
 def _driven_still(
     source: Description, locked: Container[str], tendons: Container[str]
 ) -> tuple[ActuatorData, ...]:
-    """Return the actuators. On locked joints and removed tendons, they exert no force."""
+    """Detach actuators from locked joints and removed tendons, so that they exert no force."""
     return tuple(
         replace(data, kind="", target="", reference="")
         if (data.kind == "joint" and data.target in locked)
@@ -87,7 +87,7 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Return the rotors, each driven only by its moving joints.
+    """Remove locked joints from rotors, and remove rotors that no joint drives.
 
     positions: coordinates of the locked joints.
     """
@@ -112,9 +112,9 @@ def _turned_by(
 def _coupled_still(
     model: Model, data: CouplingData, positions: Mapping[str, Vector]
 ) -> CouplingData | None:
-    """Return a coupling with locked coordinates replaced by their values.
+    """Replace locked coordinates in a coupling by their values.
 
-    The result is None if no coordinate is left. In that case the coupling must hold.
+    If no coordinate is left, return None, or raise an error if the coupling does not hold.
     """
     values: dict[str, Number] = {}
     still: set[str] = set()
@@ -133,19 +133,18 @@ def _coupled_still(
         return left
     part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} are locked"
     if data.timed:
-        problem = f"it depends on time, so it cannot hold while {locked}"
+        problem = f"the coupling depends on time and cannot hold while {locked}"
         raise ModelError("E-MODEL-021", problem, "leave one of them unlocked", part=part)
     error = max(map(abs, replayed(left.residual, {})))
     if error > _HOLDS:
-        problem = f"it does not hold where {locked}: its residual is {error:.3g}"
-        raise ModelError(
-            "E-MODEL-022", problem, "lock them in a configuration where it holds", part=part
-        )
+        problem = f"the coupling does not hold while {locked}: its residual is {error:.3g}"
+        remedy = "lock the joints at positions where the coupling holds"
+        raise ModelError("E-MODEL-022", problem, remedy, part=part)
     return None
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
-    """Return the joint of body i as a fixed joint, in its position at coordinates q."""
+    """Return the joint of body i, fixed at coordinates q."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = body.data.parent
@@ -156,7 +155,7 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 
 
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
-    """Return the mechanism with prescribed motions instead of coordinates for some joints.
+    """Prescribe the motion of some joints, which then have no coordinates.
 
     To drive a single degree of freedom "joint[k]", the joint is replaced by joints in series named
     "joint[0]", "joint[1]", ... (Featherstone 2008, section 3.4).
@@ -170,8 +169,7 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
         joint = whole[name] if name in whole else model.bodies[model.mover(name)].data
         if name != joint.name and not joint.traits.series:
             problem = (
-                f"it has type {joint.kind}, whose degrees of freedom cannot be prescribed "
-                "one by one"
+                f"the degrees of freedom of a {joint.kind} joint cannot be prescribed individually"
             )
             remedy = "prescribe all of them, or use joints in series, such as yaw_pitch_roll"
             raise ModelError("E-JOINT-240", problem, remedy, part=f"joint {joint.name!r}")
@@ -197,7 +195,7 @@ def sensors_left(source: Description) -> tuple[SensorData, ...]:
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
-    """Return the mechanism with a payload fixed to a frame. The inertia is given in that frame."""
+    """Attach a payload to a frame. The inertia is given in this frame."""
     where = model.frame(frame)
     source, name = model.source, a_name("a payload", name, "attach")
     if name in model.frames:
@@ -214,15 +212,15 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 
 
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
-    """Return the subtree of a link, with the link fixed to the world, or on a free joint.
+    """Return the subtree of a link, which is fixed to the world or moves freely.
 
-    Loops, couplings and tendons that involve other links are omitted, with a note.
+    Loops, couplings and tendons that involve other links are removed, with a note.
     """
     source, link = model.source, a_name("a link", link, "subtree")
     if link not in {entry.name for entry in source.links}:
         model.frame(link)
         raise ModelError(
-            "E-MODEL-025", f"{link!r} is a frame", "name a link as the root of the subtree"
+            "E-MODEL-025", f"{link!r} is a frame, not a link", "name a link as the subtree's root"
         )
     kept, more = set[str | None](), {link}
     while more:
@@ -234,8 +232,10 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     names = {j.name for j in inner}
     for joint in inner:
         if joint.mimic is not None and joint.mimic.joint not in names:
-            problem = f"it mimics {joint.mimic.joint!r}, which is outside the subtree of {link!r}"
-            remedy = "load with mimic=False, or lock that joint first"
+            problem = (
+                f"the joint mimics {joint.mimic.joint!r}, which is not in the subtree of {link!r}"
+            )
+            remedy = "load with mimic=False, or lock the other joint first"
             raise ModelError("E-MODEL-026", problem, remedy, part=f"joint {joint.name!r}")
     cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
     notes = tuple(
@@ -293,7 +293,7 @@ def _driven_within(
 def _keys_within(
     source: Description, joints: Container[str], actuators: Container[str]
 ) -> tuple[KeyframeData, ...]:
-    """Return the keyframes restricted to the given joints and actuators."""
+    """Restrict keyframes to the given joints and actuators."""
 
     def among(named: Named, parts: Container[str]) -> Named:
         return tuple((name, numbers) for name, numbers in named if name in parts)
@@ -311,7 +311,7 @@ def _keys_within(
 
 
 def _around(source: Description, links: Container[str | None]) -> FluidData | None:
-    """Return the fluid with only the boxes of the given links."""
+    """Remove fluid boxes that are not on the given links."""
     if source.fluid is None:
         return None
     boxes = tuple(box for box in source.fluid.boxes if box.link in links)
@@ -319,7 +319,7 @@ def _around(source: Description, links: Container[str | None]) -> FluidData | No
 
 
 def unsprung(source: Description) -> Description:
-    """Return the mechanism without springs. The result lists them in `unsupported`."""
+    """Remove all springs, and list them in `unsupported`."""
     every: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
     parts = [part for part in every if part.stiffness]
     if not parts:
@@ -334,14 +334,16 @@ def unsprung(source: Description) -> Description:
 
 
 def opened(source: Description, names: Sequence[str] | None) -> Description:
-    """Return the mechanism without the named loops, couplings and mimics (None: all of them)."""
+    """Remove the named loops, couplings and mimic relations (None: all loops and couplings)."""
     ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
     chosen = ties if names is None else names
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]
     for name in chosen:
         if name not in (*ties, *mimics):
             problem = f"there is no loop, coupling or mimic joint {name!r} to remove"
-            remedy = f"its loops, couplings and mimic joints: {some((*ties, *mimics)) or 'none'}"
+            remedy = (
+                f"available loops, couplings and mimic joints: {some((*ties, *mimics)) or 'none'}"
+            )
             raise ModelError("E-LOOP-240", problem, remedy, part=f"robot {source.name!r}")
     if not chosen:
         return source
@@ -357,7 +359,7 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
 
 
 def simplified(model: Model) -> Description:
-    """Return a mechanism with the same equation of motion and more zeros in its inertias.
+    """Regroup link inertias to obtain more zeros without changing the equation of motion.
 
     The part of a body's inertia that does not affect its joint is assigned to the parent link, and
     the rest to the child link of the joint (Featherstone 2008, 9.7).

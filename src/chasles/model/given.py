@@ -1,4 +1,4 @@
-"""Check the types of arguments before use: names, numbers, mappings."""
+"""Check and convert arguments: names, numbers and mappings."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from chasles.errors import ArgumentError, InputError
 
 
 def a_name(what: str, value: Any, part: str = "") -> str:
-    """Return a name, or raise an error. `what` names the argument in the message."""
+    """Return the value if it is a string, or raise an error about the argument `what`."""
     if not isinstance(value, str):
         problem = f"{what} must be a name, not {type(value).__name__}"
         raise ArgumentError("E-CALL-110", problem, part=part)
@@ -18,7 +18,7 @@ def a_name(what: str, value: Any, part: str = "") -> str:
 
 
 def some_names(what: str, value: Any, part: str = "") -> list[str]:
-    """Return a list of names from one name or a sequence."""
+    """Return a list of names from one name or a sequence of names."""
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable) or isinstance(value, np.ndarray | bytes):
@@ -28,7 +28,7 @@ def some_names(what: str, value: Any, part: str = "") -> list[str]:
 
 
 def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
-    """Return a mapping with names as keys, or raise an error."""
+    """Return the value if it is a mapping with string keys, or raise an error."""
     if not isinstance(value, Mapping):
         problem = f"{what} must be a dictionary, not {type(value).__name__}"
         raise ArgumentError("E-CALL-112", problem, part=part)
@@ -38,7 +38,7 @@ def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
 
 
 def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
-    """Return an array of real numbers, or raise an error. Floats keep their precision."""
+    """Convert a value to an array of real numbers, keeping floating-point types."""
     try:
         found = np.asarray(value)
         if found.dtype.kind in "fiub" or (found.dtype == object and None not in found.ravel()):
@@ -46,14 +46,14 @@ def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
         problem = f"not {type(value).__name__} of {found.dtype}"
     except (TypeError, ValueError, OverflowError) as error:
         problem = f"not {type(value).__name__}: {error}"
-    remedy = "give its attribute q" if isinstance(getattr(value, "q", None), np.ndarray) else ""
+    remedy = "pass its attribute q" if isinstance(getattr(value, "q", None), np.ndarray) else ""
     raise ArgumentError(
-        "E-CALL-113", f"{what} must be real numbers: {problem:.200}", remedy, part=part
+        "E-CALL-113", f"{what} must be real numbers, {problem:.200}", remedy, part=part
     )
 
 
 def a_number(what: str, value: Any, part: str = "") -> float:
-    """Return one real number, or raise an error."""
+    """Convert a value to a single real number, or raise an error."""
     found = some_numbers(what, value, part)
     if found.ndim:
         problem = f"{what} must be one number, not an array of shape {found.shape}"
@@ -62,7 +62,7 @@ def a_number(what: str, value: Any, part: str = "") -> float:
 
 
 def checked_step(dt: Any, what: str = "linearize: dt") -> float:
-    """Return a time step after checking that it is a finite positive number."""
+    """Convert a time step to float, and check that it is finite and positive."""
     try:
         step = float(dt)
     except (TypeError, ValueError, OverflowError):
@@ -74,7 +74,7 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
 
 
 def a_flag(what: str, value: Any, part: str = "") -> bool:
-    """Return the truth value of an argument. Raise an error for an array or similar value."""
+    """Convert an argument to bool. Raise an error for an array or similar value."""
     try:
         return bool(value)
     except Exception:
@@ -83,7 +83,7 @@ def a_flag(what: str, value: Any, part: str = "") -> bool:
 
 
 def is_finite(value: Any) -> bool:
-    """Return True for one finite real number."""
+    """Return True if the value is a single finite real number."""
     if type(value) is float:
         return math.isfinite(value)
     try:
@@ -102,11 +102,11 @@ def a_generator(value: Any, part: str = "") -> np.random.Generator:
 
 
 UNHASHABLE = (TypeError, ValueError)
-"""Errors that `hash` raises; a writable memoryview raises ValueError."""
+"""Exceptions that `hash` raises. A writable memoryview raises ValueError."""
 
 
 def check_hash(function: str, name: str, value: Any) -> None:
-    """Raise an error if an option is not hashable, because programs are cached by their options."""
+    """Raise an error if an option is not hashable. Options are keys of the program cache."""
     try:
         hash(value)
     except UNHASHABLE:

@@ -1,4 +1,4 @@
-"""Trees from graphs of links and joints (Featherstone 2008, 4.1), and joints in series."""
+"""Build spanning trees of mechanisms (Featherstone 2008, 4.1) and split compound joints."""
 
 import heapq
 import itertools
@@ -36,19 +36,18 @@ def from_graph(
     couplings: Sequence[CouplingData] = (),
     gravity: Vector = Description.gravity,
 ) -> Description:
-    """Return a mechanism from links and joints that may form loops, in any order.
+    """Create a mechanism from links and joints that may form loops.
 
-    joints: joints between any two links, or from the world (parent None) to a link, with their
-    frames `pose` on the parent and `child_pose` on the child. base: the link that is fixed to the
-    world, if any. loops: names of joints that close loops. actuated: names of actuated joints.
-
-    Other loop joints are chosen if needed. The tree contains as many joints that need coordinates
-    as possible, and has the smallest depth. Joints need coordinates if they are actuated, coupled
-    or damped, if they mimic or are mimicked, or if they have an armature.
+    joints: joints between two links, or from the world (parent None) to a link, with the joint
+    frame `pose` in the parent and `child_pose` in the child. base: link that is fixed to the world,
+    if any. loops: names of joints that close loops. actuated: names of actuated joints. Further
+    loop joints are chosen if needed. The tree includes as many joints that need coordinates as
+    possible, and has the smallest depth. A joint needs coordinates if it is actuated, coupled or
+    part of a mimic relation, or if it has armature, damping, friction or a spring.
 
     Links that are not connected to the base or the world get a free joint, with a note. Tree joints
-    keep their order and their coordinates. If the child link of a joint is closer to the base than
-    its parent link, parent and child are exchanged.
+    keep their order and coordinates. If the child link of a joint is closer to the base than its
+    parent link, parent and child are exchanged.
     """
     by_name = _checked(name, links, joints, base, loops, actuated)
     wanted = {*actuated, *_coupled(joints, couplings), *(j.name for j in joints if j.resists)}
@@ -83,10 +82,10 @@ def _checked(
     loops: Sequence[str],
     actuated: Sequence[str],
 ) -> dict[str, JointData]:
-    """Return the joints by name, after checking that all named parts exist."""
+    """Check that all named links and joints exist, and return the joints by name."""
     for what, names in (("loops", loops), ("actuated", actuated)):
         if isinstance(names, str):
-            problem = f"{what} must be a sequence of joints"
+            problem = f"{what} must be a sequence of joint names"
             raise ArgumentError("E-MODEL-027", problem, f"give [{names!r}]", part="from_graph")
     known = {link.name: link for link in links}
     by_name = {joint.name: joint for joint in joints}
@@ -107,13 +106,13 @@ def _checked(
             )
     for chosen in (*loops, *actuated):
         if chosen not in by_name:
-            remedy = suggest(chosen, by_name)
-            raise ModelError("E-MODEL-032", f"no joint {chosen!r}", remedy, part=f"robot {name!r}")
+            problem, remedy = f"joint {chosen!r} does not exist", suggest(chosen, by_name)
+            raise ModelError("E-MODEL-032", problem, remedy, part=f"robot {name!r}")
     return by_name
 
 
 def _coupled(joints: Sequence[JointData], couplings: Sequence[CouplingData]) -> set[str]:
-    """Return the joints in mimic relations or couplings."""
+    """Return the names of joints in mimic relations or couplings."""
     mimics = [joint for joint in joints if joint.mimic is not None]
     leaders = {joint.mimic.joint for joint in mimics if joint.mimic is not None}
     freedoms = (freedom for data in couplings for freedom in (*data.freedoms, *data.rates))
@@ -128,10 +127,10 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """Return the joints of a spanning tree, starting at the world, and notes (Prim's algorithm).
+    """Return the joints of a spanning tree that starts at the world, and notes.
 
-    The joints `wanted` are added first, then the joints that lead to the smallest depth. Equivalent
-    joints are added in the given order.
+    Prim's algorithm adds the joints in `wanted` first, then the joints that lead to the smallest
+    depth. Equivalent joints are added in the given order.
     """
     depth: dict[str | None, int] = {}
     tree: list[JointData] = []
@@ -175,7 +174,7 @@ def _tree(
 def on_free_joint(
     links: Sequence[LinkData], joints: tuple[JointData, ...]
 ) -> tuple[JointData, ...]:
-    """Return the joints with a free joint "root_joint" first, if there is a single root link."""
+    """Add a free joint "root_joint" before the other joints if there is a single root link."""
     children = {joint.child for joint in joints}
     roots = [link for link in links if link.name not in children]
     if len(roots) != 1:
@@ -185,7 +184,7 @@ def on_free_joint(
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """Return the name, or a similar name that is not in use, and add it to `taken`."""
+    """Return the name, with a numeric suffix if it is in `taken`, and add it to `taken`."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(1)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
@@ -193,7 +192,7 @@ def unused_name(name: str, taken: set[str]) -> str:
 
 
 def _turned_round(joint: JointData) -> JointData:
-    """Return the same joint with parent and child exchanged (Featherstone 2008, section 4.1.3)."""
+    """Exchange the parent and child of a joint (Featherstone 2008, section 4.1.3)."""
     assert joint.parent is not None, "start the tree at the world"
     axial = joint.traits.flips and not joint.reversed
     turned = replace(joint, parent=joint.child, child=joint.parent)
@@ -209,9 +208,9 @@ def _turned_round(joint: JointData) -> JointData:
 class Numbering(NamedTuple):
     """A regular numbering of a graph (Featherstone 2008, section 4.1.2).
 
-    bodies: the moving links in order. joints: the tree joint of each body in the same order, then
-    the loop joints. parents: the number of each body's parent, -1 for the base. predecessors,
-    successors: the bodies that each joint connects, in the order of `joints`.
+    bodies: names of the moving links. joints: names of the tree joints in the same order, followed
+    by the loop joints. parents: index of each body's parent, or -1 for the base. predecessors,
+    successors: indices of the bodies that each joint connects.
     """
 
     bodies: tuple[str, ...]
@@ -229,11 +228,11 @@ class Numbering(NamedTuple):
 def regular_numberings(
     links: Sequence[LinkData], joints: Sequence[JointData], *, base: str | None = None
 ) -> Iterator[Numbering]:
-    """Yield every regular numbering of links and joints that may form loops.
+    """Yield every regular numbering of a graph of links and joints.
 
-    links, joints, base: as in `from_graph`; every link must be connected. There is one numbering
-    for each spanning tree, each order of its bodies with parents before children, and each order of
-    the loop joints. The total can be very large.
+    The arguments are the same as for `from_graph`, but every link must be connected. There is one
+    numbering for each spanning tree, each order of its bodies with parents before children, and
+    each order of the loop joints. The total can be very large.
     """
     arcs = _checked("graph", links, joints, base, (), ())
     ends: dict[str, tuple[str | None, str | None]] = {
@@ -247,7 +246,7 @@ def regular_numberings(
     apart = [link.name for link in links if link.name != base and link.name not in met]
     for name in apart:
         problem = f"link {name!r} is not connected to the base"
-        raise ModelError("E-MODEL-340", problem, "add a free joint from the world to it")
+        raise ModelError("E-MODEL-340", problem, "add a free joint from the world to the link")
     yield from _grown(ends, count, {None: -1}, ())
 
 
@@ -279,14 +278,14 @@ def _grown(
 def in_series(
     source: Description, keep: str = "", only: Collection[str] | None = None
 ) -> Description:
-    """Return the mechanism with joints in series instead of compound joints.
+    """Replace compound joints by joints in series with one degree of freedom each.
 
-    Each joint in series has one degree of freedom. Coordinates, velocities and forces are the same,
-    in the same order. A joint "j" with several degrees of freedom becomes the joints "j[0]",
-    "j[1]", ..., as `robot.independent` names them. A screw or pinion "j" becomes a rotation "j" and
-    a translation "j.slide" that mimics it. Links between the joints are massless. The axes of a
-    reversed joint change sign. keep: name of a file format; joints of its types are kept unless
-    they are reversed. only: names of the joints to replace (default: all).
+    Coordinates, velocities and forces are the same, in the same order. A joint "j" with several
+    degrees of freedom becomes the joints "j[0]", "j[1]", ..., as in `robot.independent`. A screw or
+    pinion "j" becomes a rotation "j" and a translation "j.slide" that mimics the rotation. The
+    links between the new joints are massless. The axes of a reversed joint change sign. keep: name
+    of a file format; joint types that it supports are kept unless the joint is reversed. only:
+    names of the joints to replace (default: all).
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
@@ -306,7 +305,7 @@ def in_series(
 
 
 def taken_names(source: Description) -> tuple[set[str], set[str]]:
-    """Return two sets of names: links and frames; joints, loops, couplings and rotors."""
+    """Return the names of links and frames, and of joints, loops, couplings and rotors."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
     ties |= {data.name for data in source.couplings}
@@ -314,7 +313,7 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
-    """Return the joints in series for a compound joint, before they are connected by links."""
+    """Return the joints that replace a compound joint, without parents and children."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     rest, first = iter(joint.rest), iter(joint.start)
@@ -340,7 +339,7 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
 
 
 def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
-    """Connect joints in series between the parent and the child of the compound joint."""
+    """Connect joints in series between the parent and child of the compound joint."""
     none = Transform.identity()
     parents, children = [whole.parent, *between], [*between, whole.child]
     linked = [
@@ -353,16 +352,16 @@ def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> lis
 
 
 def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
-    """Return a massless link between two joints in series."""
+    """Create a massless link between two joints in series."""
     link = unused_name(f"{joint.child}.{name}", taken)
     return LinkData(link, RigidInertia.zero(), joint.where, massless=True)
 
 
 def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
-    """Return the mechanism with each joint's frame equal to the frame of its child link.
+    """Make joint frames coincide with the frames of their child links.
 
-    apart: function that returns True for a joint to convert. The converted joint moves a new
-    massless link, and the original child is fixed to this link.
+    A joint is converted if apart(joint) is True. It then moves a new massless link, to which the
+    original child is fixed.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)

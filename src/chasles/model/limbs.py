@@ -1,7 +1,7 @@
-"""Limbs of a model that have the same structure.
+"""Find limbs of a model that have the same structure.
 
-Such limbs have the same sequence of joints and differ only in parameter values. With symbols in
-place of these values, an algorithm has the same trace for each limb (`expr.lanes`).
+These limbs have the same sequence of joints and differ only in parameter values. If symbols replace
+these values, an algorithm has the same trace for each limb (`expr.lanes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from chasles.expr import Number, Seat
 from chasles.model.model import Model
 
 Different = Callable[[Sequence[float]], Sequence[Number]]
-"""Function that replaces the values of a parameter that differs between limbs."""
+"""Function that replaces the values of a parameter, which differ between limbs."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Alike:
         return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
 
     def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
-        """Return the `Seat` of each entry of q and qd, by the shape and index in the array."""
+        """Return the `Seat` of each entry of q and qd, keyed by array shape and index."""
         model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
         for size, slices in (
             (model.nv, model.velocity_slices),
@@ -64,7 +64,7 @@ class Alike:
         return found
 
     def with_symbols(self, symbols: Sequence[Number]) -> Model:
-        """Return the model with symbols in place of the parameters that differ."""
+        """Return the model with symbols for the parameters that differ."""
         left = iter(symbols)
         return self._changed(lambda _, values: [next(left) for _ in values])
 
@@ -80,7 +80,7 @@ class Alike:
 
 
 def _form(x: Any) -> Any:
-    """Return the structure of a value, in which the type float replaces every number."""
+    """Return the structure of a value, with every number replaced by the type `float`."""
     if type(x) is float:
         return float
     if is_dataclass(x):
@@ -89,7 +89,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Return values of the same structure. `different` replaces the entries that differ."""
+    """Apply `different` to the entries in which values of the same structure differ."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)
@@ -107,5 +107,5 @@ def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
 
 
 def _given(x: Any) -> list[Any]:
-    """Return the fields that are arguments of a dataclass's constructor."""
+    """Return the fields that a dataclass's constructor accepts."""
     return [f for f in fields(x) if f.init]

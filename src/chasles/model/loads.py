@@ -1,4 +1,4 @@
-"""External forces as individual loads, with their derivatives with respect to body motion."""
+"""External loads and their derivatives with respect to body motion."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from chasles.model.model import WORLD, Model
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """External force f on a body, in body coordinates, with six constant components.
+    """An external wrench f on a body, with constant components in body coordinates.
 
     point: reference point of the moment, in the body. moves: True if the point moves with the body.
-    turns: True if the axes rotate with the body. frame: frame or link on which the force acts.
+    turns: True if the axes rotate with the body. frame: frame or link on which the wrench acts.
     contact: point and force in the world, for the normal force of a contact.
     """
 
@@ -36,7 +36,7 @@ class Load:
 
 
 def by_body(model: Model, loads: Iterable[Load]) -> dict[int, Force]:
-    """Return the sum of the external forces on each body, in body coordinates."""
+    """Return the total external force on each body, in body coordinates."""
     total = {i: Force.zero() for i in range(WORLD, len(model.parts))}
     for load in loads:
         total[load.body] += load.f

@@ -1,4 +1,4 @@
-"""Parts of a machine other than links and joints: tendons, actuators, fluid, keyframes."""
+"""Data classes for tendons, actuators, fluids and keyframes."""
 
 import math
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ Triple = tuple[float, float, float]
 
 
 class StretchData(NamedTuple):
-    """A straight segment of a tendon between points of two links (in m, in their frames).
+    """A straight tendon segment between points on two links (m, in the link frames).
 
-    factor: weight of its length in the length of the tendon, below 1 after a pulley.
+    factor: weight of the segment in the tendon length, which is below 1 after a pulley.
     """
 
     start: str
@@ -30,14 +30,15 @@ class StretchData(NamedTuple):
 
 @dataclass(frozen=True)
 class RotorData:
-    """A tendon, or a rotor driven by several joints: a length with inertia, spring and damper.
+    """A tendon, or a rotor driven by several joints, with inertia, spring and damping.
 
-    The velocity is the sum of ratio * velocity over `freedoms`. The length is the sum of
-    ratio * coordinate, plus offset. `freedoms`: names of velocities, as in `robot.independent`:
-    joint names, with [k] for a joint with several degrees of freedom. path: segments between points
-    of links, instead of `freedoms`.
+    The velocity is the sum of ratio * velocity over `freedoms`. The length is the sum of ratio *
+    coordinate, plus offset. `freedoms`: names of velocities, as in `robot.independent`: "joint", or
+    "joint[k]" for a joint with several degrees of freedom. path: segments between points on links,
+    instead of `freedoms`.
+
     armature: kg m2 if the velocity is in rad/s, kg if it is in m/s; armature times the outer
-    product of the ratios is added to the mass matrix. stiffness: stiffness of a spring, which pulls
+    product of the ratios is added to the mass matrix. stiffness: stiffness of a spring that pulls
     if the length is above `rest[1]` and pushes if it is below `rest[0]`. damping: viscous
     coefficient. forces: range of the total actuator force. limits: range of the length, with stops
     at both ends. friction: dry friction (N m or N).
@@ -60,18 +61,18 @@ class RotorData:
 
 @dataclass(frozen=True)
 class ActuatorData:
-    """An actuator: the force gain * input + bias, along the velocity of its transmission.
+    """An actuator that exerts the force gain * input + bias along its transmission.
 
-    kind: the driven part: "joint", "tendon", "site" (a frame), "crank" (a slider-crank whose slider
-    is the frame `reference`), or "" for an unsupported actuator, which exerts no force. target:
-    name of the driven part. gear: gear ratios, one for a joint or tendon, and six (force, then
-    moment) for a frame or a joint with several degrees of freedom, as in MuJoCo. in_parent: True if
-    gear is along the axes of the parent. reference: frame relative to which a frame is driven; ""
-    for the world. gain, bias: three coefficients each: a constant, and the factors of the
-    transmission's length and velocity. dynamics: "none" (the input is the control), "integrator" or
-    "filter" (the input is an activation with the rate control, or (control - activation)/constant).
-    constant: time constant in s. rod: length of a crank's rod in m. controls, forces, activations:
-    ranges; `actuate` clips controls and forces.
+    kind: type of the driven part: "joint", "tendon", "site" (a frame), "crank" (a slider-crank
+    whose slider is the frame `reference`), or "" for an unsupported actuator, which exerts no
+    force. target: name of the driven part. gear: gear ratios, one for a joint or tendon, and six
+    (force, then moment) for a frame or a joint with several degrees of freedom, as in MuJoCo.
+    in_parent: True if gear is along the axes of the parent. reference: frame relative to which a
+    frame is driven; "" for the world. gain, bias: three coefficients each, for a constant term and
+    for the transmission's length and velocity. dynamics: "none" (the input is the control),
+    "integrator" or "filter" (the input is an activation with the rate control, or (control -
+    activation)/constant). constant: time constant in s. rod: length of a crank's rod in m.
+    controls, forces, activations: ranges; `actuate` clips controls and forces.
     """
 
     name: str
@@ -92,19 +93,19 @@ class ActuatorData:
 
     @property
     def active(self) -> bool:
-        """Return True if the actuator has an activation, which is part of the state."""
+        """True if the actuator has an activation, which is part of the state."""
         return self.dynamics != "none"
 
 
 DYNAMICS = ("none", "integrator", "filter")
-"""Dynamics between an actuator's control and its input."""
+"""Kinds of dynamics between an actuator's control and its input."""
 
 TRANSMISSIONS = ("joint", "tendon", "site", "crank", "")
 """Kinds of parts that an actuator can drive."""
 
 
 class BoxData(NamedTuple):
-    """Box that represents a link in a fluid: edges `size` (m), at `pose` in the link's frame."""
+    """Box that approximates a link in a fluid, with edges `size` (m), at `pose` in the link."""
 
     link: str
     pose: Transform
@@ -122,12 +123,12 @@ class FluidData:
 
 
 Named = tuple[tuple[str, tuple[float, ...]], ...]
-"""Values by name of the joint or actuator."""
+"""Pairs of a joint or actuator name and its values."""
 
 
 @dataclass(frozen=True)
 class KeyframeData:
-    """A named state in a file, with values by joint and by actuator.
+    """A named state from a file, with values for joints and actuators.
 
     Missing positions are taken from `JointData.start`. Other missing values are zero.
     """

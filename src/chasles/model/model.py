@@ -1,4 +1,4 @@
-"""Model of a mechanism for algorithms: numbered bodies, frames, and the order of coordinates.
+"""Models of mechanisms: numbered bodies, joints, frames, loops and the order of coordinates.
 
 Long because a model and its parts (bodies with joints, rotors, frames, loops) belong together.
 """
@@ -19,13 +19,13 @@ from chasles.model.given import a_name
 from chasles.model.joints import Joint
 
 WORLD = -1
-"""Index of the world, the parent of root bodies. Programs omit its motion, which is zero."""
+"""Index of the world, which is the parent of root bodies."""
 
 # Parts -------------------------------------------------------------------------------------------
 
 
 class Follow(NamedTuple):
-    """Relation of a coordinate to its leader's coordinate q: ratio * q + offset."""
+    """Coordinate of a mimic joint: ratio * (leader's coordinate) + offset."""
 
     leader: int
     ratio: float
@@ -33,14 +33,14 @@ class Follow(NamedTuple):
 
 
 LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
-"""Derivatives of loads with respect to a step of q and to qd, as blocks for pairs of bodies."""
+"""Derivatives of joint loads with respect to q and qd, as blocks for pairs of bodies."""
 
 
 class Share(NamedTuple):
     """Contribution of a degree of freedom to a velocity.
 
-    The contribution is ratio times the velocity of degree of freedom k of body i's joint. If the
-    share represents all degrees of freedom of the joint, k is the first of them.
+    The contribution is ratio times the velocity of degree of freedom k of body i's joint. If all
+    degrees of freedom of the joint contribute, k is the index of the first one.
     """
 
     i: int
@@ -49,9 +49,9 @@ class Share(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A straight segment of a tendon between points r and s (m) of bodies a and b.
+    """A straight tendon segment between point r on body a and point s on body b (m).
 
-    Its length is multiplied by `factor`.
+    `factor` is the weight of the segment in the tendon length.
     """
 
     a: int
@@ -65,10 +65,10 @@ class Stretch(NamedTuple):
 class Body:
     """A moving body and its joint, which may follow another joint or have a prescribed motion.
 
-    A rotor has neither a coordinate nor a link; `geared` lists the degrees of freedom that drive
-    it. The rotor of a tendon may have a `path`, from which `algorithms.spatial.tendons` computes
-    `geared` for a configuration. It also computes `drift`, the acceleration of the rotor if all
-    joint accelerations are zero.
+    A rotor has no coordinate and no link; `geared` lists the degrees of freedom that drive it. If
+    the rotor of a tendon has a `path`, `algorithms.spatial.tendons` computes `geared` for each
+    configuration. It also computes `drift`, the acceleration of the rotor at zero joint
+    accelerations.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Body:
 
     @property
     def turned(self) -> bool:
-        """Return True for a rotor, which other joints drive."""
+        """True for a rotor, which is driven by joints."""
         return bool(self.geared or self.path)
 
     @property
     def owns(self) -> bool:
-        """Return True if the joint has its own coordinates."""
+        """True if the joint has its own coordinates."""
         return self.follow is None and self.drive is None and not self.turned
 
 
@@ -107,12 +107,12 @@ Handles = Frame | tuple[Frame, ...]
 
 
 def each_of(handles: Handles) -> tuple[Frame, ...]:
-    """Return the frames as a tuple."""
+    """Return one or several frames as a tuple."""
     return (handles,) if isinstance(handles, Frame) else handles
 
 
 class Passage(NamedTuple):
-    """A body of a loop, and the sign of its joint velocity in the sum around the loop."""
+    """A body in a loop, and the sign of its joint velocity in the sum around the loop."""
 
     i: int
     sign: float
@@ -120,10 +120,10 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True)
 class Loop:
-    """A joint that closes a loop, from a frame of one body to a frame of another.
+    """A joint that closes a loop between frames on two bodies.
 
     The loop leads from the predecessor toward the base to body `root`, where the two branches meet,
-    and from there to the successor. `path` lists its moving bodies, each after its parent, with
+    and from there to the successor. `path` lists the moving bodies of the loop, parents first, with
     sign -1 on the predecessor's branch and +1 on the successor's branch.
     """
 
@@ -140,7 +140,7 @@ class Loop:
 
     @property
     def rows(self) -> int:
-        """Return the number of equations: the degrees of freedom that the joint removes."""
+        """Number of equations, which is the number of degrees of freedom that the joint removes."""
         return 6 - self.joint.nv
 
     @property
@@ -150,7 +150,7 @@ class Loop:
 
 
 class Step(NamedTuple):
-    """A step of a recursion over bodies: index, parent, joint and inertia of one body."""
+    """Index, parent, joint and inertia of a body, for one step of a recursion."""
 
     i: int
     p: int
@@ -163,13 +163,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """A kinematic tree, the loops that close it, and the couplings between its coordinates.
+    """A kinematic tree with loops and couplings.
 
-    The index of a parent is lower than the indices of its children. Body frames are chosen to
-    reduce the number of operations (the joint axis is z); users refer to links and frames by name.
-    source: description from which the model was built. rotors: bodies without inertia, numbered
-    after all others. The joint of a rotor has an armature and is driven by several joints of the
-    tree. Algorithms treat rotors like other bodies.
+    Parents have lower indices than their children. Body frames are chosen to reduce the number of
+    operations (the joint axis is z); users refer to links and frames by name. source: description
+    from which the model was built. rotors: massless bodies, numbered after all other bodies. The
+    joint of a rotor has an armature and is driven by several joints of the tree. Algorithms treat
+    rotors like other bodies.
     """
 
     name: str
@@ -182,48 +182,45 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia if loops are ignored. The tree's mass matrix is singular."""
+    """Joints that move no inertia if loops are ignored. They make the mass matrix singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Indices of the carriers of bodies, by body, for carriers other than the parent.
-
-    See `passes.summed_angles`.
-    """
+    """Carriers of bodies whose carrier is not the parent (see `passes.summed_angles`)."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
-    """True if damping and friction are ignored, also in tendons and fluid."""
+    """True if damping and friction of joints, tendons and fluid are ignored."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
     """Function that returns the derivatives of joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Function called before each step of a recursion over the bodies."""
+    """Function that is called before each step of a recursion over the bodies."""
 
     @cached_property
     def mimics(self) -> bool:
-        """Return True if there are mimic joints without coordinates."""
+        """True if there are mimic joints without coordinates."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)
 
     @cached_property
     def parts(self) -> tuple[Body, ...]:
-        """All bodies in the order of their indices: moving bodies, then rotors."""
+        """All moving bodies, followed by all rotors, in the order of their indices."""
         return (*self.bodies, *self.rotors)
 
     @cached_property
     def timed(self) -> bool:
-        """Return True if a joint or a coupling depends on time."""
+        """True if a joint or a coupling depends on time."""
         return bool(self.driven) or any(coupling.data.timed for coupling in self.couplings)
 
     @cached_property
     def driven(self) -> tuple[int, ...]:
-        """The bodies whose joints have prescribed motions, in file order."""
+        """Indices of bodies whose joints have prescribed motions, in file order."""
         return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
 
     def at(self, t: Number) -> "Model":
-        """Return the mechanism at a time, or `self` if it does not depend on time.
+        """Return the model at time t, or `self` if the model does not depend on time.
 
         Parameters
         ----------
         t : Number
-            Time (s), a number or a symbol.
+            Time (s), which may be a symbol.
 
         Returns
         -------
@@ -292,12 +289,12 @@ class Model:
             yield Step(i, body.parent, body.joint, body.inertia)
 
     def frictionless(self, *, damped: bool = False) -> "Model":
-        """Return the mechanism without friction, and without damping unless `damped`.
+        """Return the model without dry friction and damping.
 
         Parameters
         ----------
         damped : bool, optional
-            Keep the damping.
+            Keep the damping and remove only dry friction.
 
         Returns
         -------
@@ -319,12 +316,12 @@ class Model:
         return replace(self, bodies=tuple(bodies), lossless=not damped)
 
     def bearing(self, loads: Mapping[int, Vector]) -> "Model":
-        """Return the model with given joint loads (`Joint.load`), by body.
+        """Return the model with the given joint loads (`Joint.load`).
 
         Parameters
         ----------
         loads : mapping from int to Vector
-            Load of the joint of each body (N m or N).
+            Joint load of each body (N m or N).
 
         Returns
         -------
@@ -345,7 +342,7 @@ class Model:
         return replace(self, bodies=bodies)
 
     def weightless(self) -> "Model":
-        """Return the same mechanism without gravity and joint loads.
+        """Return the model without gravity and joint loads.
 
         Returns
         -------
@@ -365,7 +362,7 @@ class Model:
 
     @cached_property
     def loaded(self) -> bool:
-        """Return True if springs, tendons, compensated weight or fluid act on the joints."""
+        """True if springs, tendons, gravity compensation or fluid act on the joints."""
         source = self.source
         parts: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
         springs = (part.stiffness for part in parts)
@@ -377,7 +374,7 @@ class Model:
         )
 
     def bare(self) -> "Model":
-        """Return the same mechanism without rotors.
+        """Return the model without rotors.
 
         Returns
         -------
@@ -469,7 +466,7 @@ class Model:
 
     @property
     def base(self) -> int:
-        """Index of the floating base, if a free joint carries the whole tree, else WORLD."""
+        """Index of the floating base, or WORLD if no single free joint carries the whole tree."""
         roots = self.children[WORLD]
         root = self.bodies[roots[0]] if len(roots) == 1 else None
         free = root is not None and root.owns and root.joint.floating
@@ -477,11 +474,11 @@ class Model:
 
     @property
     def floating(self) -> bool:
-        """Return True for a floating base: a single free joint carries the whole tree."""
+        """True if a single free joint carries the whole tree."""
         return self.base != WORLD
 
     def frame(self, name: str) -> Frame:
-        """Return a frame by name. Links are frames too.
+        """Return the frame with the given name. Every link has a frame with the link's name.
 
         Parameters
         ----------
@@ -491,7 +488,7 @@ class Model:
         Returns
         -------
         Frame
-            Its body, and its placement on the body.
+            The frame, with its body and its placement on the body.
 
         Examples
         --------
@@ -501,7 +498,7 @@ class Model:
         1
         """
         if not isinstance(name, str):
-            raise ArgumentError("E-MODEL-033", f"a frame must be a name, not {name!r}")
+            raise ArgumentError("E-MODEL-033", f"frame must be a name, not {name!r}")
         if name not in self.frames:
             problem = f"no frame {name!r}"
             part = f"robot {self.name!r}"
@@ -518,7 +515,7 @@ class Model:
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """Bodies whose joints have coordinates, parents first, to avoid fill-in of factors."""
+        """Bodies whose joints have coordinates, parents first, which avoids fill-in of factors."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
@@ -527,7 +524,7 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].owns)
 
     def mover(self, joint: str) -> int:
-        """Return the body of the joint with this name. The joint must have coordinates.
+        """Return the body of a joint, which must have coordinates.
 
         Parameters
         ----------
@@ -556,7 +553,7 @@ class Model:
         body = self.bodies[i]
         if body.drive is not None:
             problem = f"joint {joint!r} has no coordinates, because its motion is prescribed"
-            remedy = "use a robot in which the joint is free"
+            remedy = "use a robot in which the joint's motion is not prescribed"
             raise ModelError("E-MODEL-035", problem, remedy, part=part)
         if body.follow is not None:
             leader = self.bodies[body.follow.leader].data.name
@@ -583,29 +580,29 @@ class Model:
 
     @property
     def closure(self) -> Closure:
-        """Order of elimination for the loops. A robot chooses it at the first use of dynamics."""
+        """Elimination order for the loop equations, chosen at the first use of dynamics."""
         assert self.source.closure is not None, "this mechanism has no closure chosen"
         return self.source.closure
 
     @property
     def independent(self) -> tuple[int, ...]:
-        """The velocity coordinates that are independent in `closure`."""
+        """Indices of the velocity coordinates that are independent in `closure`."""
         return tuple(k for k in range(self.nv) if k not in self.closure.dependent)
 
     @property
     def constraints(self) -> tuple[Loop | Coupling, ...]:
-        """All constraints between coordinates: the loops, then the couplings."""
+        """All loops, followed by all couplings."""
         return (*self.loops, *self.couplings)
 
     @property
     def steady_rows(self) -> list[float]:
-        """One flag per equation of loops and couplings: 1 if it does no work, 0 otherwise."""
+        """Flag for each equation of loops and couplings: 1 if it does no work, 0 otherwise."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
     @cached_property
     def holonomic_rows(self) -> tuple[bool, ...]:
-        """One flag per equation of loops and couplings: True if it constrains positions."""
+        """Flag for each equation of loops and couplings: True if it constrains positions."""
         loops = (True,) * sum(loop.rows for loop in self.loops)
         return sum((coupling.holonomic for coupling in self.couplings), loops)
 
@@ -616,21 +613,21 @@ class Model:
 
     @property
     def loop_rows(self) -> int:
-        """The number of equations of all loops and couplings."""
+        """Total number of equations of loops and couplings."""
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
-        """Return the coordinates of every joint from the flat vector q, including followers.
+        """Return the coordinates of every joint, including followers, from the vector q.
 
         Parameters
         ----------
         flat : sequence of Number
-            The coordinates q of the whole mechanism (nq).
+            Coordinates q of the model (nq).
 
         Returns
         -------
         dict from int to Vector
-            Coordinates of the joint of each body.
+            Joint coordinates of each body.
 
         Examples
         --------
@@ -654,12 +651,12 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Return the rates of every joint from the flat vector of rates.
+        """Return the rates of every joint, including followers, from a vector of rates.
 
         Parameters
         ----------
         flat : sequence of Number
-            The rates of the whole mechanism (nv).
+            Velocities, accelerations or small steps of the model (nv).
         order : int, optional
             Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps. Steps of
             driven joints are zero.
@@ -667,7 +664,7 @@ class Model:
         Returns
         -------
         dict from int to Vector
-            Rates of the joint of each body.
+            Joint rates of each body.
 
         Examples
         --------
@@ -692,7 +689,7 @@ class Model:
         Returns
         -------
         dict from int to Vector
-            Rates of the joint of each body.
+            Joint rates of each body.
 
         Examples
         --------
@@ -715,7 +712,7 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Return the rates of every joint due to driven joints, with all coordinates at rest.
+        """Return the rates of every joint if only the driven joints move.
 
         Parameters
         ----------
@@ -725,7 +722,7 @@ class Model:
         Returns
         -------
         dict from int to Vector
-            Rates of the joint of each body.
+            Joint rates of each body.
 
         Examples
         --------
@@ -742,7 +739,7 @@ class Model:
         Returns
         -------
         dict from int to Vector
-            Zero vector for the joint of each body.
+            Zero vector for each body's joint.
 
         Examples
         --------
@@ -754,7 +751,7 @@ class Model:
         return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.parts)}
 
     def shares(self, i: int) -> tuple[Share, ...]:
-        """Return the coordinates that move joint i, with their bodies. A driven joint has none.
+        """Return the degrees of freedom that move joint i. A driven joint has none.
 
         Parameters
         ----------
@@ -764,7 +761,7 @@ class Model:
         Returns
         -------
         tuple of Share
-            Body, degree of freedom and ratio of each coordinate.
+            Body, index in the body's joint, and ratio of each degree of freedom.
 
         Examples
         --------
@@ -808,12 +805,12 @@ class Model:
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Return the generalized forces G' tau on coordinates, including forces on followers.
+        """Convert joint forces to generalized forces G' tau, including forces on followers.
 
         Parameters
         ----------
         tau : mapping from int to Vector
-            Generalized forces of all joints, by body.
+            Forces of all joints, by body.
 
         Returns
         -------
@@ -845,7 +842,7 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
 
 
 def suggest(name: str, known: Mapping[str, object]) -> str:
-    """Return a suggestion for a misspelled name: similar names if there are any, or all names."""
+    """Suggest similar names for a misspelled name, or list the known names."""
     import difflib
 
     if not known:

@@ -1,4 +1,4 @@
-"""Parameters of a mechanism by name, and copies of a mechanism with other values or symbols.
+"""Named parameters of a mechanism, whose values can be replaced by numbers or symbols.
 
 | name | shape | meaning |
 |---|---|---|
@@ -37,11 +37,11 @@ SHAPES: dict[str, tuple[int, ...]] = {
 }
 
 JOINT_NUMBERS = ("stiffness", "damping", "friction", "armature")
-"""Parameters of joints that are single numbers."""
+"""Joint parameters that are single numbers."""
 
 
 def shape(source: Description, name: str) -> tuple[int, ...]:
-    """Return the shape of a parameter. Raise an error if the mechanism does not have it."""
+    """Return the shape of a parameter. Raise an error if the parameter does not exist."""
     part, _, what = a_name("a parameter", name).rpartition(".")
     known = {
         "mass": {link.name for link in source.links},
@@ -75,7 +75,7 @@ def nominal(source: Description, name: str) -> list[float]:
 
 
 def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> Description:
-    """Return the mechanism with other values or symbols for the named parameters (flat lists)."""
+    """Replace named parameters by flat lists of numbers or symbols."""
     for name in values:
         shape(source, name)
     gravity = Vector(tuple(values.get("gravity", source.gravity.entries)))

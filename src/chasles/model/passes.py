@@ -1,7 +1,7 @@
-"""Passes: changes of a model that are made before tracing and shorten the traced program.
+"""Passes that simplify a model before tracing, so that the traced program is shorter.
 
-Each pass is a function that returns a changed model, and has an entry in `PASSES`. All passes but
-"frictionless" preserve the equation of motion. `programs.py` defines which passes apply;
+Each pass is a function that returns a changed model, and has an entry in `PASSES`. All passes
+except "frictionless" preserve the equation of motion. `programs.py` selects the passes to apply;
 `robot.explain` prints the number of operations that each pass saves.
 """
 
@@ -33,7 +33,7 @@ def _symbolic(*numbers: Number) -> bool:
 
 _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
-"""Approximate numbers of operations in a Newton-Euler recursion.
+"""Approximate operation counts in a Newton-Euler recursion.
 
 They are the operations for a nonzero entry of an offset, the additional operations for an entry
 along z, and the operations for a joint whose force is needed in addition to its moment.
@@ -41,7 +41,7 @@ along z, and the operations for a joint whose force is needed in addition to its
 
 
 def sparse_frames(model: Model) -> Model:
-    """Return the same mechanism with body frames that need fewer operations."""
+    """Move body frames so that algorithms need fewer operations."""
     d = _slides(model)
     angles = [_angle(body, bool(model.children[i])) for i, body in enumerate(model.bodies)]
     moves = [Transform(about(2, angle), Z * d[i]) for i, angle in enumerate(angles)]
@@ -69,7 +69,7 @@ def sparse_frames(model: Model) -> Model:
 
 
 def _slides(model: Model) -> dict[int, float]:
-    """Return the shift of each origin along z, chosen from the base to the leaf bodies.
+    """Choose the shift of each origin along z, from the base to the leaf bodies.
 
     Among shifts with equal operation counts, the shift that moves offsets toward the leaf bodies is
     chosen. Shifts are limited to twice the longest offset; otherwise, they could grow without bound
@@ -97,7 +97,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operation count of all offsets at body i, and nonzero entries of its offset."""
+    """Return the operation count for all offsets at body i, and its number of nonzero entries."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -106,7 +106,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operation count of offset r of body i, and True if its children need forces."""
+    """Return the operation count for offset r of body i, and True if its children need forces."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -126,7 +126,7 @@ def _count(r: Vector) -> int:
 
 
 def _offset(model: Model, i: int, carried: float, shift: float) -> Vector:
-    """Return the offset of body i's frame from its parent's frame, after both have been shifted."""
+    """Return the offset between the shifted frames of body i and its parent."""
     placement = model.bodies[i].joint.placement
     if carried == shift == 0.0:
         return placement.r
@@ -156,7 +156,7 @@ def _angle(body: Body, carries: bool) -> float:
 
 
 def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
-    """Return a rotated inertia. The entries that the rotation eliminates are exactly zero."""
+    """Set inertia entries that a rotation has eliminated to exactly zero."""
     x, y, z = inertia.h
     if angle == 0.0:
         return inertia
@@ -168,10 +168,10 @@ def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
 # Inertias: dynamic equivalence (Featherstone 2008, 9.7) -------------------------------------------
 
 _FLAT = 1e-14
-"""Relative rounding error of a few sums and differences of moments."""
+"""Relative rounding error after a few additions and subtractions of moments."""
 
 Choice = Callable[[Symmetric], Number]
-"""Function that returns k for the inertia diag(k, k, 0) to move to the parent; any k is valid."""
+"""Function that chooses k for the inertia diag(k, k, 0) moved to the parent (any k is valid)."""
 
 
 def by_moments(I: Symmetric) -> Number:
@@ -214,7 +214,7 @@ def is_round(inertia: RigidInertia) -> bool:
 def _flattened(inertia: RigidInertia) -> RigidInertia:
     """Make I_zz = I_xx + I_yy exact if it holds up to rounding.
 
-    The integral of z^2 dm is then zero.
+    The integral of z^2 dm is then exactly zero.
     """
     I = inertia.I
     if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
@@ -230,7 +230,7 @@ def _flattened(inertia: RigidInertia) -> RigidInertia:
 
 @dataclass(frozen=True)
 class Rotor(Revolute):
-    """A revolute joint with a body frame that does not rotate with the body."""
+    """A revolute joint whose body frame does not rotate with the body."""
 
     def motion(self, q: Vector) -> Transform:
         return Transform(Rotation((Plane(2, 1.0, 0.0),)), Vector.zero())
@@ -254,10 +254,10 @@ def still_rotors(model: Model) -> Model:
 
 
 def natural_units(model: Model) -> Model:
-    """Return a model with the most frequent offset between axes as its unit of length.
+    """Change the unit of length to the most frequent offset between axes.
 
     Masses are multiplied by the square of the unit, so that moments and angular accelerations are
-    unchanged. This is valid only if all joints are rotational, and no force or position is
+    unchanged. This is valid only if all joints are rotational and neither forces nor positions are
     computed. Frames and loops are omitted.
     """
     lengths = Counter(_offsets(model))
@@ -275,7 +275,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Yield the nonzero lengths of offsets between bodies that a recursion uses."""
+    """Yield the magnitudes of the nonzero offset components that a recursion uses."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3
@@ -285,18 +285,18 @@ def _offsets(model: Model) -> Iterator[Number]:
 
 # Parallel axes ------------------------------------------------------------------------------------
 #
-# Several parallel joints rotate a body by the sum of their angles, relative to the body before the
-# first of these joints, the carrier. If the carrier rotates about an axis that is fixed in the
-# base, its angular velocity has one component, or two components after rotation by the sum of
-# angles. This takes fewer operations than a rotation at each joint. Otherwise the carrier of a body
+# Several parallel joints rotate a body by the sum of their angles relative to its carrier, which is
+# the body before the first of these joints. If the carrier rotates about an axis that is fixed in
+# the base, its angular velocity has one component, or two components after rotation by the sum of
+# angles. This takes fewer operations than a rotation at each joint. The carrier of any other body
 # is its parent.
 
 
 class Turn(NamedTuple):
-    """Motion of a body relative to its carrier, due to the parallel joints of bodies `joints`.
+    """Motion of a body relative to its carrier, due to parallel joints.
 
-    X: transform from the carrier to the body. axis: common axis, or zero if the carrier is the
-    parent.
+    joints: bodies of the parallel joints. X: transform from the carrier to the body. axis: common
+    axis, or zero if the carrier is the parent.
     """
 
     carrier: int
@@ -306,7 +306,7 @@ class Turn(NamedTuple):
 
 
 def summed_angles(model: Model) -> Model:
-    """Return the same mechanism with the `carriers` of bodies whose carrier is not the parent."""
+    """Set `carriers` for bodies whose carrier is not the parent."""
     carriers: dict[int, int] = {}
     for i, p, *_ in model.outward():
         if p != WORLD and _turns_on(model, i, carrier := carriers.get(p, model.bodies[p].parent)):
@@ -343,11 +343,11 @@ def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
     return found
 
 
-# The table ----------------------------------------------------------------------------------------
+# Table of passes ----------------------------------------------------------------------------------
 
 
 class Pass(NamedTuple):
-    """A change of a model, and one line that explains it."""
+    """A function that simplifies a model, and a one-line description."""
 
     what: str
     apply: Callable[[Model], Model]
@@ -359,11 +359,11 @@ PASSES: dict[str, Pass] = {
         "Remove damping and friction, unless dissipation=True.", Model.frictionless
     ),
     "moments": Pass(
-        "Move inertia that a joint does not feel to the parent; I_yy becomes zero.",
+        "Move inertia that does not affect a joint to the parent; I_yy becomes 0.",
         partial(equivalent, choice=by_moments),
     ),
     "products": Pass(
-        "Move inertia that a joint does not feel to its parent, so that Izz becomes 0.",
+        "Move inertia that does not affect a joint to the parent; int z^2 dm becomes 0.",
         partial(equivalent, choice=by_products),
     ),
     "rotors": Pass(
@@ -378,7 +378,7 @@ PASSES: dict[str, Pass] = {
 
 
 def applied(model: Model, passes: Iterable[str]) -> Model:
-    """Return the model after the named passes, in the order of `PASSES`. Rotors do not change."""
+    """Apply the named passes in the order of `PASSES`. Rotors are not changed."""
     wanted, rotors, model = set(passes), model.rotors, model.bare()
     assert wanted <= PASSES.keys(), f"no pass {wanted - PASSES.keys()}"
     for name, each in PASSES.items():

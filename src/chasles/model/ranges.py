@@ -1,4 +1,4 @@
-"""Valid ranges of the parameters of robots, contacts and controllers: one row per field.
+"""Valid ranges for the parameters of robots, contacts and controllers.
 
 All public functions and readers check these ranges. A number that is not finite always raises an
 error. A finite number outside its range raises an error in Python; in a file, it is replaced by the
@@ -37,10 +37,10 @@ LARGEST = 1e100
 class Range(NamedTuple):
     """Valid range of a number, from `least` to `most`. If `positive`, `least` is excluded.
 
-    unit: unit of the number; "" if the number has no unit, or if the unit depends on the joint.
-    endless: True if infinity is allowed, which means no limit. taken: replacement for a negative
-    number in a file; None if there is no replacement. lint: the check of `chasles lint` that
-    reports a number outside the range. several: True if an array is allowed.
+    unit: unit of the number, or "" if it has no unit or the unit depends on the joint. endless:
+    True if infinity is allowed, which means no limit. taken: replacement for a negative number in a
+    file, or None. lint: the check of `chasles lint` that reports a number outside the range.
+    several: True if an array is allowed.
     """
 
     unit: str = ""
@@ -189,7 +189,7 @@ RANGES: dict[str, Range] = {
     "ComputedTorque.damping": Range("1/s", 0.0, several=True),
     "ComputedTorque.target": Range("rad or m", several=True),
 }
-"""Ranges with keys "owner.field", where the owner is a part, a class or a function.
+"""Ranges, keyed by "owner.field". The owner is a part, a class or a function.
 
 Sizes of shapes are checked elsewhere: an invalid shape is omitted, because the motion does not
 depend on it.
@@ -197,9 +197,9 @@ depend on it.
 
 
 def settle(owner: Any) -> str:
-    """Check the fields of an object against `RANGES`. Return the first error as text, or "".
+    """Return an error message for the first field of an object that is out of range, or "".
 
-    Fields with one number are converted to float, because traced programs compare and divide them.
+    Single numbers are converted to float, because traced programs compare and divide them.
     """
     for kind in type(owner).__mro__:
         for key, row in RANGES.items():
@@ -225,10 +225,7 @@ def value_fault(key: str, value: Any) -> str:
 
 
 class Entry(NamedTuple):
-    """A field of a part of a mechanism, with its numbers.
-
-    `name` is the field's name in messages.
-    """
+    """The numbers in one field of a part. `name` is the field's name in messages."""
 
     part: Named
     key: str
@@ -237,7 +234,7 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> str:
-        """File and line of the part, or "" if it is not from a file."""
+        """File and line of the part, or "" if it does not come from a file."""
         where: str = getattr(self.part, "where", "")
         return where
 
@@ -261,7 +258,7 @@ def _plain(x: Any, row: Range) -> bool:
 
 
 def entries(source: Description) -> Iterator[Entry]:
-    """Yield every number of a mechanism, by field."""
+    """Yield the numbers of a mechanism, one entry per field."""
     yield Entry(source, "robot.gravity", "gravity", tuple(source.gravity))
     for link in source.links:
         yield from _link_entries(link)
@@ -301,7 +298,7 @@ _INTERVALS: dict[type, tuple[str, ...]] = {
 
 
 def _fields(part: Named, kind: str, names: Iterable[str]) -> Iterator[Entry]:
-    """Yield the fields of a part, each with one or several numbers."""
+    """Yield an entry for each named field of a part."""
     for name in names:
         found = getattr(part, name)
         yield Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
@@ -345,8 +342,8 @@ def _pose(pose: Transform) -> tuple[Number, ...]:
 def check_numbers(source: Description) -> None:
     """Raise an error for numbers outside their ranges, except negative masses.
 
-    Negative masses cause notes, because a dynamically equivalent robot (`Robot.simplified`) may
-    have them.
+    Negative masses are reported as notes, because a dynamically equivalent robot
+    (`Robot.simplified`) may have them.
     """
     for entry in entries(source):
         if not entry.fits and not (entry.row.lint == "negative-mass" and entry.finite):
@@ -360,7 +357,7 @@ def check_numbers(source: Description) -> None:
         for name in _INTERVALS[type(part)]:
             ends = getattr(part, name)
             if list(ends) != sorted(ends):
-                problem = f"limits in the wrong order in its {name}, {ends[0]:g} to {ends[-1]:g}"
+                problem = f"the {name} range is in the wrong order: {ends[0]:g} to {ends[-1]:g}"
                 raise faulty("E-MODEL-411", part, problem, "swap the two numbers")
 
 
@@ -373,13 +370,13 @@ def _outside(entry: Entry) -> ModelError:
 
 
 def reversed_limits(joint: JointData) -> bool:
-    """Return True if no position is within the limits of a joint."""
+    """Return True if no position satisfies the limits of a joint."""
     lower, upper = joint.limits.lower, joint.limits.upper
     return lower > upper or lower == math.inf or upper == -math.inf
 
 
 def outside(source: Description) -> Iterator[Entry]:
-    """Return the fields with finite numbers outside their ranges."""
+    """Return the fields whose numbers are finite but outside their ranges."""
     return (entry for entry in entries(source) if entry.finite and not entry.fits)
 
 
@@ -390,7 +387,7 @@ Acting = TypeVar("Acting", RotorData, ActuatorData)
 
 
 def admitted(source: Description) -> Description:
-    """Return a file's mechanism with all numbers within their ranges, and notes on the changes.
+    """Replace numbers outside their ranges in a mechanism from a file, and add notes.
 
     Negative numbers are replaced by `Range.taken`, and limits in the wrong order are exchanged.
     Numbers that are not finite raise an error.
@@ -427,7 +424,7 @@ def admitted(source: Description) -> Description:
 
 
 def _taken(found: Iterable[Entry], source: Description, notes: list[str]) -> dict[str, Any]:
-    """Return replacements for negative numbers in a file, by field. Add a note for each field."""
+    """Return replacements for fields with negative numbers, and add a note for each field."""
     changed: dict[str, Any] = {}
     for entry in found:
         taken = entry.row.taken

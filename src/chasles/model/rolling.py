@@ -1,4 +1,4 @@
-"""Contact without slipping: blades, wheels and balls on a plane that may move."""
+"""Rolling contact of blades, wheels and balls on a plane that may move."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -27,16 +27,17 @@ def rolling(
     touching: bool = False,
     where: str = "",
 ) -> RollingData:
-    """Return a constraint for contact without slipping (Featherstone 2008, Eq 3.29).
+    """Create a constraint for rolling without slipping (Featherstone 2008, Eq 3.29).
 
     Parameters
     ----------
     name : str
         Name of the constraint.
     kind : {"blade", "wheel", "ball"}
-        The origin of the frame of a blade (a knife edge or a skate) does not move along `axis`. A
-        wheel is a thin disc of `radius` about `axis`, centered at the origin of `frame`, whose
-        lowest point does not move. A ball is a sphere whose lowest point does not move.
+        Kind of contact. For a blade (a knife edge or a skate), the frame's origin does not slip
+        along `axis`. A wheel is a thin disc of `radius` about `axis`, centered at the frame's
+        origin, whose lowest point does not slip. A ball is a sphere whose lowest point does not
+        slip.
     frame : str
         Frame of the blade, wheel or ball.
     on : str, optional
@@ -44,9 +45,10 @@ def rolling(
     radius : float, optional
         Radius of a wheel or ball (m).
     axis : array_like, shape (3,), optional
-        Axis in `frame`.
+        Axis of the blade or wheel, in `frame`.
     touching : bool, optional
-        Add the equation that keeps the contact on the plane. Omit it if the tree ensures this.
+        Add an equation that keeps the contact point on the plane. It is redundant if the joints of
+        the tree already keep the point on the plane.
     where : str, optional
         File and line of the constraint, for error messages.
 
@@ -58,8 +60,8 @@ def rolling(
     Notes
     -----
     Multipliers are forces (N). For a blade, the force is along its axis. For a wheel, forces are
-    along its heading and its axle, both projected into the plane. For a ball, forces are along x
-    and y of the plane. If `touching`, the last multiplier is the force along the normal.
+    along its heading and its axle, both projected onto the plane. For a ball, forces are along x
+    and y of the plane. If `touching` is True, the last multiplier is the normal force.
 
     Examples
     --------
@@ -98,7 +100,7 @@ def _refused(code: str, name: str, problem: str, remedy: str, where: str) -> Mod
 
 
 Contact = tuple[Vector, list[Vector]]
-"""The point of contact, and the directions along which it does not slip."""
+"""Contact point, and the directions along which it does not slip."""
 
 
 def _blade(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> Contact:
@@ -125,4 +127,4 @@ KINDS: dict[str, Callable[[FrameState, FrameState, Vector, float], Contact]] = {
     "wheel": _wheel,
     "ball": _ball,
 }
-"""Functions that return the contact of a blade, wheel or ball."""
+"""Functions that compute the contact of a blade, wheel or ball."""

@@ -1,4 +1,4 @@
-"""Sensors of a mechanism: quantities, mounting and errors, and the table of sensor kinds."""
+"""Sensors of a mechanism, their noise, and the table of sensor kinds."""
 
 import math
 from collections.abc import Iterable
@@ -8,22 +8,19 @@ from typing import Literal, NamedTuple
 from chasles.mathematics.spatial import Transform
 
 Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
-"""Part to which a sensor is attached.
-
-A frame, a link (with its subtree), a joint, a tendon, an actuator, or nothing.
-"""
+"""Part to which a sensor is attached, or "" for none. A link includes its subtree."""
 
 
 Source = Literal["motion", "control", "time"]
-"""Source of the value of a sensor: motion and external forces, controls, or the time."""
+"""Origin of a sensor's value: motion and external forces, controls, or the time."""
 
 
 class SensorTraits(NamedTuple):
-    """A kind of sensor.
+    """Properties of a kind of sensor.
 
-    size: number of values. positive: True if the cutoff is only an upper limit. cuts: True if
-    the values have a cutoff (unit vectors and quaternions do not). mjcf: name in MJCF. of: source
-    of the value.
+    size: number of values. on: part to which the sensor is attached. positive: True if the cutoff
+    is only an upper limit. cuts: True if the values have a cutoff (unit vectors and quaternions do
+    not). mjcf: name in MJCF. of: origin of the value.
     """
 
     size: int
@@ -81,7 +78,7 @@ SENSORS: dict[str, SensorTraits] = {
     "kinetic_energy": _ROWS(1, "J", "", mjcf="e_kinetic"),
     CLOCK: _ROWS(1, "s", "", mjcf="clock", of="time"),
 }
-"""Traits of each kind of sensor. `algorithms.spatial.sensors` computes their values."""
+"""Properties of each kind of sensor. `algorithms.spatial.sensors` computes the values."""
 
 SURFACES = {
     "sphere": 1,
@@ -92,14 +89,14 @@ SURFACES = {
     "plane": 2,
     "mesh": 0,
 }
-"""Shapes that rays can hit, with the number of sizes of each."""  # fmt: skip
+"""Number of size parameters of each shape that rays can hit."""  # fmt: skip
 
 
 class Surface(NamedTuple):
-    """A shape that a ray can hit, or the zone of a sensor, in a frame.
+    """A shape in a frame that a ray can hit, or the zone of a sensor.
 
     size: as in `ShapeData`; for a plane z = 0, its lengths along x and y, which may be infinite.
-    triangles: triangles of a mesh, with nine numbers each, in m.
+    triangles: triangles of a mesh, with nine coordinates each (m).
     """
 
     frame: str
@@ -111,9 +108,9 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseData:
-    """Errors of a sensor, in the unit of its values; each value has separate errors.
+    """Noise and offsets of a sensor, in the unit of its values. Values have independent errors.
 
-    deviation: standard deviation of white noise. offset: a constant error. bias: standard deviation
+    deviation: standard deviation of white noise. offset: constant error. bias: standard deviation
     of an error that is drawn once for each run. drift: standard deviation of an error that varies
     slowly, with a correlation time in s (a Gauss-Markov process).
     """
@@ -127,20 +124,20 @@ class NoiseData:
 
 @dataclass(frozen=True)
 class SensorData:
-    """A sensor, and the frame or joint that carries it.
+    """A sensor on a frame, joint, tendon or actuator.
 
     Parameters
     ----------
     name
-        Name of its values in results.
+        Name of the sensor in results.
     kind
-        A row of `SENSORS`.
+        A key of `SENSORS`.
     frame
-        Link or frame that carries the sensor. Kinds on a joint use `joint` instead.
+        Link or frame that carries the sensor. Sensors of joints use `joint` instead.
     pose
         Pose of the sensor in that frame. Vector values are along the sensor's axes.
     reference, reference_pose
-        For kinds frame_*: frame relative to which values are given, in its axes; "" for the world.
+        For kinds frame_*: reference frame of the values; "" for the world.
     joint
         For kinds joint_*, tendon_* and actuator_*: the joint, tendon or actuator.
     cutoff
@@ -155,7 +152,7 @@ class SensorData:
     zone
         Zone in which a touch sensor measures contacts, or zone of a sensor of kind "inside".
     seen
-        Shapes that the ray of a range sensor, along the sensor's z, can hit.
+        Shapes that the ray of a range sensor, along the sensor's z axis, can hit.
     """
 
     name: str
@@ -174,7 +171,7 @@ class SensorData:
 
     @property
     def traits(self) -> SensorTraits:
-        """Row of `SENSORS` for the sensor's kind."""
+        """Properties of the sensor's kind."""
         return SENSORS[self.kind]
 
     @property

@@ -13,12 +13,12 @@ class ShapeData:
     `kind` determines the meaning of `size` (m): lengths along x, y, z of a "box"; the radius of a
     "sphere"; the radius and the length along z of a "cylinder" or a "capsule" (without its round
     ends); the semi-axes of an "ellipsoid"; scale factors along x, y, z of a "mesh". `file` is the
-    mesh file, named as in the robot file. `color` has red, green, blue and opacity from 0 to 1.
-    `role` is one of `ROLES`; collision shapes are drawn only if there are no visual shapes. `bits`
-    are MuJoCo's contype and conaffinity, if the file has them; they determine contacts regardless
-    of the role. `friction` has the coefficients of sliding (1), spinning and rolling (m), if the
-    file has them. `directions` is MuJoCo's condim, the dimension of the contact. The shape with the
-    higher `priority` determines the friction of a pair.
+    mesh file, named as in the robot file. `color` contains red, green, blue and opacity from 0 to
+    1. `role` is one of `ROLES`; collision shapes are drawn only if there are no visual shapes.
+    `bits` contains MuJoCo's contype and conaffinity, if the file defines them; they determine
+    contacts regardless of the role. `friction` contains the sliding (1), spinning (m) and rolling
+    (m) coefficients, if the file defines them. `directions` is MuJoCo's condim, the dimension of
+    the contact. The shape with the higher `priority` determines the friction of a pair.
     """
 
     link: str
@@ -35,7 +35,7 @@ class ShapeData:
 
     @property
     def collides(self) -> bool:
-        """Return True if the shape can collide with others."""
+        """True if the shape can collide with other shapes."""
         return self.role == "collision" if self.bits is None else any(self.bits)
 
 
@@ -43,7 +43,7 @@ class ShapeData:
 class HeightFieldData(ShapeData):
     """Height field: a solid between a grid of heights and the plane z = -base, in its frame.
 
-    `kind` is "hfield", and `size` has the lengths of the grid along x and y (m). Each row of
+    `kind` is "hfield", and `size` contains the lengths of the grid along x and y (m). Each row of
     `heights` (m) is along x, and rows are in the order of increasing y. `base` is the thickness
     below z = 0 (m).
     """
@@ -57,10 +57,10 @@ ROLES = ("visual", "collision")
 
 
 class ShapeTraits(NamedTuple):
-    """A kind of shape.
+    """Properties of a kind of shape.
 
-    sizes: names of the sizes in files, and the number of values of each. halved: indices of the
-    sizes that MuJoCo stores as half lengths. urdf: True if URDF has the shape.
+    sizes: name of each size in files, and its number of values. halved: indices of the sizes that
+    MuJoCo stores as half lengths. urdf: True if URDF supports the shape.
     """
 
     sizes: tuple[tuple[str, int], ...]
@@ -81,4 +81,4 @@ SHAPE_TRAITS = {
 """Properties of each kind of shape."""
 
 SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
-"""Number of sizes of each kind of shape."""
+"""Number of size parameters of each kind of shape."""

@@ -1,10 +1,10 @@
-"""Annotations of algorithms: conversion between flat arrays and arguments or results.
+"""Conversion between flat arrays and the arguments and results of algorithms.
 
-A space defines the shape of an array for a model. It splits an input array into the argument of an
-algorithm, and joins a result into the entries of an output array (in C order). Coordinates of
-arrays are in file order. Arguments and results of algorithms are mappings by body index, which
-include followers. Long because the table of spaces and the functions that fill their entries belong
-together.
+A space, used as an annotation, defines the shape of an array for a model. It splits an input array
+into the argument of an algorithm, and joins a result into the entries of an output array (in C
+order). Array entries are in file order. Arguments and results of algorithms are mappings by body
+index, which include followers. Long because the table of spaces and the functions that fill their
+entries belong together.
 """
 
 import math
@@ -22,7 +22,7 @@ from chasles.model.model import WORLD, Loop, Model, slices
 
 
 class Space:
-    """Shape and entries of one array. By default, it has one entry per velocity coordinate."""
+    """Base class of array conversions. By default, there is one entry per velocity coordinate."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)
@@ -38,7 +38,7 @@ class Space:
         return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
-        """Return the first index of each quaternion in the array, with the joint's name."""
+        """Return the first index of each quaternion in the array, mapped to the joint's name."""
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -80,7 +80,7 @@ class EffortSpace(Space):
 
 @dataclass(frozen=True)
 class Listed(Space):
-    """An array with a shape and entries that two functions return. An input must be a vector."""
+    """An array whose shape and entries are computed by functions. Inputs must be vectors."""
 
     size: Callable[[Model], tuple[int, ...]]
     entries: Callable[[Model, Any], Iterable[Number]]
@@ -96,7 +96,7 @@ class Listed(Space):
 
 
 class SymmetricSpace(Listed):
-    """A symmetric matrix for the velocities. Its packed form is the lower triangle by rows."""
+    """A symmetric matrix (nv, nv). Its packed form is the lower triangle by rows."""
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
         return [(row, column) for row in range(model.nv) for column in range(row + 1)]
@@ -105,7 +105,7 @@ class SymmetricSpace(Listed):
 class SpatialMatrixSpace(Space):
     """A 6x6 matrix between twists and wrenches.
 
-    With several frames, it has a block for each pair.
+    For several frames, it has a block for each pair of frames.
     """
 
     def shape(self, model: Model) -> tuple[int, ...]:
@@ -119,7 +119,7 @@ class SpatialMatrixSpace(Space):
 
 
 class Freedom(NamedTuple):
-    """One degree of freedom of one joint: column k of the subspace of joint i."""
+    """Degree of freedom k of joint i."""
 
     i: int
     k: int
@@ -163,7 +163,7 @@ class TwistsSpace(Space):
 class TreeSpace(Space):
     """A matrix with rows and columns in tree order, which `join` converts to file order.
 
-    rows, columns: 1 for velocities, 2 for steps followed by velocities.
+    rows, columns: multiple of nv; 1 for velocities, 2 for steps followed by velocities.
     """
 
     rows: int
@@ -177,7 +177,7 @@ class TreeSpace(Space):
         return [value[r, c] for r in rows for c in columns]
 
     def factors(self, model: Model, value: Product) -> tuple[Matrix, ...]:
-        """Return the matrices whose product is the result of `join`."""
+        """Return factors whose product is the result of `join`."""
         rows, columns = self._places(model)
         first, *middle, last = value.chain
         return (
@@ -196,8 +196,8 @@ class TreeSpace(Space):
 class FactorSpace(TreeSpace):
     """A triangular factor of the mass matrix.
 
-    The packed form has the entries for pairs of joints on the same branch. If there are followers
-    or rotors, which may couple branches, the packed form is the whole triangle.
+    The packed form contains the entries for pairs of joints on the same branch. If there are
+    followers or rotors, which may couple branches, it contains the whole triangle.
     """
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -224,7 +224,7 @@ class ReadingsSpace(Space):
 
 
 class WrenchesSpace(Space):
-    """External forces by body, which the tracer computes from the caller's wrenches."""
+    """External forces by body, which are computed from the user's wrenches while tracing."""
 
 
 class LoadsSpace(WrenchesSpace):
@@ -241,7 +241,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (index, ratio, part) for each part and each coordinate that moves its joint."""
+    """Yield (index, ratio, part) for each coordinate that moves the joint of a part."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -249,7 +249,7 @@ def _owned(
 
 
 def _add(dense: list[list[Number]], row: int, column: int, block: Matrix, factor: float) -> None:
-    """Add a block times a factor to a matrix, starting at (row, column)."""
+    """Add factor * block to a matrix, starting at (row, column)."""
     for r, entries in enumerate(block.rows, start=row):
         for c, entry in enumerate(entries, start=column):
             dense[r][c] = dense[r][c] + entry * factor
@@ -260,7 +260,7 @@ def _zeros(rows: int, columns: int) -> list[list[Number]]:
 
 
 def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[Number]:
-    """Return a matrix from columns by joint.
+    """Assemble a flattened (6, nv) matrix from the columns of each joint.
 
     Columns of joints that do not move the frame are zero.
     """
@@ -271,7 +271,7 @@ def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[
 
 
 def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
-    """Return the flattened regressor.
+    """Assemble the flattened regressor.
 
     It has ten columns per joint (including followers, in file order) and one row per generalized
     force.
@@ -287,7 +287,7 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
 def _multipliers(model: Model, value: Vector) -> list[Number]:
     """Return the multipliers of all equations.
 
-    The multiplier of an equation that the closure does not use is zero.
+    Equations that the closure does not use have zero multipliers.
     """
     found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
     return [found.get(r, 0.0) for r in range(model.loop_rows)]
@@ -302,7 +302,7 @@ def tree_places(model: Model) -> list[int]:
 def assemble(
     model: Model, blocks: Mapping[tuple[int, int], Matrix], order: Sequence[int]
 ) -> list[list[Number]]:
-    """Return the dense matrix for the coordinates of the bodies `order`.
+    """Assemble a dense matrix for the coordinates of the bodies in `order`.
 
     Entries of followers are added to the entries of their leaders.
     """
@@ -318,7 +318,7 @@ def assemble(
 def loop_rows(
     model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
 ) -> list[list[Number]]:
-    """Return the rows of all loops and couplings for the coordinates of the bodies `order`."""
+    """Return the matrix of all loop and coupling equations, for the bodies in `order`."""
     return _stacked(model, parts, [constraint.rows for constraint in model.constraints], order)
 
 
@@ -328,7 +328,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Return the stacked rows of `parts` (blocks by body) for the coordinates of `order`."""
+    """Stack matrices that are given as blocks by body, for the bodies in `order`."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
@@ -340,12 +340,12 @@ def _stacked(
 
 
 def loop_entries(parts: Sequence[Vector]) -> list[Number]:
-    """Return the concatenated entries of all loops."""
+    """Concatenate the entries of all loops."""
     return _flat(parts)
 
 
 def _places(model: Model, order: Sequence[int]) -> tuple[dict[int, slice], int]:
-    """Return the slice of the velocity coordinates of each joint, and their total number."""
+    """Return the slice of each joint's velocity coordinates, and their total number."""
     found = slices((i, model.bodies[i].joint.nv) for i in order)
     return found, found[order[-1]].stop if order else 0
 
@@ -356,7 +356,7 @@ def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
 
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
-    """Split a vector into one vector for each body in `order`: the inverse of `stack`."""
+    """Split a vector into one vector for each body in `order`. This is the inverse of `stack`."""
     return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 
@@ -374,7 +374,7 @@ def loop_size(model: Model, loop: Loop) -> float:
 
 
 def rate_places(model: Model) -> list[tuple[int, int]]:
-    """Return pairs of indices in qd and q, for all entries of qd that are rates of entries of q."""
+    """Return index pairs (k, j) such that qd[k] is the time derivative of q[j]."""
     return [
         pair
         for i in model.movers
@@ -404,14 +404,14 @@ class _Absent(dict[int, Force]):
 ABSENT = _Absent()
 
 Blocks = dict[tuple[int, int], Matrix]
-"""Blocks (i, j) of a matrix for all joints, filled in by an algorithm."""
+"""Blocks of a joint-space matrix, keyed by pairs of bodies (i, j)."""
 
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""Forces by body, or accelerations for the bodies in `Known`."""
+"""Forces and accelerations by body, as in hybrid dynamics with the bodies `Known`."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -427,30 +427,30 @@ DrivenEffort = Annotated[
         lambda m, value: [x for i in m.driven for x in value[i]],
     ),
 ]
-"""A generalized force for each degree of freedom of the driven joints, in file order."""
+"""Generalized forces for the degrees of freedom of driven joints, in file order."""
 
 JointMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
     Listed(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
 ]
-"""Blocks (i, j) of a matrix for all joints. Absent blocks are zero."""
+"""Blocks of a joint-space matrix, keyed by pairs of bodies (i, j). Absent blocks are zero."""
 
 InertiaMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
     SymmetricSpace(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
 ]
-"""Blocks (i, j) of a symmetric matrix for all joints."""
+"""Blocks of a symmetric joint-space matrix, keyed by pairs of bodies (i, j)."""
 
 TreeMatrix = Annotated[Matrix | Product, TreeSpace(1, 1)]
 TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
-"""A vector of coordinates in tree order, which is converted to file order."""
+"""A vector in tree order, which is converted to file order."""
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""A matrix with rows for steps, then velocities, in tree order. It is converted to file order."""
+"""A matrix with rows for steps and velocities, which is converted from tree to file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]
@@ -466,7 +466,7 @@ LoopVector = Annotated[
     Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))
 ]
 LoopNumbers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), lambda m, value: value.entries)]
-"""One entry per constrained direction of each loop joint, then one per row of each coupling."""
+"""One entry per equation of each loop joint, followed by one per equation of each coupling."""
 
 Multipliers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), _multipliers)]
 LoopForces = Annotated[
@@ -476,7 +476,7 @@ LoopMatrix = Annotated[
     Sequence[Mapping[int, Matrix]],
     Listed(lambda m: (m.loop_rows, m.nv), lambda m, value: _flat(loop_rows(m, value, m.movers))),
 ]
-"""A row for each entry of `LoopVector`. Each loop and coupling has blocks by body."""
+"""A matrix with the rows of `LoopVector`, as blocks by body for each loop and coupling."""
 
 LoopJointMatrix = Annotated[
     Sequence[Mapping[int, Matrix]],
@@ -485,7 +485,7 @@ LoopJointMatrix = Annotated[
         lambda m, value: _flat(_stacked(m, value, [k.joint.nv for k in m.loops], m.movers)),
     ),
 ]
-"""A row for each degree of freedom of the loop joints. Each loop has blocks by body."""
+"""A matrix with a row for each degree of freedom of the loop joints, as blocks by body."""
 
 Pose = Annotated[Transform, Listed(lambda m: (4, 4), lambda m, X: _flat(X.homogeneous.rows))]
 RegressorMatrix = Annotated[

@@ -5,15 +5,15 @@ from collections import Counter
 from chasles.model.model import WORLD, Model
 
 TOOLS = ("tool", "tool0", "tcp", "tool_link", "end_effector", "ee_link", "grasp_target")
-"""Names for the tool of an arm in robot files, with or without a prefix such as `panda_`."""
+"""Common names of tool frames in robot files, with or without a prefix such as `panda_`."""
 
 
 def tool(model: Model) -> str:
     """Return the name of the tool frame.
 
-    A frame with one of the usual names (`TOOLS`) is preferred, and then the platform of a parallel
-    robot, to which at least three loop joints are attached. Otherwise the tool is the last frame at
-    the end of the longest chain, excluding the fingers of a gripper.
+    Frames with a common tool name (`TOOLS`) are preferred. The next choice is the platform of a
+    parallel robot, to which at least three loop joints are attached. Otherwise, the tool is the
+    last frame at the end of the longest chain, excluding the fingers of a gripper.
     """
     named = [name for word in TOOLS for name in model.frames if _is_named(name, word)]
     if named:
@@ -31,7 +31,10 @@ def tool(model: Model) -> str:
 
 
 def _is_finger(model: Model, i: int) -> bool:
-    """Return True if a body and its siblings are leaf bodies, and their parent is not a root."""
+    """Return True if a body looks like the finger of a gripper.
+
+    The body has siblings, all of them are leaf bodies, and their parent is not a root body.
+    """
     parent = model.bodies[i].parent
     around = model.children[parent]
     ends = not any(model.children[other] for other in around)

@@ -23,7 +23,7 @@ class Tendon(NamedTuple):
 
 
 def freedoms(model: Model) -> dict[str, tuple[int, int]]:
-    """Return the body and the index within its joint of each degree of freedom, by name."""
+    """Return (body, index in the body's joint) for each degree of freedom, by name."""
     return {
         name: (i, k)
         for i, body in enumerate(model.bodies)
@@ -37,7 +37,7 @@ def tendons(model: Model) -> tuple[Tendon, ...]:
 
 
 def tendon_of(model: Model, data: RotorData) -> Tendon:
-    """Return a tendon. Segments between points of the same body are part of its offset."""
+    """Create a tendon. Segments between points on the same body are added to its offset."""
     known = freedoms(model)
     for name in data.freedoms:
         if name not in known:
@@ -62,15 +62,15 @@ def tendon_of(model: Model, data: RotorData) -> Tendon:
 
 
 def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
-    """Return the body of a link, and a point of the link in the body's frame."""
+    """Return the body of a link, and the position of a link-fixed point in the body's frame."""
     frame = model.frames[link]
     return frame.body, frame.placement.locate(point)
 
 
 class Actuator(NamedTuple):
-    """An actuator and the part it drives.
+    """An actuator and the part that it drives.
 
-    body: body of a driven joint. activation: index of its activation, or -1.
+    body: body of a driven joint. activation: index of the actuator's activation, or -1.
     """
 
     data: ActuatorData
@@ -82,7 +82,7 @@ class Actuator(NamedTuple):
 
 
 def actuators(model: Model) -> tuple[Actuator, ...]:
-    """Return all actuators in the order of controls, with the index of their activation."""
+    """Return all actuators in the order of controls, with the indices of their activations."""
     bodies = {body.data.name: i for i, body in enumerate(model.bodies)}
     known, found, active = {t.data.name: t for t in tendons(model)}, list[Actuator](), 0
     for data in model.source.actuators:
@@ -100,7 +100,7 @@ def actuators(model: Model) -> tuple[Actuator, ...]:
 
 
 def check_actuators(model: Model) -> None:
-    """Raise an error for actuators that refer to missing parts or are invalid."""
+    """Raise an error for actuators that are invalid or refer to missing parts."""
     parts: dict[str, dict[str, object]] = {
         "joint": {body.data.name: None for body in model.bodies},
         "tendon": {data.name: None for data in model.source.rotors},
@@ -112,20 +112,20 @@ def check_actuators(model: Model) -> None:
             raise faulty("E-MODEL-401", data, "another actuator has the same name", "rename one")
         seen.add(data.name)
         if data.kind not in TRANSMISSIONS or data.dynamics not in DYNAMICS:
-            problem = f"there is no actuator of kind {data.kind!r} with {data.dynamics!r} dynamics"
+            problem = f"kind {data.kind!r} with dynamics {data.dynamics!r} is not supported"
             remedy = f"use a kind from {TRANSMISSIONS[:-1]} and dynamics from {DYNAMICS}"
             raise faulty("E-MODEL-402", data, problem, remedy)
         known = parts.get(data.kind, frames)
         for name in _driven(data):
             if name not in known:
-                problem = f"it drives {name!r}, which does not exist"
+                problem = f"the driven part {name!r} does not exist"
                 raise faulty("E-MODEL-403", data, problem, suggest(name, known))
         wanted = 1 if data.kind in ("tendon", "crank") else 6
         if data.kind == "joint":
             nv = next(b.joint.nv for b in model.bodies if b.data.name == data.target)
             wanted = 1 if nv == 1 else 6
         if data.kind and len(data.gear) != wanted:
-            problem = f"its gear has {len(data.gear)} numbers instead of {wanted}"
+            problem = f"gear has {len(data.gear)} numbers instead of {wanted}"
             raise faulty("E-MODEL-404", data, problem, f"give {wanted}")
 
 
@@ -146,7 +146,7 @@ def check_states(model: Model) -> None:
         joints[body.data.name], rates[body.data.name] = body.joint.nq, body.joint.nv
         if body.data.start and len(body.data.start) != body.joint.nq:
             problem = (
-                f"its initial position has {len(body.data.start)} numbers instead of "
+                f"the initial position has {len(body.data.start)} numbers instead of "
                 f"{body.joint.nq}"
             )
             raise faulty("E-MODEL-409", body.data, problem, "give one number per coordinate")
@@ -165,10 +165,10 @@ def check_states(model: Model) -> None:
         ):
             for name, numbers in named:
                 if name not in sizes:
-                    problem = f"it has values for {name!r}, which does not exist"
+                    problem = f"the keyframe has values for {name!r}, which does not exist"
                     raise faulty("E-MODEL-407", key, problem, suggest(name, sizes))
                 if sizes[name] not in (-1, len(numbers)):
-                    problem = f"it has {len(numbers)} values for {name!r} instead of {sizes[name]}"
+                    problem = f"{name!r} has {len(numbers)} values instead of {sizes[name]}"
                     raise faulty("E-MODEL-408", key, problem, f"give {sizes[name]}")
 
 
@@ -177,5 +177,5 @@ def check_fluid(model: Model) -> None:
     links = {link.name: None for link in model.source.links}
     for box in model.source.fluid.boxes if model.source.fluid is not None else ():
         if box.link not in links:
-            problem = f"the fluid has a box on the link {box.link!r}, which does not exist"
+            problem = f"a fluid box refers to link {box.link!r}, which does not exist"
             raise faulty("E-MODEL-410", model.source, problem, suggest(box.link, links))

@@ -1,4 +1,4 @@
-"""Checks of a mechanism's description and physics."""
+"""Check the description and the inertias of a mechanism."""
 
 import math
 import random
@@ -24,19 +24,19 @@ from chasles.model.joints import LOOP_JOINTS, TYPES, Joint
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6
-"""Relative tolerance of inertias, which are often published with few digits."""
+"""Relative tolerance for inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Articulated inertia, relative to the composite inertia, below which it counts as zero."""
+"""Ratio of articulated to composite inertia that counts as zero."""
 
 _WEAK = 1e-5
-"""Articulated inertia, relative to the composite inertia, below which accuracy is lost.
+"""Ratio of articulated to composite inertia below which accuracy is lost.
 
 The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Distance from a body's frame to its center of mass, in radii of gyration, that reduces accuracy.
+"""Distance of a center of mass from the body frame, in radii of gyration, that costs accuracy.
 
 At this distance, three digits are lost. The largest distance in a published robot with valid
 inertias is 4.
@@ -66,7 +66,7 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         return
     if joint.kind == "custom" or joint.custom is not None:
         problem = (
-            "for a user-defined joint type, give kind='custom' and custom=, an instance of the type"
+            "for a user-defined joint type, set kind='custom' and custom to an instance of the type"
         )
         raise faulty("E-MODEL-042", joint, problem)
     if joint.kind not in known:
@@ -84,10 +84,10 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
 
 
 def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
-    """Return an error description if a link of a joint does not exist, or None."""
+    """Return a message if the parent or child link of a joint does not exist, or None."""
     for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
-            return f"its {role} link {link!r} does not exist"
+            return f"the {role} link {link!r} does not exist"
     return None
 
 
@@ -105,14 +105,14 @@ def check_loops(source: Description) -> None:
             remedy = "check the spelling, or add the link"
             raise faulty("E-MODEL-047", loop, problem, remedy)
         if loop.parent == loop.child:
-            problem = f"it connects link {loop.child!r} to itself"
+            problem = f"the loop joint connects link {loop.child!r} to itself"
             raise faulty("E-MODEL-048", loop, problem, "name two different links")
         check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
-            problem = "it has no coordinate, so it cannot mimic another joint"
+            problem = "a loop joint has no coordinates and cannot mimic another joint"
             raise faulty("E-MODEL-049", loop, problem, "use mimic for joints of the tree")
         if loop.motion is not None:
-            problem = "it has no coordinate, so its motion cannot be prescribed"
+            problem = "a loop joint has no coordinates, so its motion cannot be prescribed"
             raise faulty(
                 "E-MODEL-050", loop, problem, "prescribe the motion of a joint of the tree"
             )
@@ -139,7 +139,7 @@ def check_unused(source: Description) -> tuple[str, ...]:
 
 
 def check_frames(model: Model) -> tuple[str, ...]:
-    """Return a note for each body with a center of mass so far away that accuracy is lost.
+    """Return a note for each body whose center of mass is so far away that accuracy is lost.
 
     The body's inertia about the origin is then almost entirely m c^2 (Featherstone 2008, section
     10.1).
@@ -154,7 +154,7 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return the bodies with centers of mass over `FAR` radii of gyration from their joints."""
+    """Return the bodies whose center of mass is over `FAR` radii of gyration from the joint."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 
@@ -171,14 +171,13 @@ def _radii(inertia: RigidInertia) -> float:
 def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Find the joints that move no inertia, which make the mass matrix singular.
 
-    Returns the names of these joints, and notes. There is a note for each of these joints that is
-    not part of a loop or coupling. There is also a note for each joint with an articulated inertia
-    so small, relative to its composite inertia, that accuracy is lost. Kinematics, inverse dynamics
-    and the mass matrix of such a robot are still defined. The test uses the pivots of the
-    articulated-body recursion at an arbitrary configuration; a pivot that is zero there is zero
-    nearly everywhere. The inertia of a follower is added to its leader, and the inertia of a rotor
-    to one of the joints that drive it (its outer product has rank one). A driven joint acts like a
-    fixed joint.
+    Return the names of these joints, and notes. A joint that moves no inertia gets a note unless it
+    is part of a loop or coupling. A joint also gets a note if its articulated inertia is so small,
+    relative to its composite inertia, that accuracy is lost. Kinematics, inverse dynamics and the
+    mass matrix are still defined. The test uses the pivots of the articulated-body recursion at an
+    arbitrary configuration; a pivot that is zero there is zero nearly everywhere. The inertia of a
+    follower is added to its leader, and the inertia of a rotor to one of the joints that drive it
+    (its outer product has rank one). A driven joint acts like a fixed joint.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
@@ -204,7 +203,9 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not share > _SINGULAR:
             data = model.bodies[i].data
             if not np.all(np.isfinite(D)):
-                problem = "the inertia that it moves is too large for floating-point arithmetic"
+                problem = (
+                    "the inertia that the joint moves is too large for floating-point arithmetic"
+                )
                 raise faulty("E-MODEL-052", data, problem, "check the units of its links")
             if i not in held:
                 notes.append(_moves_nothing(data))
@@ -220,7 +221,7 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]:
     """Return the inertia that followers and rotors add to the joints that move them.
 
-    felt: inertia that each degree of freedom moves by itself. `felt` and the result are indexed by
+    felt: inertia that each degree of freedom moves directly. `felt` and the result are indexed by
     body and degree of freedom. The inertia of a rotor is added only once, preferably to a degree of
     freedom that moves no other inertia.
     """
@@ -269,33 +270,33 @@ def _at(data: LinkData | JointData) -> str:
 
 
 def is_solid(inertia: RigidInertia) -> bool:
-    """Return True if a body has mass and moments of inertia about all axes."""
+    """Return True if a body has mass and nonzero moments of inertia about all axes."""
     moments = np.linalg.eigvalsh(_about_center(inertia))
     return bool(inertia.m > 0.0 and moments[0] > _TOLERANCE * moments[-1])
 
 
 def is_massless(inertia: RigidInertia) -> bool:
-    """Return True for a body without inertia. Symbolic inertias count as nonzero."""
+    """Return True if a body has no inertia. Symbolic inertias count as nonzero."""
     return not any(isinstance(x, Scalar) or x for x in (inertia.m, *inertia.h, *inertia.I))
 
 
 def _fault(inertia: RigidInertia) -> str | None:
-    """Return an error description for an invalid inertia, or None if it is valid."""
+    """Return a message for an invalid inertia, or None if it is valid."""
     found = inertia_fault(float(inertia.m), _about_center(inertia))
     return None if found is None else found.what
 
 
 class Fault(NamedTuple):
-    """Error of an invalid inertia: name of the check in `chasles lint`, and a description."""
+    """The `chasles lint` check that an inertia violates, and a description."""
 
     check: str
     what: str
 
 
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
-    """Return the `Fault` of a mass (kg) with a 3x3 inertia about its center (kg m2), or None.
+    """Return the fault of a mass (kg) and its inertia about the center of mass (kg m2), or None.
 
-    A thin rod and a thin plate, with zero extent in some direction, are accepted.
+    Thin rods and plates, which have zero extent in some direction, are accepted.
     """
     if m < 0.0:
         return Fault("negative-mass", f"mass {m:g} kg is negative")

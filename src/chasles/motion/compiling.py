@@ -17,7 +17,7 @@ from chasles.model.given import checked_step, some_numbers
 from chasles.motion import tensors
 from chasles.motion.apart import MayRemember, apart
 from chasles.motion.contract import Array, Machine
-from chasles.motion.controllers import BUILT_IN, follows
+from chasles.motion.controllers import BUILT_IN, follows, with_samples
 from chasles.motion.controls import Controls, activations, host_controls, named_results
 from chasles.motion.drivers import stepping
 from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
@@ -27,6 +27,7 @@ from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import DT, Plan
 from chasles.motion.parameters import given_values
 from chasles.motion.records import End, Trajectory
+from chasles.motion.references import alike, is_trajectory
 from chasles.motion.steps.stepping import EFFORT
 
 WHOLE = 1e-9
@@ -80,7 +81,10 @@ def stepped(
             raise ModelError("E-MOTION-135", problem, "use another integrator", part="simulate")
     dt, total = _equal_steps(plan)
     control, host, why = plan.control, None, ""
-    if (callable(plan.asked) and not isinstance(plan.asked, BUILT_IN)) or follows(control):
+    sampled = _sampled(robot, plan)
+    if sampled is not None and not (follows(control) and robot.mechanism.traits):
+        made = stepping.prepared(robot, plan, dt, sampled, q)
+    elif (callable(plan.asked) and not isinstance(plan.asked, BUILT_IN)) or follows(control):
         made, why = _traced_step(robot, plan, dt, compiled, q)
         if why and compiled:
             problem = f"this motion cannot be compiled: {why}"
@@ -148,12 +152,24 @@ def _made(
 ) -> tuple[Rollout, str]:
     """Return the compiled step of a plan, and "" or the reason why the controller may differ."""
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
+    sampled = _sampled(robot, plan)
     make = partial(prepared, robot, plan.integrator, free=tuple(plan.model_parameters or ()))
     function = isinstance(plan.asked, FunctionType)
+    if sampled is not None:
+        return make(sampled, *rest), ""
     if compiled or not function:
         return make(control, *rest, again=function), ""
     made = make(_apart(control), *rest, again=True)
     return made, _changes(robot, _apart(control), made, batch=batch)
+
+
+def _sampled(robot: Machine, plan: Plan) -> Any:
+    """Return the controller that takes samples of a trajectory, or None if it follows none."""
+    control: Any = plan.control
+    target = control.target if follows(control) else plan.ctrl
+    if not is_trajectory(target):
+        return None
+    return with_samples(robot.model, control, plan.ctrl, plan.integrator)[0]
 
 
 def _apart(control: Any) -> Any:
@@ -211,6 +227,11 @@ def _run(
     driven = isinstance(plan.control, Controls)
     forces = None if driven or callable(plan.control) else _rows("tau", plan.control, q, qd)
     ctrl = None if not driven or callable(plan.ctrl) else _rows("ctrl", plan.ctrl, q, qd)
+    start = 0.0 if plan.start is None else plan.start
+    if getattr(made, "control", None) is not None and _sampled(robot, plan) is not None:
+        _, rows = with_samples(robot.model, plan.control, plan.ctrl, plan.integrator)
+        assert rows is not None
+        ctrl = alike(rows(start, dt, total), q)
     states, act, watch, done = plan.contact_states, plan.act, None, 0
     if plan.resume is not None:
         own = activations(robot.model) if driven else 0
@@ -224,7 +245,6 @@ def _run(
         else a
         for a in (forces, ctrl)
     )
-    start = 0.0 if plan.start is None else plan.start
     numbers = checked_steps(dt, steps, plan.every, start, threads, "simulate")
     dt, steps, every, start, threads = numbers
     counts = (dt, steps, every, start, threads, done, total)

@@ -8,6 +8,7 @@ tau(t, q, qd, p), where p are its parameters.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,14 @@ from chasles.model.spaces import PositionSpace
 from chasles.motion.contract import Array, Machine, read_only
 from chasles.motion.controls import Controls, called
 from chasles.motion.keywords import renamed
+from chasles.motion.references import (
+    interpolated,
+    is_trajectory,
+    quaternion_places,
+    row_size,
+    samples,
+    stages,
+)
 
 Numbers = Sequence[Number]
 
@@ -134,6 +143,58 @@ class ComputedTorque(_Law):
 
 
 BUILT_IN = PDControl | GravityCompensation | ComputedTorque
+
+
+@dataclass(frozen=True)
+class Followed(Controls):
+    """A controller that follows a trajectory, which is given as numbers at the stages of a step."""
+
+    law: PDControl | ComputedTorque | None = None
+
+    def program(self, model: Model, parameters: int = 0) -> Program:
+        """Return the program for joint torques. The input "ctrl" is the row of samples."""
+        assert self.law is not None
+        arena, size = Arena(RULES), model.nq + 2 * model.nv
+        sizes = {"q": model.nq, "qd": model.nv, "ctrl": row_size(size, self.parts)}
+        inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
+        given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
+        q, qd, row = given["q"], given["qd"], given["ctrl"]
+        wanted = interpolated(row, given["t"][0], size, self.parts)
+        place, rate, rise = (
+            wanted[a:b]
+            for a, b in pairwise((0, model.nq, model.nq + model.nv, model.nq + 2 * model.nv))
+        )
+        error = _evaluated(model, "difference", arena, q0=q, q1=place)
+        kp, kd = (self.law._gains(name, model.nv) for name in ("stiffness", "damping"))
+        pulled = [
+            p * e + d * (w - v) for p, e, d, w, v in zip(kp, error, kd, rate, qd, strict=True)
+        ]
+        if isinstance(self.law, PDControl):
+            more = self.law._gains("feedforward", model.nv)
+            tau = [x + f for x, f in zip(pulled, more, strict=True)]
+        else:
+            qdd = [x + a for x, a in zip(pulled, rise, strict=True)]
+            tau = _evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
+        return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), tau)])
+
+
+Rows = Callable[[float, float, int], np.ndarray]
+"""Function of start (s), dt (s) and number of steps that returns the samples of a trajectory."""
+
+
+def with_samples(model: Model, control: Any, ctrl: Any, integrator: str) -> tuple[Any, Rows | None]:
+    """Return a controller that takes samples of its trajectory, and the function that makes them.
+
+    A controller without a trajectory is returned unchanged, with None.
+    """
+    parts = stages(integrator)
+    if follows(control):
+        law = replace(control, target=0.0)
+        rows = samples(control.target, quaternion_places(model), parts, whole=True)
+        return Followed(parts=parts, law=law), rows
+    if isinstance(control, Controls) and is_trajectory(ctrl):
+        return Controls(parts=parts), samples(ctrl, (), parts, whole=False)
+    return control, None
 
 
 def computed_torque(
@@ -430,7 +491,7 @@ def checked_parameters(parameters: Any, control: Any) -> int:
     Raise an error if there are parameters and the controller is not a function.
     """
     count = parameter_count(parameters)
-    if count and (control is None or isinstance(control, BUILT_IN)):
+    if count and (control is None or isinstance(control, BUILT_IN | Followed)):
         problem = "parameters were given, but tau is not a controller"
         remedy = "give tau as a function of t, q, qd and p"
         raise ModelError("E-MOTION-018", problem, remedy, part="rollout")

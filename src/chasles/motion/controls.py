@@ -20,6 +20,7 @@ from chasles.functions.programs import program
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.contract import Array, read_only
+from chasles.motion.references import interpolated, row_size
 
 OWN = ("parameters", "ctrl")
 """Inputs of a controller's program in addition to time and state."""
@@ -30,10 +31,12 @@ class Controls:
     """Actuators of a robot and the source of their controls.
 
     function: function ctrl(t, q, qd) that returns the controls (..., nu), or None if the controls
-    are given as numbers. Parameters, if any, are a fourth argument.
+    are given as numbers. Parameters, if any, are a fourth argument. parts: stages of a step at
+    which a trajectory of controls is given as numbers.
     """
 
     function: Callable[..., Any] | None = None
+    parts: tuple[float, ...] = ()
 
     @staticmethod
     def of(ctrl: Any) -> "Controls":
@@ -47,13 +50,16 @@ class Controls:
         arena, nu, na = Arena(RULES), len(model.source.actuators), activations(model)
         sizes = {"q": model.nq, "qd": model.nv} | ({"act": na} if na else {})
         sizes |= {"parameters": parameters} if parameters else {}
-        sizes |= {} if self.function else {"ctrl": nu}
+        row = row_size(nu, self.parts) if self.parts else nu
+        sizes |= {} if self.function else {"ctrl": row}
         inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
         given: dict[str, Any] = {v.name: _symbols(arena, v) for v in inputs}
         if self.function is not None:
             names = ("q", "qd", "parameters") if parameters else ("q", "qd")
             state = read_only(*(np.array(given[name], dtype=object) for name in names))
             given["ctrl"] = called(self.function, (given["t"][0], *state), nu, "controls")
+        elif self.parts:
+            given["ctrl"] = interpolated(given["ctrl"], given["t"][0], nu, self.parts)
         given.setdefault("act", [])
         found = {"tau": program(model, "actuate").applied(given, arena)[0]}
         if na:

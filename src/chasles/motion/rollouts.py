@@ -10,6 +10,7 @@ from chasles.motion import tensors
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
+from chasles.motion.controllers import with_samples
 from chasles.motion.controls import Controls
 from chasles.motion.drivers import stepping
 from chasles.motion.drivers.compiled import Course, Rollout, checked_steps, prepared
@@ -18,6 +19,7 @@ from chasles.motion.keywords import renamed, shown
 from chasles.motion.options import Plan
 from chasles.motion.parameters import check_names, given_values
 from chasles.motion.records import Trajectory
+from chasles.motion.references import alike
 from chasles.motion.simulation import check_damping, with_file
 from chasles.motion.steps.traced import RolloutGradient
 
@@ -73,6 +75,7 @@ def _course(
             raise ArgumentError("E-MOTION-144", "give ctrl or tau, not both", part="rollout")
         tau = Controls.of(ctrl)
     numbers = checked_steps(dt, steps, every, start, threads)
+    law, rows = with_samples(robot.model, tau, ctrl, integrator)
     made: Rollout | Stepped
     plan = Plan(
         integrator=integrator,
@@ -85,7 +88,7 @@ def _course(
     if integrator == TIME_STEPPING:
         plan = with_file(robot, plan)
         check_names(robot.model.source, plan)
-        made = stepping.prepared(robot, plan, numbers[0], tau, q)
+        made = stepping.prepared(robot, plan, numbers[0], law, q)
     else:
         for name, given in (("limits", limits is not False), ("contacts", contacts == "file")):
             if given:
@@ -94,13 +97,15 @@ def _course(
         check_names(robot.model.source, plan)
         free = tuple(model_parameters or ())
         rest = (dissipation, contacts, numbers[0], parameters)
-        made = prepared(robot, integrator, tau, *rest, free=free)
+        made = prepared(robot, integrator, law, *rest, free=free)
         place = q if q is None or library_of(q) else some_numbers("q", q, "rollout")
         check_damping("rollout", robot, place, numbers[0], integrator, tau, dissipation=dissipation)
     driven = isinstance(tau, Controls)
     forces = None if driven or callable(tau) else tau
     start_of = (q, qd, forces, contact_states, parameters)
     own = ctrl if driven and not callable(ctrl) else None
+    if rows is not None:
+        own = alike(rows(numbers[3], numbers[0], numbers[1]), q)
     values = given_values(robot.model.source, plan.contacts, model_parameters, "rollout")
     return made, Course(*start_of, *numbers, ctrl=own, act=act, model_parameters=values)
 
@@ -124,11 +129,12 @@ def rollout(
     tau, control : array_like or controller, optional
         Joint torques (N m or N), under either name: constant (nv,), one row per step (..., steps,
         nv), or a controller that is traced into the step. A controller is `PDControl`,
-        `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`, or a function tau(t, q, qd)
-        that returns nv values and uses only arithmetic and functions of `chasles.expr`.
+        `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`, whose target may be a
+        trajectory, or a function tau(t, q, qd) that returns nv values and uses only arithmetic and
+        functions of `chasles.expr`.
     ctrl : array_like or function, optional
         Controls of actuators instead of torques: constant (nu,), one row per step (..., steps, nu),
-        or a function, as in `simulate`.
+        a function or a trajectory, as in `simulate`.
     act : array_like, shape (..., na), optional
         Initial activations. Default: zero.
     dt : float
@@ -237,4 +243,6 @@ def rollout_pullback(
     >>> found = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=dt, steps=9) # doctest: +SKIP
     """
     made, course = _course(robot, q, qd, tau, **options)
-    return made.pullback(course, covectors)
+    found = made.pullback(course, covectors)
+    given = options.get("ctrl")
+    return found._replace(ctrl=None) if given is None or callable(given) else found

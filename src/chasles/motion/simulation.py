@@ -32,6 +32,7 @@ from chasles.motion.measuring import measured
 from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
 from chasles.motion.parameters import check_names
 from chasles.motion.records import End, Trajectory
+from chasles.motion.references import is_trajectory
 from chasles.motion.steps.bodies import along_velocities
 from chasles.motion.steps.integrators import INTEGRATORS, known
 
@@ -205,7 +206,8 @@ def simulate(
         for name, a in (("q", q), ("qd", qd))
     )
     plan = with_file(robot, planned(options))
-    check_names(robot.model.source, plan)
+    if plan.model_parameters is not None:
+        check_names(robot.model.source, plan)
     if plan.model_parameters and plan.sensors is not False:
         problem = "sensors= cannot be combined with model_parameters"
         remedy = "simulate robot.with_parameters(...) instead"
@@ -243,8 +245,7 @@ def planned(options: Mapping[str, Any]) -> Plan:
             raise ArgumentError("E-MOTION-143", problem, part="simulate")
         values["control"] = Controls.of(values["ctrl"])
     control = values.get("control")
-    trajectory = hasattr(control, "duration") and hasattr(control, "inside")
-    if isinstance(control, str) or trajectory:
+    if isinstance(control, str) or is_trajectory(control):
         problem = f"control must be a controller or a function, not {control!r:.60}"
         remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
         raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
@@ -308,6 +309,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
     """Return the reason why a plan cannot be compiled, or "". Control functions are not checked."""
     control, resume = plan.asked, plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
+    remembers = remembers and not is_trajectory(plan.ctrl)
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
         (
@@ -318,7 +320,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
         (plan.f_ext, "f_ext"),
         (plan.events, "events"),
         (remembers and not compiled, "control is an object, which may hold state"),
-        (follows(control), "control follows a trajectory"),
+        (follows(control) and not is_trajectory(control.target), "control follows a function"),
         (
             plan.model_parameters and isinstance(control, GravityCompensation | ComputedTorque),
             "control computes with the robot's own parameters",

@@ -1,1 +1,1 @@
-"""Numeric tools: subspaces, sparse factors, maximal coordinates."""
+"""Numerical methods: subspaces, sparse factorization and maximal coordinates."""

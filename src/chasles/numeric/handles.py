@@ -1,9 +1,9 @@
 """Forward dynamics of a long chain with logarithmic depth (Featherstone 2008, section 7.5).
 
-The chain is assembled level by level. At each level, one program joins all pairs of adjacent
-subchains (pieces) as a batch with one row per pair. Forward dynamics of N joints takes about
-3 log2(N) batches per state. Their rows are distributed to SIMD lanes and threads. Velocities along
-the chain are computed as a prefix sum with the same number of levels.
+The chain is assembled level by level from subchains, called pieces. At each level, one program
+joins all pairs of adjacent pieces as a batch with one row per pair. Forward dynamics of N joints
+takes about 3 log2(N) batches per state, whose rows run in parallel in SIMD lanes and threads.
+Velocities along the chain are computed as a prefix sum with the same number of levels.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from chasles.model.model import WORLD, Model
 from chasles.model.validate import is_massless
 
 KINDS = frozenset({"revolute", "continuous", "prismatic"})
-"""Supported joint types: one degree of freedom about or along z."""
+"""Supported joint types, which have one degree of freedom about or along z."""
 
 Numbers = Sequence[Number]
 
@@ -47,18 +47,18 @@ SIZES = {
     "record": 41,
     "force": 12,
 }
-"""Number of entries in a row of each array.
+"""Number of columns of each array.
 
-- place: E and r of the joint's frame in its parent.
+- place: E and r of the joint frame in the parent frame.
 - joint: rotation and translation per unit of q, offset of q, armature.
 - state: q, qd, tau.
 - first, second: a transform and a velocity.
 - inertia: mass, first moment and rotational inertia of the body.
 - inverse: upper triangle of the inverse spatial inertia.
 - hinge: X, the angular and linear entries of S along z, and c.
-- A, B: the inverse inertias 11, 12 and 22 of a piece, and the accelerations of its two handles.
+- A, B: inverse inertias 11, 12 and 22 of a piece, and bias accelerations of its two handles.
 - record: W, Y S, 1/D, g, the force due to tau, and tau.
-- force: the forces on both handles.
+- force: forces on both handles.
 """
 
 
@@ -75,7 +75,7 @@ def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
 
 
 def composed(first: Numbers, second: Numbers) -> list[Numbers]:
-    """Compose the transforms and velocities of two successive parts: X2 X1 and X2 v1 + v2."""
+    """Compose the transforms and velocities of two successive pieces: X2 X1 and X2 v1 + v2."""
     X = _transform(second)
     return [(*_flat(X @ _transform(first)), *(X @ _motion(first[12:]) + _motion(second[12:])))]
 
@@ -83,9 +83,10 @@ def composed(first: Numbers, second: Numbers) -> list[Numbers]:
 def loaded(
     inertia: Numbers, inverse: Numbers, joint: Numbers, first: Numbers, second: Numbers
 ) -> list[Numbers]:
-    """Return the arrays `A` and `hinge` of a single body.
+    """Return the arrays `A` and `hinge` for a piece that consists of one body.
 
-    first: transform and velocity of the body. second: transform X and velocity of its joint.
+    `first` contains the transform and velocity of the body, and `second` the transform X and the
+    velocity of its joint.
     """
     m, hx, hy, hz, *rest = inertia
     I = RigidInertia(m, Vector.of(hx, hy, hz), Symmetric(*rest))
@@ -96,10 +97,10 @@ def loaded(
 
 
 def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Return the piece that joins two pieces, and a record for `parted` (Eq 7.57 to 7.63).
+    """Join two pieces, and return the new piece and a record for `parted` (Eq 7.57 to 7.63).
 
-    The joint is between handle 2 of A and handle 1 of B. Its force on B is f = Y (g + S qdd) with
-    Y = (Phi_B + X Phi_A X')^-1 and S'f = tau - armature qdd, so f = W g + Y S tau / D.
+    The joint connects handle 2 of A to handle 1 of B. The joint force on B is f = Y (g + S qdd),
+    with Y = (Phi_B + X Phi_A X')^-1. From S'f = tau - armature qdd follows f = W g + Y S tau / D.
     """
     (A11, A12, A22, a1, a2), (B11, B12, B22, b1, b2) = _piece(A), _piece(B)
     X, S, c = _hinge(hinge)
@@ -120,7 +121,7 @@ def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Number
 def parted(
     A: Numbers, B: Numbers, hinge: Numbers, record: Numbers, force: Numbers
 ) -> list[Numbers]:
-    """Return qdd and the forces on all handles of two pieces, from forces on the outer handles."""
+    """Compute qdd and the forces on the inner handles from the forces on the outer handles."""
     X = _transform(hinge)
     W, y, over = _symmetric(record[:21]), Vector(tuple(record[21:27])), record[27]
     across, B12 = _carried(X, _piece(A)[1].T), _piece(B)[1]
@@ -144,7 +145,7 @@ def _hinge(numbers: Numbers) -> tuple[Transform, Vector, Motion]:
 
 
 def _carried(X: Transform, A: Matrix) -> Matrix:
-    """Return X A; the columns of A are motions."""
+    """Return X A, where the columns of A are motions."""
     columns = [X @ _motion(column) for column in A.T.rows]
     return Matrix(tuple(tuple(m) for m in columns)).T
 
@@ -177,18 +178,18 @@ def _motion(numbers: Numbers) -> Motion:
 
 
 ALGORITHMS = (moved, composed, loaded, joined, parted)
-"""Algorithms in the order of their use."""
+"""Algorithms in order of use."""
 
 
 @cache
 def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
-    """Return a compiled algorithm, whose inputs are rows of the arrays named in `SIZES`."""
+    """Compile an algorithm. Its inputs are rows of the arrays listed in `SIZES`."""
     program = traced(algorithm)
     return backends.prepare(("handles", algorithm.__name__, program.hash), program)
 
 
 def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
-    """Return an algorithm of this module as a program."""
+    """Trace an algorithm of this module, and return the program."""
     code = algorithm.__code__
     inputs = [Variable(name, (SIZES[name],)) for name in code.co_varnames[: code.co_argcount]]
     arena = Arena(RULES)
@@ -201,13 +202,17 @@ def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
 
 
 class Chain:
-    """A serial chain of revolute and prismatic joints, assembled recursively from two halves.
+    """Serial chain of revolute and prismatic joints, assembled recursively from two halves.
 
     Parameters
     ----------
-    robot : the robot, a single chain of joints. All links must have mass and moments of inertia.
+    robot : Robot
+        Robot that is a single chain. All links must have mass and moments of inertia.
 
-    Raises ModelError for other robots; the error names the joint.
+    Raises
+    ------
+    ModelError
+        If the robot is not a serial chain, or if a link has no inertia.
     """
 
     def __init__(self, robot: Any) -> None:
@@ -233,7 +238,7 @@ class Chain:
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, *, threads: int | None = None) -> Any:
         """Return joint accelerations (..., n) for q, qd, tau (..., n), without external forces.
 
-        threads: largest number of threads that share the rows of a level; all cores by default.
+        `threads` is the largest number of threads. The default is all cores.
         """
         given = [np.asarray(x, dtype=float) for x in (q, qd, tau)]
         lead = leading_shape("forward_dynamics", q=given[0], qd=given[1], tau=given[2])
@@ -242,7 +247,7 @@ class Chain:
         return self._solved(rows, threads).T.reshape(*lead, len(self._joint))
 
     def _solved(self, states: np.ndarray, threads: int | None) -> np.ndarray:
-        """Return qdd (n, states) for states (n, states, 3)."""
+        """Return qdd (n, states) for an array (n, states, 3) of q, qd and tau."""
         n, count = states.shape[:2]
         run, joint = partial(_run, threads), self._joint[:, None]
         (step,) = run(moved, self._place[:, None], joint, states)
@@ -275,7 +280,7 @@ class Chain:
 def _run(
     threads: int | None, algorithm: Callable[..., list[Numbers]], *arrays: np.ndarray
 ) -> list[np.ndarray]:
-    """Run a program on arrays (rows, states, size), whose first two axes broadcast."""
+    """Run an algorithm on arrays (rows, states, size). The first two axes broadcast."""
     compiled, shape = kernel(algorithm), np.broadcast_shapes(*(a.shape[:2] for a in arrays))
     flat = [np.broadcast_to(a, (*shape, a.shape[2])).reshape(-1, a.shape[2]) for a in arrays]
     out = [np.empty((shape[0] * shape[1], v.size)) for v in compiled.interface.outputs]
@@ -285,5 +290,5 @@ def _run(
 
 def _not_a_chain(model: Model, joint: str) -> ModelError:
     problem = f"joint {joint!r} does not belong to a single chain of revolute and prismatic joints"
-    remedy = "use forward_dynamics; this method needs a serial chain whose links all have mass"
+    remedy = "use forward_dynamics; this method requires a serial chain without massless links"
     return ModelError("E-MATH-350", problem, remedy, part=f"robot {model.name!r}")

@@ -1,10 +1,10 @@
 """Dynamics in maximal coordinates: the accelerations of all bodies and the forces of all joints.
 
-SciPy factors one large sparse system (Featherstone 2008, sections 3.7 and 8.13). This method shares
-no recursion with the compiled methods and supports all closed loops, including redundant ones. For
-chains and ladders, its cost is linear in the number of bodies. The same equations are used for
-floats and symbols: one state is evaluated with floats, many states by a program, with the sparsity
-pattern and the order of elimination analyzed once.
+SciPy factorizes one large sparse system (Featherstone 2008, sections 3.7 and 8.13). This method
+shares no recursion with the compiled methods and supports all closed loops, including redundant
+ones. For chains and ladders, its cost is linear in the number of bodies. The same code builds the
+equations from floats for one state, or from symbols as a program for many states. With a program,
+the sparsity pattern and the elimination order are determined only once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,17 +32,18 @@ from chasles.model.loads import by_body
 from chasles.model.model import Loop
 
 PROXIMAL = 1e-8
-"""Compliance added to each joint equation, multiplied by the largest diagonal entry of M.
+"""Compliance mu of each joint equation, multiplied by the largest diagonal entry of M.
 
-Iterative refinement removes its effect on the accelerations. Redundant equations share the force.
+Iterative refinement removes the effect of mu on the accelerations. Redundant equations share the
+force.
 """
 
 STEPS = 30
-"""Largest number of refinement steps; a few suffice if the equations are consistent."""
+"""Largest number of refinement steps. Consistent equations need only a few."""
 
 
 CONSISTENT = 1e-7
-"""Residual, relative to the largest acceleration, above which equations are inconsistent."""
+"""Residual, relative to the largest acceleration, above which the equations are inconsistent."""
 
 
 _AXES = [Vector(row) for row in Matrix.identity().rows]
@@ -50,17 +51,18 @@ _AXES = [Vector(row) for row in Matrix.identity().rows]
 UNITS = Motions(
     tuple([Motion(e, Vector.zero()) for e in _AXES] + [Motion(Vector.zero(), e) for e in _AXES])
 )
-"""Unit motions about and along the axes."""
+"""Six unit motions about and along the coordinate axes."""
 
 Entries = dict[tuple[int, int], Number]
-"""Nonzero entries of a matrix, by row and column."""
+"""Sparse matrix, stored as nonzero entries by row and column."""
 
 
 class Bridge(NamedTuple):
-    """A joint of the tree or of a loop, with (sum of X a over its two bodies) = S qdd + c.
+    """Tree joint or loop joint, with (sum of X a over its two bodies) = S qdd + c.
 
-    ends: indices of the moving bodies that the joint connects, each with the transform X from body
-    to joint coordinates, negated for the predecessor. T: constraint forces. Ta: active forces.
+    `ends` contains the index of each moving body that the joint connects, and the transform X from
+    body to joint coordinates, which is negated for the predecessor. T contains the constraint
+    forces, and Ta the active forces.
     """
 
     ends: tuple[tuple[int, Motions], ...]
@@ -70,18 +72,18 @@ class Bridge(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Equations (sum of A a over some bodies) = `value`, one for each row of A."""
+    """Equations (sum of A a over some bodies) = value, with one equation per row of A."""
 
     terms: tuple[tuple[int, Matrix], ...]
     value: Vector
 
 
 class Equations(NamedTuple):
-    """Equations of motion M a - K' lam = f and of joints K a = k, with six accelerations per body.
+    """Equations of motion M a - K' lam = f, and joint equations K a = k.
 
-    The last rows of K belong to loops and couplings. Joint accelerations are qdd = J a - d.
-    residual: closure errors of loops and couplings, in rad or m. opening: time derivatives of
-    these errors, in rad/s or m/s.
+    a has six entries per body. The last rows of K belong to loops and couplings. The joint
+    accelerations are qdd = J a - d. `residual` contains the closure errors of loops and couplings
+    (rad or m), and `opening` their time derivatives (rad/s or m/s).
     """
 
     M: Entries
@@ -101,10 +103,10 @@ def equations(
     tau: Sequence[Number],
     f_ext: Mapping[int, Force],
 ) -> Equations:
-    """Return the equations of one state. f_ext: forces on bodies, in body coordinates.
+    """Return the equations for one state. `f_ext` contains forces in body coordinates.
 
-    For a model that depends on time, pass `model.at(t)`. A joint with a prescribed motion
-    constrains all six components of the relative acceleration.
+    For a time-dependent model, pass `model.at(t)`. A joint with a prescribed motion constrains all
+    six components of the relative acceleration.
     """
     x, xd = model.positions(q), model.velocities(qd, 1)
     given = {i: Vector(tuple(tau[s])) for i, s in model.velocity_slices.items()}
@@ -141,7 +143,7 @@ def equations(
 
 
 def _drive(M: Entries, f: dict[int, Force], joint: Bridge, push: Vector, armature: Vector) -> None:
-    """Add the force of a joint on the bodies at its ends, and the inertia of its rotor."""
+    """Add the joint force on the connected bodies to f, and the rotor inertia to M."""
     rotor = diagonal(armature)
     force = push + rotor @ (joint.Ta.T @ joint.c)
     for i, X in joint.ends:
@@ -158,7 +160,10 @@ def _bridge(
     successor: tuple[int, Transform],
     predecessor: tuple[int, Transform],
 ) -> Bridge:
-    """Return a joint between two bodies; the acceleration of the world is added to c."""
+    """Return the `Bridge` for a joint between two bodies.
+
+    If one of them is the world, its acceleration is included in c.
+    """
     (s, X_s), (p, X_p) = successor, predecessor
     c, ends = Motion.zero(), []
     for i, X, sign in ((s, X_s, 1.0), (p, X_p, -1.0)):
@@ -170,7 +175,7 @@ def _bridge(
 
 
 def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) -> Bridge:
-    """Return a loop joint, in coordinates of its successor frame (Eq 3.40 to 3.44)."""
+    """Return the `Bridge` for a loop joint, in successor frame coordinates (Eq 3.40 to 3.44)."""
     P, S = loop.predecessor, loop.successor
     X = across(loop, around(model, loop, x)).transform()
     qJ, X_p = loop.joint.fit(X), X @ P.placement
@@ -182,13 +187,16 @@ def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) 
 
 
 def _held(joint: Bridge, driven: bool) -> Row:
-    """Return the rows T' (sum of X a) = T' c; for a driven joint, T has all six directions."""
+    """Return the constraints T' (sum of X a) = T' c. For a driven joint, T spans all directions."""
     T = Forces((*joint.T.columns, *joint.Ta.columns)) if driven else joint.T
     return Row(tuple((i, T.T @ X) for i, X in joint.ends), T.T @ joint.c)
 
 
 def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | None = None) -> Row:
-    """Return the rows (sum of A qdd over some joints) = value; A = None is the identity."""
+    """Return the equations (sum of A qdd over some joints) = value.
+
+    A = None stands for the identity.
+    """
     terms: list[tuple[int, Matrix]] = []
     for joint, A in parts:
         bend = joint.Ta.T @ joint.c
@@ -202,7 +210,7 @@ def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | Non
 
 
 def _followers(model: Model, tree: Sequence[Bridge]) -> list[Row]:
-    """Return equations that couple mimic joints and rotors to the joints that move them."""
+    """Return the equations that couple mimic joints and rotors to their driving joints."""
     found = []
     for i, body in enumerate(model.parts):
         if body.follow is None and not body.geared:
@@ -222,7 +230,7 @@ def _columns(F: Forces) -> Matrix:
 
 
 def _add(entries: Entries, row: int, column: int, block: Matrix) -> None:
-    """Add a block whose upper left entry is at (row, column)."""
+    """Add a block to a sparse matrix, with its upper left entry at (row, column)."""
     for r, line in enumerate(block.rows, start=row):
         for c, x in enumerate(line, start=column):
             if not absent(x):
@@ -230,7 +238,7 @@ def _add(entries: Entries, row: int, column: int, block: Matrix) -> None:
 
 
 def _stacked(rows: Iterable[Row]) -> tuple[Entries, list[Number]]:
-    """Return the matrix of equations stacked vertically, and their values."""
+    """Stack equations, and return their matrix and right-hand side."""
     matrix, values = Entries(), list[Number]()
     for row in rows:
         for i, A in row.terms:
@@ -243,7 +251,7 @@ def _stacked(rows: Iterable[Row]) -> tuple[Entries, list[Number]]:
 
 
 class Solution(NamedTuple):
-    """Accelerations (6 per body), multipliers of all equations, and a flag for consistency."""
+    """Accelerations a (6 per body), multipliers lam, and `met`, which is True if K a = k holds."""
 
     a: np.ndarray
     lam: np.ndarray
@@ -251,7 +259,11 @@ class Solution(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Sparse matrix in CSC format: column order, entry and row of each slot, column starts."""
+    """Sparsity pattern in CSC format, with a column order.
+
+    `slots` and `rows` contain the entry and the row of each stored value, and `starts` the index of
+    the first value of each column.
+    """
 
     order: np.ndarray
     slots: np.ndarray
@@ -260,11 +272,11 @@ class Columns(NamedTuple):
 
 
 class Solver:
-    """Factorization of [M K'; K -mu] with a fixed sparsity pattern.
+    """Solver for [M K'; K -mu] with a fixed sparsity pattern.
 
-    The matrix is regular for any rank of K. Iterative refinement removes the effect of mu (proximal
-    method). M, K: rows and columns of their nonzero entries. The order of elimination is chosen for
-    the first matrix and reused for all others.
+    The matrix is nonsingular for any rank of K. Iterative refinement removes the effect of mu
+    (proximal method). `M` and `K` contain the row and column indices of the nonzero entries. The
+    elimination order is determined for the first matrix and reused for all others.
     """
 
     def __init__(self, M: Iterable[tuple[int, int]], K: Iterable[tuple[int, int]], n: int, m: int):
@@ -276,7 +288,7 @@ class Solver:
         self.chosen: Columns | None = None
 
     def _laid(self, order: np.ndarray) -> Columns:
-        """Return the pattern in compressed columns, for an order of columns."""
+        """Return the sparsity pattern in CSC format for a column order."""
         row, column = self.places[:, 0], np.argsort(order)[self.places[:, 1]]
         slots = np.lexsort((row, column))
         counts = np.bincount(column, minlength=self.n + self.m)
@@ -284,7 +296,10 @@ class Solver:
         return Columns(order, slots, row[slots].astype(np.int32), starts.astype(np.int32))
 
     def __call__(self, M: np.ndarray, K: np.ndarray, f: np.ndarray, k: np.ndarray) -> Solution:
-        """Return all accelerations and multipliers. M and K hold entries in index order."""
+        """Solve for the accelerations and multipliers.
+
+        M and K contain the nonzero entries in the order of their indices.
+        """
         n = self.n
         if not n:
             return Solution(np.zeros(0), np.zeros(len(k)), True)
@@ -302,7 +317,7 @@ class Solver:
         return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
     def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
-        """Return the product with the matrix for mu = 0, and the solver for the given mu."""
+        """Return functions that multiply by the matrix with mu = 0, and solve with the given mu."""
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 
@@ -327,10 +342,10 @@ class Solver:
 
 
 class Analysed(NamedTuple):
-    """The equations of a model as a program of q, qd, tau, wrenches and time.
+    """Program that computes the equations of a model from q, qd, tau, wrenches and time.
 
-    The outputs are the fields of `Equations` in order; for matrices, the entries at the indices
-    `M`, `K` and `J`.
+    The outputs are the fields of `Equations`, in order. For each matrix, the output contains the
+    entries with the indices in `M`, `K` or `J`.
     """
 
     program: Program
@@ -340,7 +355,7 @@ class Analysed(NamedTuple):
 
 
 def analysed(model: Model, keys: tuple[WrenchKey, ...]) -> Analysed:
-    """Find all entries that are not identically zero, and trace their expressions."""
+    """Trace the equations of a model, and find the entries that are not identically zero."""
     arena, wrenches = Arena(RULES), [f"wrench{k}" for k in range(len(keys))]
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv, **dict.fromkeys(wrenches, 6)}
     symbols = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
@@ -360,6 +375,6 @@ def analysed(model: Model, keys: tuple[WrenchKey, ...]) -> Analysed:
 def joint_accelerations(
     places: Iterable[tuple[int, int]], J: np.ndarray, d: np.ndarray, a: np.ndarray
 ) -> np.ndarray:
-    """Return qdd = J a - d from the accelerations of the bodies."""
+    """Return the joint accelerations qdd = J a - d, where a contains the body accelerations."""
     row, column = np.array([*places], int).reshape(-1, 2).T
     return np.bincount(row, J * a[column], minlength=len(d)) - d

@@ -1,9 +1,9 @@
-"""Sparse factors of a given mass matrix (Featherstone 2008, section 6.5).
+"""Sparse factorization of mass matrices (Featherstone 2008, section 6.5).
 
-H (..., n, n) is symmetric. An entry is zero unless its row supports its column or vice versa:
-`parents[i]` < i is the parent of row i, or -1 if the parent is the base. Elimination from the tips
-to the root preserves these zeros. Only the lower triangles of H and L are read. Vectors are
-(..., n); leading shapes broadcast. For robots, use `ltl_factor` and `ltdl_factors`.
+H (..., n, n) is symmetric. `parents[i]` < i is the parent of row i, or -1 if the parent is the
+base. An entry is zero unless its row is an ancestor of its column or vice versa. Elimination from
+the leaves to the root preserves these zeros. Only the lower triangles of H and L are read. Vectors
+have shape (..., n), and batch shapes broadcast. For robots, use `ltl_factor` and `ltdl_factors`.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,10 @@ Parents = Sequence[int]
 
 
 class _Row(NamedTuple):
-    """Ancestors of a row, nearest first, and all pairs of ancestors, larger index first."""
+    """Ancestors of a row, starting with its parent, and all pairs of ancestors.
+
+    In each pair, `upper` has the larger index.
+    """
 
     ancestors: np.ndarray
     upper: np.ndarray
@@ -26,12 +29,12 @@ class _Row(NamedTuple):
 
 
 class Operations(NamedTuple):
-    """Operation counts of table 6.6 for a tree of n rows.
+    """Operation counts of table 6.6 for a tree with n rows.
 
-    D1, D2: sums over all rows of d - 1 and of d (d - 1) / 2, where d is the number of rows on the
-    path to the root (Eq 6.26 and 6.27). A factorization takes D2 multiplications, D2 additions and
-    D1 divisions, and LTL also takes n square roots. A solution takes 2 D1 multiplications, 2 D1
-    additions and n divisions (2 n for LTL).
+    D1 and D2 are the sums of d - 1 and of d (d - 1) / 2 over all rows, where d is the number of
+    rows on the path to the root (Eq 6.26 and 6.27). A factorization takes D2 multiplications, D2
+    additions and D1 divisions; LTL also takes n square roots. A solution takes 2 D1
+    multiplications, 2 D1 additions and n divisions (2 n for LTL).
     """
 
     n: int
@@ -40,17 +43,17 @@ class Operations(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """Number of entries of H that the tree allows to be nonzero: n + 2 D1."""
+        """Number of entries of H that may be nonzero, n + 2 D1."""
         return self.n + 2 * self.D1
 
 
 def operations(parents: Parents) -> Operations:
-    """Return the numbers n, D1 and D2 that determine the operation counts of table 6.6.
+    """Return n, D1 and D2, which determine the operation counts of table 6.6.
 
     Parameters
     ----------
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def pattern(parents: Parents) -> np.ndarray:
     Parameters
     ----------
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -92,14 +95,14 @@ def pattern(parents: Parents) -> np.ndarray:
 
 
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
-    """Return the parent of each row of H, given the parent of each body (table 6.4).
+    """Convert the parent of each body to the parent of each row of H (table 6.4).
 
     Parameters
     ----------
     parents : sequence of int
-        Parent of each body; -1 if the parent is the base.
+        Parent of each body, or -1 if the parent is the base.
     freedoms : sequence of int
-        Number of degrees of freedom of each body's joint, which may be zero. The rows of one
+        Number of degrees of freedom of the joint of each body, which may be zero. The rows of one
         joint form a chain.
 
     Returns
@@ -110,7 +113,7 @@ def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ..
     Raises
     ------
     InputError
-        If `freedoms` does not have one non-negative integer for each body.
+        If `freedoms` does not contain one nonnegative integer per body.
 
     Examples
     --------
@@ -121,7 +124,7 @@ def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ..
     tree = _checked("expanded_parents", parents)
     counts = np.asarray(freedoms)
     if counts.shape != (len(tree),) or counts.dtype.kind not in "iu" or np.any(counts < 0):
-        problem = f"freedoms must be {len(tree)} non-negative integers, not {freedoms!r}"
+        problem = f"freedoms must be {len(tree)} nonnegative integers, not {freedoms!r}"
         raise InputError("E-MATH-340", problem, part="expanded_parents")
     found: list[int] = []
     last: dict[int, int] = {-1: -1}
@@ -134,23 +137,23 @@ def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ..
     return tuple(found)
 
 
-# Factors ---------------------------------------------------------------------------------------
+# Factorization ---------------------------------------------------------------------------------
 
 
 def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
-    """Return the lower triangular L with L' L = H (table 6.3).
+    """Factorize H = L' L with a lower triangular L (table 6.3).
 
     Parameters
     ----------
     H : array_like, shape (..., n, n)
-        Symmetric matrix; only its lower triangle is read.
+        Symmetric matrix. Only the lower triangle is read.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
     L : ndarray, shape (..., n, n)
-        Lower triangular factor with the sparsity pattern of H's lower triangle.
+        Lower triangular factor, with the same sparsity pattern as H.
 
     Raises
     ------
@@ -177,21 +180,21 @@ def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
 
 
 def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
-    """Return the unit lower triangular L and D with L' D L = H (table 6.3).
+    """Factorize H = L' D L with a unit lower triangular L and a diagonal D (table 6.3).
 
     Parameters
     ----------
     H : array_like, shape (..., n, n)
-        Symmetric matrix; only its lower triangle is read.
+        Symmetric matrix. Only the lower triangle is read.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
     L : ndarray, shape (..., n, n)
-        Unit lower triangular factor with the sparsity pattern of H's lower triangle.
+        Unit lower triangular factor, with the same sparsity pattern as H.
     D : ndarray, shape (..., n)
-        Diagonal.
+        Diagonal entries of D.
 
     Raises
     ------
@@ -221,16 +224,16 @@ def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
 
 
 def solve_ltl(L: Any, b: Any, parents: Parents) -> np.ndarray:
-    """Return x with L' L x = b.
+    """Solve L' L x = b for x.
 
     Parameters
     ----------
     L : array_like, shape (..., n, n)
-        Lower triangular factor; only its lower triangle is read.
+        Lower triangular factor. Only the lower triangle is read.
     b : array_like, shape (..., n)
         Right-hand side.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -250,18 +253,18 @@ def solve_ltl(L: Any, b: Any, parents: Parents) -> np.ndarray:
 
 
 def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
-    """Return x with L' D L x = b.
+    """Solve L' D L x = b for x.
 
     Parameters
     ----------
     L : array_like, shape (..., n, n)
-        Lower triangular factor; only its lower triangle is read.
+        Lower triangular factor. Only the lower triangle is read.
     D : array_like, shape (..., n)
-        Diagonal.
+        Diagonal entries of D.
     b : array_like, shape (..., n)
         Right-hand side.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -294,16 +297,16 @@ def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
 
 
 def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
-    """Return L x.
+    """Return the product L x.
 
     Parameters
     ----------
     L : array_like, shape (..., n, n)
-        Lower triangular factor; only its lower triangle is read.
+        Lower triangular factor. Only the lower triangle is read.
     x : array_like, shape (..., n)
         Vector.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -327,16 +330,16 @@ def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
 
 
 def multiply_lower_transposed(L: Any, x: Any, parents: Parents) -> np.ndarray:
-    """Return L' x.
+    """Return the product L' x.
 
     Parameters
     ----------
     L : array_like, shape (..., n, n)
-        Lower triangular factor; only its lower triangle is read.
+        Lower triangular factor. Only the lower triangle is read.
     x : array_like, shape (..., n)
         Vector.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -360,16 +363,16 @@ def multiply_lower_transposed(L: Any, x: Any, parents: Parents) -> np.ndarray:
 
 
 def multiply_symmetric(H: Any, x: Any, parents: Parents) -> np.ndarray:
-    """Return H x.
+    """Return the product H x.
 
     Parameters
     ----------
     H : array_like, shape (..., n, n)
-        Symmetric matrix; only its lower triangle is read.
+        Symmetric matrix. Only the lower triangle is read.
     x : array_like, shape (..., n)
         Vector.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -394,16 +397,16 @@ def multiply_symmetric(H: Any, x: Any, parents: Parents) -> np.ndarray:
 
 
 def solve_lower(L: Any, b: Any, parents: Parents) -> np.ndarray:
-    """Return x with L x = b.
+    """Solve L x = b for x.
 
     Parameters
     ----------
     L : array_like, shape (..., n, n)
-        Lower triangular factor; only its lower triangle is read.
+        Lower triangular factor. Only the lower triangle is read.
     b : array_like, shape (..., n)
         Right-hand side.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -426,16 +429,16 @@ def solve_lower(L: Any, b: Any, parents: Parents) -> np.ndarray:
 
 
 def solve_lower_transposed(L: Any, b: Any, parents: Parents) -> np.ndarray:
-    """Return x with L' x = b.
+    """Solve L' x = b for x.
 
     Parameters
     ----------
     L : array_like, shape (..., n, n)
-        Lower triangular factor; only its lower triangle is read.
+        Lower triangular factor. Only the lower triangle is read.
     b : array_like, shape (..., n)
         Right-hand side.
     parents : sequence of int, length n
-        Parent of each row; -1 if the parent is the base.
+        Parent of each row, or -1 if the parent is the base.
 
     Returns
     -------
@@ -484,12 +487,12 @@ def _lower(parents: tuple[int, ...]) -> np.ndarray:
 
 
 def _checked(function: str, parents: Parents) -> tuple[int, ...]:
-    """Return the parents as integers, after checking that each precedes its child."""
+    """Check that each parent precedes its child, and return the parents as integers."""
     given = np.asarray(parents)
     right = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
     if not right or np.any(given < -1) or np.any(given >= np.arange(len(given))):
         problem = f"parents must be integers with -1 <= parents[i] < i, not {parents!r:.60}"
-        remedy = "number the rows from the root, starting at 0, and use -1 for rows on the base"
+        remedy = "number the rows from 0 at the root; use -1 as the parent of rows on the base"
         raise InputError("E-MATH-342", problem, remedy, part=function)
     return tuple(map(int, given))
 
@@ -499,13 +502,13 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
     if A.shape[-2:] != (n, n) or not np.all(np.isfinite(A)):
         problem = f"the matrix must be finite with shape (..., {n}, {n}), not {A.shape}"
         raise InputError(
-            "E-MATH-343", problem, "give one row for each entry of `parents`", part=function
+            "E-MATH-343", problem, "pass one row for each entry of `parents`", part=function
         )
     return A
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Return a copy of H's lower triangle, and the rows, after checking the sparsity pattern."""
+    """Check the sparsity pattern of H, and return a copy of its lower triangle, and the rows."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
@@ -519,7 +522,7 @@ def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[
 def _pair(
     function: str, matrix: Any, vector: Any, parents: Parents
 ) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
-    """Return a matrix, a copy of a vector broadcast to the common leading shape, and the rows."""
+    """Return the matrix, a copy of the vector with the common batch shape, and the rows."""
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):
@@ -528,15 +531,15 @@ def _pair(
     try:
         lead = np.broadcast_shapes(A.shape[:-2], x.shape[:-1])
     except ValueError:
-        problem = f"leading shapes {A.shape[:-2]} and {x.shape[:-1]} do not broadcast"
+        problem = f"batch shapes {A.shape[:-2]} and {x.shape[:-1]} do not broadcast"
         raise InputError("E-MATH-346", problem, part=function) from None
     return A, np.array(np.broadcast_to(x, (*lead, len(tree)))), _rows(tree)
 
 
 def _check_pivot(function: str, pivot: np.ndarray, k: int, *, positive: bool) -> None:
     if np.any(pivot <= 0.0) if positive else np.any(pivot == 0.0):
-        kind = "positive definite" if positive else "regular"
-        problem = f"the matrix is not {kind}: the pivot of row {k} is {np.min(pivot):.3g}"
+        kind = "not positive definite" if positive else "singular"
+        problem = f"the matrix is {kind}: the pivot of row {k} is {np.min(pivot):.3g}"
         raise InputError(
             "E-MATH-347",
             problem,

@@ -1,9 +1,9 @@
 """Subspaces of motions and forces, and constrained bodies (Featherstone 2008, chapter 3).
 
-A motion subspace S (6, m) and a force subspace T (6, k) are given by columns that span them. The
-two kinds are dual: the entries of T' S are powers. Inner products of motions with motions are never
-formed, because they would depend on units. Functions that return a basis may return any basis of
-the subspace.
+Motion subspaces S (6, m) and force subspaces T (6, k) are represented by columns that span them.
+They are dual: the entries of T' S are powers. Inner products of two motions are never computed,
+because they would depend on the units. If a function returns a basis of a subspace, the choice of
+the basis is arbitrary.
 """
 
 from typing import Any, NamedTuple
@@ -13,16 +13,16 @@ import numpy as np
 from chasles.errors import InputError
 
 RANK = 1e-10
-"""Singular values below this fraction of the largest count as zero."""
+"""Singular values below this fraction of the largest one are treated as zero."""
 
 
 def span(S: Any) -> np.ndarray:
-    """Return independent columns that span the same subspace as S.
+    """Return orthonormal columns that span the same subspace as S.
 
     Parameters
     ----------
     S : array_like, shape (n, m)
-        Columns.
+        Matrix of columns, which may be dependent.
 
     Returns
     -------
@@ -43,18 +43,18 @@ def span(S: Any) -> np.ndarray:
 
 
 def complement(S: Any) -> np.ndarray:
-    """Return a basis T of the forces that do no work on motions in S: T' S = 0.
+    """Return a basis T of the forces that do no work on motions in S, so that T' S = 0.
 
     Parameters
     ----------
     S : array_like, shape (n, m)
-        Columns that span motions, or forces.
+        Columns that span a motion subspace or a force subspace.
 
     Returns
     -------
     T : ndarray, shape (n, n - rank)
-        Columns that span these forces. If S spans forces, T spans the motions that they allow
-        (table 3.1).
+        Basis of the forces. If S is a force subspace, T is a basis of the motions on which these
+        forces do no work (table 3.1).
 
     Examples
     --------
@@ -77,7 +77,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     v : array_like, shape (n,)
         Vector.
     *subspaces : array_like, shape (n, m)
-        Columns of each subspace; the whole space must be their direct sum.
+        Columns of each subspace. The whole space must be the direct sum of the subspaces.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     Raises
     ------
     InputError
-        If the space is not the direct sum of the subspaces, or v has the wrong size.
+        If the space is not the direct sum of the subspaces, or if v has the wrong length.
 
     Examples
     --------
@@ -103,18 +103,18 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     vector = np.asarray(v, dtype=float)
     if whole.shape[0] != whole.shape[1] or span(whole).shape[1] < len(whole):
         sizes = " + ".join(str(part.shape[1]) for part in parts)
-        problem = f"{sizes} columns do not form a basis of a space of dimension {len(whole)}"
-        remedy = "give complementary subspaces"
+        problem = f"the {sizes} columns are not a basis of a space of dimension {len(whole)}"
+        remedy = "pass complementary subspaces"
         raise InputError("E-MATH-037", problem, remedy, part="decompose")
     if vector.shape != (len(whole),):
-        problem = f"v must have {len(whole)} numbers, not shape {vector.shape}"
+        problem = f"v must have shape ({len(whole)},), not {vector.shape}"
         raise InputError("E-MATH-038", problem, part="decompose")
     alpha = np.linalg.solve(whole, vector)
     return tuple(np.split(alpha, np.cumsum([part.shape[1] for part in parts])[:-1]))
 
 
 def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Split a force f = f_a + f_c into active force and constraint force (Eq 3.28).
+    """Split a force f = f_a + f_c into an active force and a constraint force (Eq 3.28).
 
     Parameters
     ----------
@@ -123,14 +123,14 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
     S : array_like, shape (6, m)
         Columns that span the allowed motions.
     f : array_like, shape (6,)
-        Force on the body: moment (N m), then force (N).
+        Force on the body: moment (N m), followed by force (N).
 
     Returns
     -------
     f_a : ndarray, shape (6,)
-        Active force, which is in the range of I S and accelerates the body along S.
+        Active force. It is in the range of I S and accelerates the body along S.
     f_c : ndarray, shape (6,)
-        Constraint force, which does no work on motions in S.
+        Constraint force. It does no work on motions in S.
 
     Examples
     --------
@@ -147,14 +147,14 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def active_subspace(S: Any, forces: Any) -> np.ndarray:
-    """Return T_a with T_a' S = 1, in the span of the actuator forces (Eq 3.33).
+    """Return a basis T_a of the actuator forces with T_a' S = 1 (Eq 3.33).
 
     Parameters
     ----------
     S : array_like, shape (6, m)
         Columns that span the allowed motions.
     forces : array_like, shape (6, m)
-        Forces of the actuators, one column for each degree of freedom.
+        Actuator forces, with one column per degree of freedom.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     Raises
     ------
     InputError
-        If the forces do not do work on every degree of freedom.
+        If the forces do no work on some degree of freedom.
 
     Notes
     -----
@@ -184,15 +184,16 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     sizes = np.linalg.svd(work, compute_uv=False)
     if work.shape[0] != work.shape[1] or _rank(sizes) < len(work):
         problem = (
-            f"{F.shape[1]} forces do work on {_rank(sizes)} of {S.shape[1]} degrees of freedom"
+            f"the {F.shape[1]} forces do work on only {_rank(sizes)} of {S.shape[1]} degrees of "
+            "freedom"
         )
-        remedy = "give one force that does work on each degree of freedom"
+        remedy = "pass one force per degree of freedom that does work on it"
         raise InputError("E-MATH-039", problem, remedy, part="active_subspace")
     return F @ np.linalg.inv(work)
 
 
 class Constrained(NamedTuple):
-    """The acceleration a = Phi f + b of a constrained body, and its constraint force."""
+    """Acceleration a = Phi f + b of a constrained body, and the constraint force on the body."""
 
     a: np.ndarray
     Phi: np.ndarray
@@ -201,9 +202,9 @@ class Constrained(NamedTuple):
 
 
 def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Return the motion of a constrained body by projection on S (Eq 3.45 to 3.54).
+    """Solve for the acceleration of a constrained body by projection onto S (Eq 3.45 to 3.54).
 
-    Phi = S (S' I S)^-1 S' has rank m.
+    The inverse inertia Phi = S (S' I S)^-1 S' has rank m.
 
     Parameters
     ----------
@@ -212,11 +213,11 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
     S : array_like, shape (6, m)
         Columns that span the allowed motions.
     f : array_like, shape (6,)
-        Force on the body: moment (N m), then force (N).
+        Force on the body: moment (N m), followed by force (N).
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Velocity-dependent part of the acceleration.
+        Velocity-dependent acceleration.
 
     Returns
     -------
@@ -225,7 +226,7 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 
     Notes
     -----
-    The acceleration is S qdd + c.
+    The acceleration of the body is a = S qdd + c.
 
     Examples
     --------
@@ -243,7 +244,7 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Return the motion of a constrained body by multipliers lam (Eq 3.55 to 3.58).
+    """Solve for the acceleration of a constrained body by multipliers lam (Eq 3.55 to 3.58).
 
     The constraint force is T lam.
 
@@ -254,11 +255,11 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
     T : array_like, shape (6, k)
         Columns that span the constraint forces, with T' S = 0.
     f : array_like, shape (6,)
-        Force on the body: moment (N m), then force (N).
+        Force on the body: moment (N m), followed by force (N).
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Velocity-dependent part of the acceleration.
+        Velocity-dependent acceleration.
 
     Returns
     -------
@@ -289,7 +290,7 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, ...]:
-    """Return H, C and qdd of the equation of motion H qdd + C = S' f (Eq 3.59 to 3.64).
+    """Return H, C and qdd for the equation of motion H qdd + C = S' f (Eq 3.59 to 3.64).
 
     Parameters
     ----------
@@ -298,11 +299,11 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
     S : array_like, shape (6, m)
         Columns that span the allowed motions.
     f : array_like, shape (6,)
-        Force on the body: moment (N m), then force (N).
+        Force on the body: moment (N m), followed by force (N).
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Velocity-dependent part of the acceleration.
+        Velocity-dependent acceleration.
 
     Returns
     -------
@@ -332,25 +333,25 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     *subsystems : pair of array_like
-        H (..., n, n) and C (..., n) of each equation of motion H qdd + C = tau. For a free
-        rigid body, H is its spatial inertia (6, 6) and C its bias force (6,). Leading shapes
-        broadcast.
+        H (..., n, n) and C (..., n) of the equation of motion H qdd + C = tau of each subsystem.
+        For a free rigid body, H is the spatial inertia (6, 6), and C is the bias force (6,). Batch
+        shapes broadcast.
 
     Returns
     -------
     H : ndarray, shape (..., N, N)
-        Block diagonal matrix, in the given order.
+        Block diagonal mass matrix of all subsystems.
     C : ndarray, shape (..., N)
-        Bias force.
+        Bias forces of all subsystems.
 
     Raises
     ------
     InputError
-        If the shapes of a pair do not match.
+        If the shapes of H and C do not match.
 
     Notes
     -----
-    Constraints between subsystems are added later: T' qdd = T' c.
+    Constraints between subsystems have the form T' qdd = T' c. They are not included.
 
     Examples
     --------
@@ -363,14 +364,15 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     pairs = [(np.asarray(H, dtype=float), np.asarray(C, dtype=float)) for H, C in subsystems]
     for k, (H, C) in enumerate(pairs):
         if H.ndim < 2 or C.ndim < 1 or H.shape[-2:] != (C.shape[-1],) * 2:
-            problem = f"subsystem {k}: give H (..., n, n) and C (..., n), not {H.shape}, {C.shape}"
+            shapes = f"{H.shape} and {C.shape}"
+            problem = f"subsystem {k} must have H (..., n, n) and C (..., n), not shapes {shapes}"
             raise InputError("E-MATH-348", problem, part="collect")
     try:
         lead = np.broadcast_shapes(
             *(H.shape[:-2] for H, _ in pairs), *(C.shape[:-1] for _, C in pairs)
         )
     except ValueError:
-        problem = "leading shapes do not broadcast"
+        problem = "the batch shapes of the subsystems do not broadcast"
         raise InputError("E-MATH-349", problem, part="collect") from None
     n = sum(C.shape[-1] for _, C in pairs)
     whole, bias, start = np.zeros((*lead, n, n)), np.zeros((*lead, n)), 0
@@ -388,7 +390,7 @@ def _rank(sizes: np.ndarray) -> int:
 def _columns(function: str, S: Any) -> np.ndarray:
     columns = np.asarray(S, dtype=float)
     if columns.ndim != 2 or not np.all(np.isfinite(columns)):
-        problem = f"columns must be finite with shape (n, m), not shape {columns.shape}"
+        problem = f"the matrix must be finite with shape (n, m), not {columns.shape}"
         raise InputError("E-MATH-040", problem, part=function)
     return columns
 

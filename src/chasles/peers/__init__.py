@@ -1,4 +1,4 @@
-"""Comparison with other libraries: `compare` finds the first difference and its likely cause."""
+"""Compare robots with other libraries, and find the first difference and its likely cause."""
 
 import importlib
 import os
@@ -23,23 +23,22 @@ from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
 from chasles.robot import Robot
 
 TOLERANCE = 1e-9
-"""Default tolerance: files store rotations with about this precision."""
+"""Default relative tolerance, which is about the precision of rotations in files."""
 
 
 STATES = 20
-"""Largest number of states of a motion at which robots are compared."""
+"""Maximum number of states of a motion that are compared."""
 
 State = tuple[np.ndarray | None, np.ndarray | None]
-"""A position and a velocity; None stands for a random value."""
+"""Position and velocity. None stands for a random value."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: its adapter, its package, and the file formats that it reads, preferred first.
+    """Adapter, package and file formats of a library, with the preferred format first.
 
-    `motors` is True if the library uses the armature only of joints that a motor drives.
-    `weightless` is True if the library does not read gravity from files; its gravity is then set to
-    the robot's value.
+    `motors` is True if the library uses armatures only for joints with motors. `weightless` is True
+    if the library does not read gravity from files; its gravity is then set to the robot's value.
     """
 
     source: str
@@ -59,15 +58,15 @@ LIBRARIES: dict[str, Library] = {
         "drake:Drake", "drake", (".urdf", ".sdf", ".xml"), conventions.drake, motors=True
     ),
 }
-"""Table of libraries: one row per library."""
+"""Supported libraries, by name."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Result of a comparison, with the worst difference of each term.
+    """Result of a comparison, with the largest difference of each term.
 
-    `first` is the first difference above the tolerance, and `cause` its likely cause. `uncompared`
-    lists parts of the robot or of its file that no term covers.
+    `first` is the first difference above the tolerance, and `cause` is its likely cause.
+    `uncompared` lists parts of the robot or its file that were not compared.
     """
 
     robot: str
@@ -80,7 +79,7 @@ class Agreement:
 
     @property
     def ok(self) -> bool:
-        """Return True if robot and library agree."""
+        """True if the robot and the library agree."""
         return not self.first
 
 
@@ -108,21 +107,21 @@ def compare(
     tolerance : float, optional
         Largest difference relative to the largest entry.
     motion : str or path, optional
-        Folder or file of `chasles simulate`, or a motion file. Terms are compared at up to 20 of
-        its states, evenly spread, instead of at a random state.
+        Output of `chasles simulate` (folder or file), or a motion file. Terms are compared at up to
+        20 evenly spaced states of the motion instead of at a random state.
 
     Returns
     -------
     Agreement
-        Worst difference of each term, the first difference and its likely cause.
+        Largest difference of each term, the first difference and its likely cause.
 
     Notes
     -----
     Joint orders, quaternions and velocities of floating bases are converted
     (`chasles.conventions`). Terms are compared in the order placements, masses and inertias,
     Jacobians, mass matrix, gravity and bias forces, accelerations, loops, because a difference in
-    one causes differences in the next. Accelerations of the whole machine, with actuators, are
-    compared only with MuJoCo.
+    one term causes differences in later terms. Accelerations with actuators are compared only with
+    MuJoCo.
 
     Examples
     --------
@@ -164,7 +163,7 @@ def compare(
 
 
 def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
-    """Return some states of a motion, including the first and last; missing velocities are zero."""
+    """Return evenly spaced states of a motion. Missing velocities are zero."""
     still = np.zeros(robot.nv)
     every = [
         (q, still if part.qd is None else part.qd[k])
@@ -176,13 +175,16 @@ def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
 
 
 def _known_here(robot: Robot, name: str) -> str:
-    """Return the robot's name for a joint; a library may name a free joint after its link."""
+    """Return the robot's name for a joint of the library.
+
+    A library may name a free joint after its link.
+    """
     longer = f"{name}_free"
     return longer if name not in robot.joints and longer in robot.joints else name
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return the robot with continuous or bounded revolute joints as in the library."""
+    """Make revolute joints continuous or bounded, as in the library."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
@@ -195,7 +197,7 @@ def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
 
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:
-    """Write the robot in the first of the library's formats that can represent it."""
+    """Save the robot in the first of the library's formats that can represent it."""
     refused: ModelError | None = None
     for suffix in library.suffixes:
         file = folder / f"robot{suffix}"
@@ -212,7 +214,7 @@ def _written(robot: Robot, library: Library, folder: Path) -> Path:
 
 
 def _add_motors(file: Path) -> None:
-    """Add a motor at every joint of an MJCF file that has armature."""
+    """Add a motor to every joint with armature in an MJCF file."""
     document = etree.parse(file)
     motors = etree.SubElement(document.getroot(), "actuator")
     for joint in document.iterfind(".//worldbody//joint[@armature]"):
@@ -223,7 +225,7 @@ def _add_motors(file: Path) -> None:
 def _by_terms(
     found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
 ) -> Agreement:
-    """Return the worst difference of each term at the given states (None for a random state)."""
+    """Compare all terms at the given states. None stands for a random state."""
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)
@@ -234,14 +236,14 @@ def _by_terms(
         return Side(at, convention, peer.answers(x, v))
 
     def in_order() -> Side | None:
-        """Return the comparison with joints matched by order, not by name, if possible."""
+        """Match joints by order instead of name. Return None if this is not possible."""
         try:
             return side(seed, library.convention(robot))
         except (ModelError, ValueError):
             return None
 
     known = {joint.name for joint in robot.model.source.joints}
-    named = all(peer.joints) and bool(known & set(peer.joints))  # else match by order
+    named = all(peer.joints) and bool(known & set(peer.joints))  # otherwise, match by order
     by_name = library.convention(robot, list(peer.joints) if named else None)
     sides = [side(seed + k, by_name) for k in range(2)]
     every = [sides[0], *(side(seed, by_name, state) for state in states[1:])]
@@ -256,7 +258,7 @@ def _by_terms(
 
 
 def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str, ...]:
-    """Return parts of the robot that exert forces but are not covered by any term."""
+    """Return parts of the robot that exert forces but were not compared."""
     source, whole = robot.model.source, bool(terms["accelerations"])
     damped = any(x.damping for x in source.joints) or any(x.damping for x in source.rotors)
     parts = {

@@ -1,4 +1,4 @@
-"""Robots in Drake, from URDF, SDF and MJCF files."""
+"""Load and evaluate robots in Drake, from URDF, SDF and MJCF files."""
 
 import logging
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ import numpy as np
 from chasles.peers.terms import Answers, moments
 
 STEP = 1e-3
-"""Time step (s); continuous-time plants do not support mimic joints and loops."""
+"""Time step (s). Drake supports mimic joints and loops only in discrete-time plants."""
 
 
 class Drake:
-    """A robot loaded by Drake. All joints are independent; the mass matrix includes geared rotors.
+    """A robot loaded by Drake. The mass matrix includes reflected rotor inertias.
 
     Drake treats mimic joints and loops as constraints, but does not expose their equations in
-    Python.
+    Python. All joints are therefore independent.
     """
 
     def __init__(self, path: Path, *, floating: bool) -> None:
@@ -53,7 +53,7 @@ class Drake:
         self.nv = int(plant.num_velocities())
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Evaluate CalcMassMatrix, CalcBiasTerm and CalcJacobianSpatialVelocity."""
+        """Compute all results with CalcMassMatrix, CalcBiasTerm and CalcJacobianSpatialVelocity."""
         plant, context, world = self.plant, self.context, self.plant.world_frame()
         plant.SetPositions(context, x)
         plant.SetVelocities(context, v)
@@ -72,7 +72,7 @@ class Drake:
         return [self.plant.get_body(self._index(k)) for k in range(1, self.plant.num_bodies())]
 
     def _hold(self) -> None:
-        """Weld root bodies to the world; in Drake they are free unless the file attaches them."""
+        """Weld root bodies to the world. In Drake, they move freely unless the file fixes them."""
         plant = self.plant
         joints = [plant.get_joint(k) for k in plant.GetJointIndices()]
         held = {joint.child_body().index() for joint in joints}
@@ -99,7 +99,7 @@ class Drake:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings of Drake's parsers about elements that do not affect the motion."""
+    """Suppress parser warnings about elements that do not affect the motion."""
     log = logging.getLogger("drake")
     level = log.level
     log.setLevel(logging.ERROR)

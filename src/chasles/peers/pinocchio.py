@@ -1,4 +1,4 @@
-"""Robots in Pinocchio, from URDF and MJCF files."""
+"""Load and evaluate robots in Pinocchio, from URDF and MJCF files."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ class Pinocchio:
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravity (m/s2), by default Pinocchio's value; Pinocchio ignores the file's gravity."""
+        """Gravitational acceleration (m/s2). Pinocchio ignores the value in the file."""
         return np.array(self.model.gravity.linear)
 
     @gravity.setter
@@ -39,7 +39,7 @@ class Pinocchio:
         self.model.gravity.linear = g
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Evaluate crba, rnea and getFrameJacobian."""
+        """Compute all results with crba, nonLinearEffects and getFrameJacobian."""
         pin, model, data = self.library, self.model, self.data
         pin.computeJointJacobians(model, data, x)
         pin.updateFramePlacements(model, data)
@@ -49,7 +49,7 @@ class Pinocchio:
         jacobians = {f.name: np.zeros((6, 0)) for _, f in bodies}
         if model.nv:  # Pinocchio 4.1 crashes if nv is 0
             for k, f in bodies:
-                J = pin.getFrameJacobian(model, data, k, world).reshape(6, -1)  # (6,) for nv = 1
+                J = pin.getFrameJacobian(model, data, k, world).reshape(6, -1)  # (6,) if nv is 1
                 jacobians[f.name] = swap(J, axis=0)
         upper = np.triu(pin.crba(model, data, x))
         return Answers(

@@ -1,4 +1,4 @@
-"""Comparison of a robot with another library, term by term, and likely causes of differences."""
+"""Compare a robot with another library term by term, and find causes of differences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,15 @@ from chasles.robot import Robot
 
 @dataclass(frozen=True)
 class Answers:
-    """Results of the other library at one state: poses (4, 4) and Jacobians (6, nv) of links.
+    """Results of the other library at one state.
 
-    Jacobians are along world axes, with angular rows first. inertias: ten parameters of each moving
-    link and everything fixed to it, in the link's frame: mass, first moment, inertia about the
-    frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with gravity, without damping; with
-    springs and gravity compensation if the library has them. loops: closure errors, empty if there
-    are no loops; None if the library does not report them. machine: results for the whole machine,
-    None if not available.
+    poses: pose (4, 4) of each link. jacobians: Jacobian (6, nv) of each link along world axes, with
+    angular rows first. inertias: ten inertial parameters of each moving link and the links fixed to
+    it, in the link's frame: mass, first moment, inertia about the frame's origin (xx, yy, zz, xy,
+    xz, yz). bias_forces: with gravity and without damping; springs and gravity compensation are
+    included if the library supports them. loops: closure errors, which are empty if there are no
+    loops, or None if the library does not report them. machine: accelerations with actuators, or
+    None.
     """
 
     poses: Mapping[str, np.ndarray]
@@ -37,7 +38,7 @@ class Answers:
 
 
 class Machine(NamedTuple):
-    """Accelerations of a tree with springs, tendons, damping and actuators for given controls.
+    """Accelerations with springs, tendons, damping and actuators, for given controls.
 
     They exclude contacts, limits, dry friction and loop constraints.
     """
@@ -48,7 +49,10 @@ class Machine(NamedTuple):
 
 
 class Peer(Protocol):
-    """A robot in another library; joints in `circles` have a cosine and a sine as coordinates."""
+    """A robot in another library.
+
+    Joints in `circles` have a cosine and a sine as coordinates.
+    """
 
     joints: tuple[str, ...]
     circles: tuple[str, ...]
@@ -61,7 +65,7 @@ class Peer(Protocol):
 
 
 def ten(mass: float, center: np.ndarray, about_center: np.ndarray) -> np.ndarray:
-    """Return the ten inertial parameters from mass, center of mass and inertia about it."""
+    """Return the ten inertial parameters from mass, center of mass and inertia about the center."""
     about_origin = about_center + mass * (center @ center * np.eye(3) - np.outer(center, center))
     return moments(mass, mass * center, about_origin)
 
@@ -75,7 +79,7 @@ def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 
 class Term(NamedTuple):
-    """A compared quantity: its relative error, and both values of the entry that differs most."""
+    """Relative error of a compared quantity, and both values of the entry that differs most."""
 
     name: str
     of: str
@@ -125,7 +129,7 @@ class Side(NamedTuple):
         return evaluate(self.robot.model, function, (self.q,), frame=name, **options)[0]
 
     def dynamics(self, function: str, *rates: np.ndarray) -> np.ndarray:
-        """Evaluate a function of q and of the given rates, without damping and friction."""
+        """Evaluate a function at q and the given rates, without damping and friction."""
         way = self.at.ways(function)[0].name
         found: np.ndarray = self.at.run(function, self.q, *rates, method=way)
         return found
@@ -143,7 +147,7 @@ def poses(side: Side) -> Iterator[Term]:
 
 
 def inertias(side: Side) -> Iterator[Term]:
-    """Compare mass, then moments, of each moving link and all links fixed to it."""
+    """Compare the masses and moments of moving links, including links fixed to them."""
     model = side.robot.model
     for i in model.in_file_order:
         body = model.bodies[i]
@@ -180,7 +184,7 @@ def gravities(side: Side) -> Iterator[Term]:
 
 
 def biases(side: Side) -> Iterator[Term]:
-    """Compare bias forces, converted between the acceleration conventions of the libraries."""
+    """Compare bias forces, after conversion to the robot's acceleration convention."""
     convention, qd = side.convention, side.at.qd
     v = convention.to_velocity(side.q, qd)
     zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))
@@ -210,9 +214,9 @@ def machines(side: Side) -> Iterator[Term]:
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Compare the library's residuals of loops that are closed in chasles, if available.
+    """Check that loops closed in chasles have zero residuals in the library, if available.
 
-    The library's residuals also include equations of mimic joints, which cannot be told apart from
+    The library's residuals include the equations of mimic joints, which cannot be separated from
     loops. Nothing is compared if mimic joints are independent in chasles.
     """
     source, here = side.robot.model.source, side.at.run("loop_residual", side.q)
@@ -237,7 +241,7 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
 
 
 def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 0.0) -> Term:
-    """Return the comparison of two arrays, with the entry that differs most."""
+    """Compare two arrays, and find the entry that differs most."""
     a, b = np.asarray(here, dtype=float), np.asarray(there, dtype=float)
     if not a.size:
         return Term(name, of, 0.0)
@@ -251,11 +255,11 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
 # Causes ---------------------------------------------------------------------------------------
 
 SNAPPED = 1e-3
-"""Largest displacement of links (rad and m) due to angles rounded to right angles."""
+"""Largest displacement of a link (rad or m) due to rounding angles to right angles."""
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
-    """Return the reason why joints or degrees of freedom differ; "" if they agree."""
+    """Return the reason why joints or degrees of freedom differ, or "" if they agree."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]
@@ -273,7 +277,7 @@ def unlike_joints(robot: Robot, peer: Peer) -> str:
     theirs = [name for name in peer.joints if name not in known]
     ours = [name for name in robot.joints if name not in peer.joints]
     renamed = len(theirs) == 1 and [robot.joint(name).traits.floating for name in ours] == [True]
-    common = len(ours) < len(robot.joints)  # else match by order
+    common = len(ours) < len(robot.joints)  # otherwise, match by order
     if peer.nv != robot.nv or (ours and common and not renamed):
         return f"joints: {_some('in chasles', ours)}, {_some('in the other library', theirs)}"
     return ""
@@ -284,7 +288,10 @@ def _some(where: str, names: Sequence[str]) -> str:
 
 
 def cause_of(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    """Return the likely cause of the first difference; `renamed` matches joints by order."""
+    """Return the likely cause of the first difference.
+
+    `renamed` compares the robots with joints matched by order.
+    """
     cause = CAUSES[first.name]
     return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
 
@@ -339,7 +346,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Report an impossible inertia on the link's body, which other libraries replace."""
+    """Report an invalid inertia on the link's body, which other libraries replace."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
@@ -348,7 +355,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Report a link without mass on the same body, whose mass MuJoCo computes from shapes."""
+    """Report a massless link on the same body, whose mass MuJoCo computes from shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:

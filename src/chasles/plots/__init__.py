@@ -1,4 +1,4 @@
-"""Plots of robots and trajectories with Matplotlib, which is imported on use."""
+"""Plots of robots and trajectories with Matplotlib, which is imported when needed."""
 
 from chasles.plots.accessor import Plots
 from chasles.plots.moves import move

@@ -1,4 +1,4 @@
-"""The accessor `robot.plot`, with one method for each plot."""
+"""The accessor `robot.plot`, with one method per plot."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -33,7 +33,7 @@ Plane = Literal["xy", "xz", "yz", "3d"]
 """Plane onto which points are projected, or "3d"."""
 
 FEW = 5
-"""Largest number of methods in a legend inside the plot; a longer legend is next to the plot."""
+"""Maximum number of methods in a legend inside the plot. Longer legends are outside."""
 
 _CLOSED = "plot a robot without them; the Jacobian is that of the tree"
 
@@ -41,9 +41,9 @@ _CLOSED = "plot a robot without them; the Jacobian is that of the tree"
 class Plots:
     """Plots of a robot. Each method draws one plot and returns its Matplotlib axes.
 
-    axes: Matplotlib axes to draw in; if None, a new pyplot figure is created. Paths are arrays with
-    one row per instant; t (n,) holds the times in s (default: row indices). Units are SI units and
-    radians.
+    axes: Matplotlib axes to draw in. By default, a new pyplot figure is created. Motions are arrays
+    with one row per instant, and `t` (n,) contains the times in s (default: row indices). Units are
+    SI units and radians.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -61,7 +61,7 @@ class Plots:
         qd, qdd : array_like, shape (n, nv)
             Joint velocities and accelerations.
         t : array_like, shape (n,), optional
-            Times (s). Default: indices.
+            Times (s). Default: row indices.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
 
@@ -95,7 +95,7 @@ class Plots:
         return forces(robot, robot.inverse_dynamics(*motion), t, axes)
 
     def energy(self, q: Array, qd: Array, *, t: Array = None, axes: Axes | None = None) -> Axes:
-        """Plot kinetic energy, potential energy relative to its first value, and their sum.
+        """Plot kinetic energy, potential energy relative to its initial value, and their sum.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Plots:
         qd : array_like, shape (n, nv)
             Joint velocities.
         t : array_like, shape (n,), optional
-            Times (s). Default: indices.
+            Times (s). Default: row indices.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
 
@@ -146,23 +146,22 @@ class Plots:
         points: int = 41,
         axes: Axes | None = None,
     ) -> Axes:
-        """Plot the manipulability of a frame: the product of its Jacobian's singular values.
+        """Plot the manipulability of a frame, the product of the Jacobian's singular values.
 
         Parameters
         ----------
         q : array_like, shape (n, nq) or (nq,)
-            A path, or, with `joints`, one configuration for the other joints.
+            Path or, with `joints`, the configuration in which the two joints are varied.
         frame : str, optional
             The frame. Default: `robot.tool`.
         joints : sequence of str, optional
             Names of two joints with one coordinate each, which are varied between their limits.
         rows : {"linear", "angular", "all"}, optional
-            Rows of the Jacobian: linear (m, at the frame's origin), angular (rad), or both, with
-            mixed units.
+            Rows of the Jacobian: linear (at the frame's origin), angular, or both with mixed units.
         t : array_like, shape (n,), optional
-            Times (s) of a path. Default: indices.
+            Times (s) of a path. Default: row indices.
         points : int, optional
-            Number of positions of each joint in `joints`.
+            Number of grid points per joint in `joints`.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
 
@@ -198,7 +197,7 @@ class Plots:
             drawn.set_ylim(bottom=0.0)
             return finish(drawn, title, across)
         if t is not None:
-            raise InputError("E-PLOT-009", "t and joints cannot both be given", "omit one of them")
+            raise InputError("E-PLOT-009", "t and joints cannot be combined", "omit one of them")
         first, second, states = swept(robot, q, joints, points)
         values = np.prod(singular_values(robot, states, chosen, rows), axis=-1)
         drawn = new(axes)
@@ -229,14 +228,14 @@ class Plots:
         rows : {"linear", "angular", "all"}, optional
             Rows of the Jacobian.
         t : array_like, shape (n,), optional
-            Times (s). Default: indices.
+            Times (s). Default: row indices.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
 
         Returns
         -------
         axes : matplotlib Axes
-            The axes; infinite values leave a gap.
+            The axes, with gaps where the condition number is infinite.
 
         Notes
         -----
@@ -342,7 +341,7 @@ class Plots:
         axes: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Plot the number of operations of each method of a function over the number of joints.
+        """Plot the operation count of each method of a function over the number of joints.
 
         Operations are multiplications and additions.
 
@@ -353,7 +352,7 @@ class Plots:
         methods : sequence of str, optional
             Names of methods. Default: all methods with less than cubic growth.
         lengths : sequence of int, optional
-            Numbers of joints n. Default: from 1 to the number of joints of the robot.
+            Numbers of joints n. Default: 1 to the robot's number of joints.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
         **options
@@ -415,7 +414,7 @@ def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.n
 def swept(
     robot: Robot, q: Any, joints: Sequence[str], points: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions of two joints between their limits, and the states (points, points, nq)."""
+    """Return the grid positions of two joints, and all configurations (points, points, nq)."""
     if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
         raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
     if points < 2:

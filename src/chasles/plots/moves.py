@@ -11,18 +11,18 @@ from chasles.plots.paper import Axes, curves, finish
 from chasles.trajectory import Move
 
 INSTANTS = 401
-"""Number of evenly spaced times of a curve. Times on both sides of every break are added."""
+"""Number of evenly spaced samples per curve, in addition to samples around each break."""
 
 TITLES = ("position", "velocity", "acceleration", "jerk")
 
 
 def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
-    """Draw positions, velocities, accelerations and jerks of a trajectory over time.
+    """Plot positions, velocities, accelerations and jerks of a trajectory over time.
 
     Parameters
     ----------
     given : Move
-        Trajectory, from a function of `chasles.trajectory`.
+        Trajectory from `chasles.trajectory`.
     axes : sequence of matplotlib Axes, optional
         Up to four axes, filled in this order. Default: a new figure with four axes.
 

@@ -1,4 +1,4 @@
-"""Common parts of plots: style of axes, curves over time, files, and checks of arguments."""
+"""Helpers for plots: axes style, curves over time, output files and argument checks."""
 
 import math
 import os
@@ -14,21 +14,21 @@ from chasles.functions.doors import numbers
 from chasles.robot import Robot
 
 Axes = Any
-"""Stands for `matplotlib.axes.Axes`, so that Matplotlib is imported only on use."""
+"""Type alias for `matplotlib.axes.Axes` that avoids importing Matplotlib."""
 
 PICTURES = (".png", ".svg", ".pdf")
-"""Suffixes of plot files."""
+"""Supported suffixes of plot files."""
 
 Rows = Literal["linear", "angular", "all"]
-"""Rows of a Jacobian: linear velocity, angular velocity, or both (with different units)."""
+"""Jacobian rows for linear velocity, angular velocity, or both."""
 
 ROWS = {"angular": slice(0, 3), "linear": slice(3, 6), "all": slice(0, 6)}
 
 LONGEST = 24
-"""Largest length of a name in a legend; longer names would cover the plot."""
+"""Maximum length (characters) of a name in a legend."""
 
 MOST_NAMED = 12
-"""Largest number of curves in a legend; more would cover the plot."""
+"""Maximum number of curves in a legend."""
 
 
 def new(axes: Axes | None, projection: str | None = None) -> Axes:
@@ -44,7 +44,7 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
 
 
 def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequence[Axes]]:
-    """Return a figure without a window, and its axes in one row.
+    """Create a figure without a window, with axes in one row.
 
     count: number of axes. size: width and height of the figure in inches.
     """
@@ -57,7 +57,7 @@ def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequ
 
 
 def check_picture(path: Path) -> None:
-    """Raise an error if a plot cannot be written to a path."""
+    """Raise an error if a path does not name a plot file."""
     if path.suffix.lower() not in PICTURES:
         problem = "unknown plot format"
         raise InputError(
@@ -70,7 +70,7 @@ def check_picture(path: Path) -> None:
 
 
 def save(figure: Any, stream: Path | BinaryIO, suffix: str) -> None:
-    """Write a figure in the format of a file suffix."""
+    """Write a figure in the format that `suffix` names."""
     figure.savefig(stream, dpi=110, format=suffix.removeprefix(".").lower())
 
 
@@ -83,7 +83,7 @@ def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: A
 
 
 def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
-    """Add a small legend without a frame; names may contain any characters."""
+    """Add a small legend without a frame. Labels are not parsed as math text."""
     made = axes.legend(fontsize="x-small", ncols=columns, frameon=False, **place)
     for text in made.get_texts():
         text.set_parse_math(False)
@@ -91,7 +91,7 @@ def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
 
 
 def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
-    """Set title and labels, and the common style of all plots."""
+    """Set the title, the axis labels and the common plot style."""
     axes.set_title(shown(title), fontsize="medium", parse_math=False)
     axes.set_xlabel(shown(across), parse_math=False)
     if up:
@@ -102,7 +102,7 @@ def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
     return axes
 
 
-# Curves of a motion ----------------------------------------------------------------------------
+# Motion curves ---------------------------------------------------------------------------------
 
 
 def positions(robot: Robot, q: np.ndarray, t: Any, axes: Axes | None) -> Axes:
@@ -118,7 +118,7 @@ def positions(robot: Robot, q: np.ndarray, t: Any, axes: Axes | None) -> Axes:
 
 
 def forces(robot: Robot, tau: np.ndarray, t: Any, axes: Axes | None) -> Axes:
-    """Plot given joint torques tau (n, nv) over time."""
+    """Plot joint torques tau (n, nv) over time."""
     known = list(efforts(robot))
     instants, across = times(t, len(tau))
     units = ", ".join(sorted({unit for _, unit in known}, key=["N m", "N"].index))
@@ -129,7 +129,7 @@ def forces(robot: Robot, tau: np.ndarray, t: Any, axes: Axes | None) -> Axes:
 
 
 def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | None) -> Axes:
-    """Plot given energies (n,) over time, the potential energy relative to its first value."""
+    """Plot energies (n,) over time. Potential energy is relative to its initial value."""
     instants, across = times(t, len(kinetic))
     gained = potential - potential[0]
     drawn = new(axes)
@@ -138,7 +138,7 @@ def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | No
     return finish(drawn, "energy (J)", across)
 
 
-# Arguments of plots ---------------------------------------------------------------------
+# Argument checks ------------------------------------------------------------------------
 
 
 def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
@@ -150,7 +150,7 @@ def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
 
 
 def path(what: str, value: Any, size: int) -> np.ndarray:
-    """Return a path (n, size) after checking that it is finite and has at least two rows."""
+    """Check that an array (n, size) is finite and has at least two rows, and return it."""
     found = numbers(what, value, size)
     if found.ndim != 2 or len(found) < 2:
         raise InputError(
@@ -161,7 +161,7 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
 
 
 def times(t: Any, count: int) -> tuple[np.ndarray, str]:
-    """Return the abscissa of a plot and its label: times in s, or indices of instants."""
+    """Return the abscissa of a plot (times in s, or indices) and its label."""
     if t is None:
         return np.arange(count), "instant"
     found = np.asarray(t, float)
@@ -172,7 +172,7 @@ def times(t: Any, count: int) -> tuple[np.ndarray, str]:
 
 
 def state(robot: Robot, q: Any) -> np.ndarray:
-    """Return one configuration (nq,) after checking that it is finite."""
+    """Check that q is one finite configuration (nq,), and return it."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
         problem = f"q must be a single state of {robot.nq} numbers, not shape {found.shape}"
@@ -189,16 +189,16 @@ def _finite(what: str, found: np.ndarray) -> np.ndarray:
 
 
 def frame_of(robot: Robot, frame: str | None) -> str:
-    """Return the name of a frame, by default `robot.tool`; raise an error if it is unknown."""
+    """Return the frame name (default: `robot.tool`); raise an error if it is unknown."""
     chosen = robot.tool if frame is None else frame
     robot.model.frame(chosen)
     return chosen
 
 
 def span(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the limits of a joint with one coordinate.
+    """Return the plotted range of a joint with one coordinate.
 
-    Without two limits, return (-pi, pi) rad or (-1, 1) m.
+    The range is given by the joint limits. Without limits, it is (-pi, pi) rad or (-1, 1) m.
     """
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:

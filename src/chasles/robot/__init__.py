@@ -1,4 +1,4 @@
-"""The public class `Robot` and its base classes."""
+"""Public class `Robot` and its base classes."""
 
 from chasles.mechanisms import Coordinates
 from chasles.robot.identity import Array

@@ -1,4 +1,4 @@
-"""The configuration space of a robot: positions by name, random positions, closed loops."""
+"""Configuration space of a robot: positions by name, random positions, closed loops."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,9 @@ from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.mechanisms.differentiable import array_library, differentiable
+from chasles.mechanisms.grouping import solved_in_groups, varied
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
+from chasles.mechanisms.placing import placeable, placed_weights
 from chasles.mechanisms.postures import COUNT, SEED, TRIES, Bounds
 from chasles.mechanisms.quick import Quick
 from chasles.mechanisms.resident import on_gpu, resident
@@ -26,10 +28,10 @@ from chasles.robot.machine import start
 
 
 class Configuring(Computing):
-    """Methods for configurations, mobility, closed loops and inverse kinematics."""
+    """Robot methods for configurations, mobility, closed loops and inverse kinematics."""
 
     def neutral(self, *, within: bool = False) -> np.ndarray:
-        """Return the initial configuration (nq,) from the file.
+        """Return the initial configuration (nq,) defined in the file.
 
         Parameters
         ----------
@@ -39,8 +41,8 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (nq,)
-            Configuration (rad or m), called qpos0 in MuJoCo. If the file gives no initial position
-            for a joint, the two frames of the joint coincide. Without `within`, the configuration
+            Configuration (rad or m), called qpos0 in MuJoCo. A joint without an initial position is
+            at its zero position, where its two frames coincide. Without `within`, the configuration
             may violate joint limits.
 
         Examples
@@ -61,7 +63,7 @@ class Configuring(Computing):
         return assemble(self.mechanism.closing.positions, y, inside)
 
     def clip(self, q: Array) -> np.ndarray:
-        """Return q with each coordinate moved to the nearest position within its limits.
+        """Clip each coordinate of q to its limits.
 
         Parameters
         ----------
@@ -72,7 +74,8 @@ class Configuring(Computing):
         -------
         q : ndarray, shape (..., nq)
             Positions within the limits. Coordinates without limits, such as those of free and
-            spherical joints, are unchanged. The result may violate loops; `assemble` closes them.
+            spherical joints, are unchanged. The loops may be open in the result; `assemble` closes
+            them.
 
         Examples
         --------
@@ -85,19 +88,19 @@ class Configuring(Computing):
         return np.clip(given, self.limits.lower, self.limits.upper)
 
     def within(self, q: Array, *, tolerance: float = 0.0) -> np.ndarray:
-        """Return True for configurations whose coordinates are all within their limits.
+        """Return True for each configuration that is within the joint limits.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         tolerance : float, optional
-            Distance beyond a limit (rad or m) that still counts as inside.
+            Distance (rad or m) by which a coordinate may exceed its limits.
 
         Returns
         -------
         inside : ndarray of bool, shape (...)
-            False where a coordinate is outside its limits or NaN.
+            False if a coordinate is NaN or outside its limits.
 
         Examples
         --------
@@ -118,9 +121,9 @@ class Configuring(Computing):
         Parameters
         ----------
         values : mapping from str to array_like
-            Positions (rad or m) by joint name; their shapes broadcast.
+            Positions (rad or m) by joint name. Their leading shapes broadcast.
         default : array_like, shape (..., nq), optional
-            Positions of joints that are not named. Default: `neutral()`.
+            Positions of all other joints. Default: `neutral()`.
 
         Returns
         -------
@@ -135,7 +138,8 @@ class Configuring(Computing):
         array([0. , 0.5])
         """
         if not isinstance(values, Mapping):
-            problem = f"values must be {{joint: position}}, not {type(values).__name__}"
+            kind = type(values).__name__
+            problem = f"values must be a mapping from joint names to positions, not {kind}"
             raise ArgumentError("E-ROBOT-010", problem, part="state")
         q = numbers("default", self.neutral() if default is None else default, self.nq)
         return from_names(values, self.position_slice, q)
@@ -147,23 +151,24 @@ class Configuring(Computing):
         *,
         seed: int | None = None,
     ) -> np.ndarray:
-        """Return random configurations, uniform between the joint limits.
+        """Return random configurations, uniformly distributed between the joint limits.
 
         Parameters
         ----------
         rng : numpy.random.Generator or int, optional
-            Generator or, together with `size`, a seed. An integer without `size` raises an error.
+            Generator, or a seed if `size` is given. An integer without `size` raises an error.
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
         seed : int, optional
-            Seed of a new generator. It cannot be combined with `rng`.
+            Seed for a new generator. It cannot be combined with `rng`.
 
         Returns
         -------
         q : ndarray, shape (*size, nq)
-            Configurations. Without limits, angles lie in [-pi, pi] and positions in [-1, 1] m. A
-            joint with only one limit has an interval of the same length that starts or ends at the
-            limit. Orientations are uniform. Loops are not closed; use `assemble` to close them.
+            Configurations. Without limits, angles are in [-pi, pi] and positions in [-1, 1] m. For
+            a joint with only one limit, an interval of the same length starts or ends at the limit.
+            Orientations are uniformly distributed. Loops are not closed; use `assemble` to close
+            them.
 
         Examples
         --------
@@ -172,7 +177,7 @@ class Configuring(Computing):
         (5, 2)
         """
         if isinstance(rng, int | np.integer) and size is None:
-            problem = f"random({rng}) may mean a seed or a number of configurations"
+            problem = f"random({rng}) is ambiguous: {rng} may be a seed or a batch size"
             remedy = f"write random(seed={rng}) or random(size={rng})"
             raise InputError("E-ROBOT-063", problem, remedy)
         if rng is not None and seed is not None:
@@ -200,14 +205,15 @@ class Configuring(Computing):
         q : array_like, shape (nq,), optional
             Closed configuration (rad or m). Default: a generic closed configuration.
         tolerance : float, optional
-            Residual above which q counts as open (rad, and relative to the size of the loop).
+            Residual above which a loop counts as open (rad, and relative to the loop size).
 
         Returns
         -------
         Mobility
-            The number (`robot.mobility() == 1`), which prints as a report: the rank of
-            `loop_matrix`, redundant equations of each loop, the tolerance, degrees of freedom that
-            cannot move, and joint types that would remove redundant equations of a loop.
+            The number of degrees of freedom, an integer that prints as a report. The report lists
+            the rank of `loop_matrix`, redundant equations of each loop, the tolerance, degrees of
+            freedom that cannot move, and joint types that would remove redundant equations of a
+            loop.
 
         Examples
         --------
@@ -219,21 +225,20 @@ class Configuring(Computing):
         return mobility(mechanism.loops if q is None else mechanism.closing, q, tolerance)
 
     def assemble(self, y: Array, guess: Array = None) -> np.ndarray:
-        """Return the configuration that closes the loops for given independent coordinates.
+        """Close the loops for given independent coordinates.
 
         Parameters
         ----------
         y : array_like, shape (..., n)
             Values of the `independent` coordinates (rad or m). For planar, spherical and free
-            joints, the displacement from the guess along each degree of freedom.
+            joints, they are displacements from the guess.
         guess : array_like, shape (..., nq), optional
-            Initial guess of the solver, which determines the branch. Default: any branch.
+            Initial guess, which determines the branch of the solution. Default: any branch.
 
         Returns
         -------
         q : ndarray, shape (..., nq)
-            Closed configuration. A damped Newton method closes the loops to 1e-13 relative to
-            their size.
+            Closed configuration. The relative loop error is at most 1e-13.
 
         Raises
         ------
@@ -251,7 +256,7 @@ class Configuring(Computing):
         return assemble(self.mechanism.closing.positions, y, guess)
 
     def complete(self, q: Array, yd: Array, ydd: Array = None, *, tolerance: float = 1e-9) -> Any:
-        """Return all joint velocities, given the velocities of the independent coordinates.
+        """Return the joint velocities for given velocities of the independent coordinates.
 
         Parameters
         ----------
@@ -289,7 +294,7 @@ class Configuring(Computing):
 
     @cached_property
     def _quick(self) -> Quick:
-        """Cache of prepared calls of `inverse_kinematics`."""
+        """Cache of prepared `inverse_kinematics` calls."""
         return Quick()
 
     def inverse_kinematics(
@@ -309,23 +314,24 @@ class Configuring(Computing):
         tries: int = TRIES,
         threads: int | None = None,
     ) -> Solution:
-        """Return configurations in which frames reach targets, within the joint limits.
+        """Find configurations within the joint limits in which frames reach their targets.
 
         Parameters
         ----------
         targets
-            Mapping from frames to targets: a pose (..., 4, 4) in the world, or a target of
-            `chasles.targets` (`Pose`, `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`), or
-            a list of several. The key "center of mass" takes a `CenterOfMass`. Leading shapes are
-            batches and broadcast. A target without a frame applies to `robot.tool`.
+            Mapping from frames to targets. A target is a pose (..., 4, 4) in the world, an object
+            from `chasles.targets` (`Pose`, `Position`, `Orientation`, `Axis`, `LookAt`,
+            `Relative`), or a list of such objects. The key "center of mass" requires a
+            `CenterOfMass`. Leading axes are batch axes and broadcast. A target without a frame
+            applies to `robot.tool`.
         avoid
-            Obstacles by name, or `chasles.distances.Avoid`. The configuration avoids collisions
-            with them and self-collisions.
+            Obstacles by name, or `chasles.distances.Avoid`. Solutions avoid self-collisions and
+            collisions with the obstacles.
         guess
-            Configuration (..., nq) from which the first attempt starts. It also gives the positions
+            Configuration (..., nq) at which the first search starts. It also defines the positions
             of fixed joints.
         near
-            Configuration (..., nq); the solution nearest to it, among those found, is returned.
+            Configuration (..., nq). Of all solutions found, the nearest to it is returned.
         fixed
             Names of joints that keep their position in the guess, or in the neutral configuration.
         solutions
@@ -334,15 +340,15 @@ class Configuring(Computing):
             Largest number of solutions per problem with `solutions="all"`.
         comfort
             Configuration (..., nq), or "limits" for the middle between the joint limits. For a
-            redundant robot, the result is as close to it as the targets allow.
+            redundant robot, the solution is as close to it as the targets allow.
         comfort_weight
             Weights (nv,) of the squared distances from `comfort`.
         wraps
-            With `solutions="all"`, True adds solutions that differ by full turns of joints.
+            Include solutions that differ by full turns of joints, with `solutions="all"`.
         seed
-            Seed of the starting configurations. Default: 0.
+            Seed for the initial configurations. Default: 0.
         tries
-            Largest number of starting configurations per problem.
+            Largest number of initial configurations per problem.
         threads
             Number of threads. Default: all for large batches.
 
@@ -363,7 +369,8 @@ class Configuring(Computing):
         1968; Elias and Wen 2022). For arms with seven joints, these solutions are computed for
         sampled positions of one joint. For other arms, only the solutions reached from the starting
         configurations are found. Without a guess, the search for one pose starts at a closed-form
-        solution, if there is one.
+        solution, if there is one. Rolling spheres are placed anywhere on their planes, because they
+        can roll there along some path.
 
         Examples
         --------
@@ -387,16 +394,20 @@ class Configuring(Computing):
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
-        options |= {"comfort": comfort, "comfort_weight": comfort_weight, "wraps": wraps}
+        ease = placed_weights(self.mechanism, comfort_weight)
+        options |= {"comfort": comfort, "comfort_weight": ease, "wraps": wraps}
+        mechanism = placeable(self.mechanism)
         if library is not None and on_gpu(targets, library, options):
-            return resident(self.mechanism, bounds, targets, **options)
+            return resident(mechanism, bounds, targets, **options)
         if library is not None:
-            return differentiable(self.mechanism, bounds, targets, library, **options)
-        return inverse_kinematics(self.mechanism, bounds, targets, quick=quick, **options)
+            return differentiable(mechanism, bounds, targets, library, **options)
+        if varied(targets):
+            return solved_in_groups(mechanism, bounds, targets, options)
+        return inverse_kinematics(mechanism, bounds, targets, quick=quick, **options)
 
 
 def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
-    """Return the interval between two limits; if a limit is missing, an interval of 2 span."""
+    """Return the interval between two limits. Its length is 2 span if a limit is missing."""
     if math.isfinite(lower):
         return lower, upper if math.isfinite(upper) else lower + 2.0 * span
     return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)

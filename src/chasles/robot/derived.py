@@ -1,4 +1,4 @@
-"""Compiled functions, derivatives, linearization and CUDA graphs."""
+"""Robot methods for compiled functions, derivatives, linearization and CUDA graphs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from chasles.robot.motions import Moving
 
 
 class Deriving(Moving):
-    """Methods of a robot that compile, differentiate, linearize or capture other functions."""
+    """Robot methods that compile, differentiate, linearize or capture functions."""
 
     def function(
         self,
@@ -36,7 +36,7 @@ class Deriving(Moving):
         dtype: str = "float64",
         **options: Any,
     ) -> Compiled:
-        """Return a function of the robot, compiled with the given options and cached.
+        """Return a compiled function of the robot. Compiled functions are cached.
 
         Parameters
         ----------
@@ -45,11 +45,11 @@ class Deriving(Moving):
         backend, method, dissipation, dtype
             As in `chasles.compile`.
         wrenches : tuple of WrenchKey
-            External wrenches that the function takes.
+            External wrenches that become inputs of the function.
         derivative : Derivative, optional
             Derivative to compile instead of the function.
         parameters : tuple of str
-            Model parameters that remain inputs.
+            Model parameters that become inputs of the function.
         **options
             Options of the method, for example frame="tool".
 
@@ -61,7 +61,7 @@ class Deriving(Moving):
         Raises
         ------
         ModelError
-            If the function would violate the loops of the robot.
+            If the function ignores the loops of the robot.
 
         Examples
         --------
@@ -89,8 +89,9 @@ class Deriving(Moving):
         Parameters
         ----------
         function
-            Name of a function, or a Python function of arrays that calls functions of robots and of
-            the library. Its arguments are named q, qd, qdd, tau, or are listed in `shapes`.
+            Name of a robot function, or a Python function of arrays that may call robot functions
+            and functions of the library. Its arguments must be named q, qd, qdd or tau, or be
+            listed in `shapes`.
         batch
             Number of states, or the leading shape of all arrays.
         library
@@ -98,18 +99,18 @@ class Deriving(Moving):
         dtype
             "float64" or "float32".
         device
-            Number of the GPU. Default: the library's current device.
+            Index of the GPU. Default: the current device of the library.
         shapes
-            Shapes of further arguments of a Python function, for one state.
+            Shapes of additional arguments of a Python function, for one state.
         options
             Options of the named function, for example frame="hand".
 
         Returns
         -------
         Graph
-            The graph. Write to its `inputs`, a mapping by name, in place. A call without arguments
-            launches it on the library's current stream and returns `outputs`, which every launch
-            overwrites. Arrays passed to a call are first copied to the inputs.
+            The graph. Write to its `inputs`, a mapping from name to array, in place. A call without
+            arguments launches the graph on the current stream of the library and returns `outputs`,
+            which every launch overwrites. Arrays passed to a call are first copied to the inputs.
         """
         lead = batch if isinstance(batch, tuple) else (batch,)
         lead = tuple(checked_count("graph: batch", size) for size in lead)
@@ -125,7 +126,7 @@ class Deriving(Moving):
             known = {v.name: v.shape for v in run.interface.inputs}  # type: ignore[attr-defined]
         else:
             if options:
-                problem = f"options ({', '.join(options)}) apply only to functions given by name"
+                problem = f"options ({', '.join(options)}) apply only to named functions"
                 raise ArgumentError(
                     "E-GPU-030", problem, "pass the options inside your function", part="graph"
                 )
@@ -150,7 +151,7 @@ class Deriving(Moving):
         threads: int | None = None,
         **options: Any,
     ) -> Any:
-        """Return exact derivatives of a function of this robot.
+        """Return exact derivatives of a robot function.
 
         Parameters
         ----------
@@ -173,8 +174,8 @@ class Deriving(Moving):
             One array if `wrt` is a single name, otherwise a tuple in the order of `wrt`. The shape
             of each array is the shape of the result followed by the shape of the argument.
             Derivatives with respect to q are derivatives of f(integrate(q, d)) with respect to d at
-            d = 0, and have nv columns. There is one second derivative for each pair of arguments;
-            the shapes of both arguments follow the shape of the result.
+            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments.
+            Its shape is the shape of the result followed by the shapes of both arguments.
 
         Examples
         --------
@@ -213,9 +214,9 @@ class Deriving(Moving):
         threads: int | None = None,
         **options: Any,
     ) -> Any:
-        """Return the product of the transposed derivatives with a covector (reverse mode).
+        """Return the vector-Jacobian product of a robot function (reverse mode).
 
-        The cost is a small multiple of the cost of the function.
+        It takes a few times as long as the function itself.
 
         Parameters
         ----------
@@ -274,11 +275,11 @@ class Deriving(Moving):
         tau : array_like, shape (..., nv)
             Joint torques or forces (N m or N).
         dt : float, optional
-            Return the discrete-time pair x(t + dt) = A x + B u instead, exact for an input that is
-            constant over dt seconds.
+            Time step (s). If given, A and B describe the discrete-time system x(t + dt) = A x + B
+            u, which is exact for an input that is constant during the step.
         actuation : array_like, shape (nv, m), or sequence of str, optional
-            Matrix S with joint torques S u, or the names of the actuated joints. Default: all
-            joints.
+            Matrix S that maps inputs u to joint torques S u, or the names of the actuated joints.
+            Default: all joints.
         coordinates : {"independent", "tree"}, optional
             Coordinates of a robot with loops; see Notes.
         f_ext, dissipation
@@ -303,15 +304,15 @@ class Deriving(Moving):
 
         Notes
         -----
-        The state x is the deviation (d, dqd) from the motion through the given state, where d is a
-        step of `integrate` and dqd the change of qd (Balafoutis and Patel 1991, Eq 7.2.3). For a
-        robot with loops, x belongs to the n `independent` coordinates, A is (..., 2n, 2n) and B is
-        (..., 2n, m); coordinates="tree" ignores the loops.
+        The state x is the deviation (d, dqd) from the given motion, where d is a tangent vector
+        (see `integrate`) and dqd is the change of qd (Balafoutis and Patel 1991, Eq 7.2.3). For a
+        robot with loops, x contains the n `independent` coordinates, A is (..., 2n, 2n) and B is
+        (..., 2n, m). coordinates="tree" ignores the loops.
 
-        The six components of an external wrench are held constant. With axes="world" its direction
-        is constant in space; with axes="frame" it rotates with the frame. With at="frame" or
-        (x, y, z) its reference point moves with the frame; with at="world" the reference point is
-        the origin of the world.
+        The six components of an external wrench are constant. With axes="world", its direction is
+        constant in space. With axes="frame", it rotates with the frame. With at="frame" or (x, y,
+        z), its reference point moves with the frame. With at="world", the reference point is the
+        world origin.
 
         Examples
         --------
@@ -338,7 +339,7 @@ class Deriving(Moving):
         return numeric.delivered("linearize", (A, B), out)
 
     def packed_entries(self, function: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and columns of the entries that a function returns with `packed=True`.
+        """Return the rows and columns of the entries returned with `packed=True`.
 
         Parameters
         ----------
@@ -348,9 +349,9 @@ class Deriving(Moving):
         Returns
         -------
         rows, columns : ndarray of int
-            For "mass_matrix", indices of the lower triangle, row by row; for "ltdl_factors" (its L)
-            and "ltl_factor", indices of pairs of joints on one branch of the tree. Other entries
-            are zero, or follow from symmetry.
+            For "mass_matrix", indices of the lower triangle, row by row. For "ltl_factor" and L in
+            "ltdl_factors", indices of joint pairs on the same branch of the tree. All other entries
+            are zero or follow from symmetry.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Methods that modify a robot; each of them returns a new robot."""
+"""Robot methods that return a modified robot."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from chasles.robot.parameters import Parametric
 
 
 class Editing(Parametric):
-    """Methods that return modified robots."""
+    """Robot methods that return a modified robot."""
 
     def lock(self, positions: Mapping[str, Any] | str | Iterable[str]) -> Self:
         """Return the robot with some joints fixed.
@@ -28,8 +28,7 @@ class Editing(Parametric):
         Parameters
         ----------
         positions : mapping from str to array_like, str or sequence of str
-            Positions (rad or m) by joint name, or names of joints to fix at their position in
-            `neutral()`.
+            Positions (rad or m) by joint name, or names of joints to fix at `neutral()`.
 
         Returns
         -------
@@ -52,7 +51,7 @@ class Editing(Parametric):
             where = self.position_slice(name)
             count = where.stop - where.start
             if not _is_finite(entries, count):
-                problem = f"joint {name!r} needs {count} finite numbers, not {value!r}"
+                problem = f"joint {name!r} requires {count} finite positions, not {value!r}"
                 raise InputError("E-ROBOT-006", problem, part="lock")
             values[name] = Vector(tuple(map(float, entries)))
         return self._changed(edit.lock(self.model, values))
@@ -77,8 +76,7 @@ class Editing(Parametric):
         center : array_like, shape (3,), optional
             Center of mass in the frame (m).
         inertia : array_like, shape (3, 3), optional
-            Inertia about the center of mass along the axes of the frame (kg m2). Default: a point
-            mass.
+            Inertia about the center of mass, in frame axes (kg m2). Default: a point mass.
         name : str, optional
             Name of the payload.
 
@@ -113,22 +111,22 @@ class Editing(Parametric):
         return self._changed(edit.attach(self.model, frame, name, payload))
 
     def drive(self, motions: Mapping[str, Motion]) -> Self:
-        """Return the robot with prescribed motions of some joints.
+        """Return the robot with prescribed joint motions.
 
         Parameters
         ----------
         motions : mapping from str to callable
-            For each joint, a function of the time (s) that returns its coordinate in rad or m (or
-            all coordinates of the joint). The function is traced once, and may use only arithmetic
-            and functions of `chasles.expr`. A single degree of freedom of a universal, cylindrical
-            or yaw_pitch_roll joint is named "joint[0]".
+            For each joint, a function that maps time (s) to the joint coordinates (rad or m). The
+            function is traced once and may use only arithmetic and functions from `chasles.expr`. A
+            single degree of freedom of a universal, cylindrical or yaw_pitch_roll joint is named
+            "joint[0]".
 
         Returns
         -------
         Robot
             Robot without the coordinates of these joints (rheonomic constraints, Featherstone 2008,
-            section 3.5). `driving_forces` returns the torques of the prescribed motions. Use
-            `at_time` before calling functions of the robot.
+            section 3.5). `driving_forces` returns the torques that produce the prescribed motions.
+            Call functions on `robot.at_time(t)`.
 
         Examples
         --------
@@ -149,8 +147,8 @@ class Editing(Parametric):
             `<link>.mass` (kg), `<link>.center` (3, m, link frame), `<link>.inertia` (3x3, kg m2,
             about the center of mass along the link's axes), `<joint>.placement` (4x4, pose of the
             joint in its parent link), `<joint>.armature`, `<joint>.damping`, `<joint>.friction`,
-            and `gravity` (3, m/s2). All names of `chasles.compile(parameters=)` are accepted, and
-            also a result of `chasles.identify`.
+            and `gravity` (3, m/s2). All names accepted by `chasles.compile(parameters=)` are
+            allowed. A result of `chasles.identify` may be passed instead of a mapping.
 
         Returns
         -------
@@ -183,7 +181,7 @@ class Editing(Parametric):
         return self._changed(source)
 
     def _check_inertias(self, source: Description, changed: Iterable[str]) -> None:
-        """Raise an error if the inertia of a changed link is physically impossible."""
+        """Raise an error if a changed link has a physically impossible inertia."""
         names = {name.rpartition(".")[0] for name in changed}
         for link in source.links:
             if link.name in names:
@@ -203,7 +201,7 @@ class Editing(Parametric):
         link : str
             Root link of the subtree.
         floating : bool, optional
-            Let the link float. Default: it is fixed to the world.
+            Connect the link to the world by a free joint. Default: fix it to the world.
 
         Returns
         -------
@@ -244,21 +242,21 @@ class Editing(Parametric):
         return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # + 0.0 avoids -0.0
 
     def simplified(self) -> Self:
-        """Return a robot with the same equations of motion and fewer nonzero inertial parameters.
+        """Return an equivalent robot with fewer nonzero inertial parameters.
 
         Returns
         -------
         Robot
-            Robot in which the part of a link's inertia that does not affect its joint is moved to
-            the parent link. Masses may be zero or negative.
+            Robot with the same equations of motion. Inertia of a link that does not affect its
+            joint is moved to the parent link. Masses may be zero or negative.
 
         Notes
         -----
         The robots are dynamically equivalent (Featherstone 2008, section 9.7). Joint torques,
-        accelerations and kinetic energy are unchanged, as `is_equivalent` checks. Reactions,
-        momentum, center of mass and a constant of the potential energy change. Functions with
-        method="fastest" simplify the robot automatically. Call `simplified` to export the
-        parameters or to inspect them.
+        accelerations and kinetic energy are unchanged, which `is_equivalent` checks. Joint
+        reactions, momentum, the center of mass and the zero of potential energy change. Functions
+        with method="fastest" simplify the robot automatically. Call `simplified` to export or
+        inspect the parameters.
 
         Examples
         --------
@@ -270,7 +268,7 @@ class Editing(Parametric):
         return self._changed(edit.simplified(self.model))
 
     def with_independent(self, *freedoms: str) -> Self:
-        """Return the robot with the given independent coordinates.
+        """Return the robot with other independent coordinates.
 
         Parameters
         ----------
@@ -280,7 +278,7 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot with these independent coordinates, sorted in the order of all coordinates.
+            Robot with these independent coordinates, in the order of qd.
 
         Raises
         ------
@@ -303,9 +301,9 @@ class Editing(Parametric):
         Parameters
         ----------
         *loops : LoopData
-            Joint of any type, or a weld, that closes each loop. For example, `LoopData("left",
-            "fixed", None, "left_foot", pose, child_pose=...)` welds a frame of link "left_foot" to
-            a pose in the world.
+            For each loop, the joint that closes it: a weld or any joint type. For example,
+            `LoopData("left", "fixed", None, "left_foot", pose, child_pose=...)` welds a frame of
+            link "left_foot" to a pose in the world.
 
         Returns
         -------
@@ -331,16 +329,16 @@ class Editing(Parametric):
         Parameters
         ----------
         *couplings : CouplingData
-            Equations made by `chasles.model.gear` or `chasles.model.coupling`:
-            `gear("drive", "wheel", {"motor": 0.01})` is wheel = 0.01 motor, and
-            `coupling("cam", ["lever", "shaft"], function)` is function(lever, shaft) = 0, written
-            with `chasles.expr`, or function(lever, shaft, t) = 0.
+            Equations created by `chasles.model.gear` or `chasles.model.coupling`. `gear("drive",
+            "wheel", {"motor": 0.01})` means wheel = 0.01 motor. `coupling("cam", ["lever",
+            "shaft"], function)` means function(lever, shaft) = 0 or function(lever, shaft, t) = 0.
+            The function may use `chasles.expr`.
 
         Returns
         -------
         Robot
-            Robot with these couplings. Their rows follow the rows of the loops in `loop_residual`
-            and similar functions. Evaluate a robot with a time-dependent coupling with `at_time`.
+            Robot with these couplings. In `loop_residual` and similar functions, their rows follow
+            those of the loops. If a coupling depends on time, call functions on `robot.at_time(t)`.
 
         Examples
         --------
@@ -367,5 +365,5 @@ class Editing(Parametric):
 
 
 def _is_finite(array: np.ndarray, *shape: int) -> bool:
-    """Return True if an array is finite and has the given shape."""
+    """Return True if an array is finite and has a given shape."""
     return array.shape == shape and bool(np.all(np.isfinite(array)))

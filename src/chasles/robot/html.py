@@ -1,4 +1,4 @@
-"""HTML representation of a robot for notebooks: a table of its joints."""
+"""HTML table of the joints of a robot, for notebooks."""
 
 import html
 import math
@@ -11,7 +11,7 @@ MOST_ROWS = 60
 
 
 def as_html(model: Model, title: str, tool: str) -> str:
-    """Return a title and a table of the joints with coordinates: type, links, limits."""
+    """Return a title and a table of joint types, links and limits as HTML."""
     rows = [_row(model, i) for i in model.movers[:MOST_ROWS]]
     more = len(model.movers) - len(rows)
     rows += [f'<tr><td colspan="5">{more} more joints</td></tr>'] * (more > 0)

@@ -1,4 +1,4 @@
-"""Base class of `Robot`: names, sizes, limits, and the evaluation of functions."""
+"""Base class of `Robot`: names, dimensions, limits, and function calls."""
 
 import operator
 import threading
@@ -23,8 +23,8 @@ from chasles.robot.html import as_html
 from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
 Array = Any
-"""An array of NumPy, PyTorch, JAX or CuPy, or any array_like. Results are arrays of the same
-library; annotations mention only NumPy.
+"""NumPy, PyTorch, JAX or CuPy array, or any array_like. Results belong to the same library. For
+brevity, annotations mention only NumPy.
 """
 
 
@@ -35,7 +35,7 @@ class Identity(Named):
         self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
 
     def _begin(self, mechanism: Mechanism) -> None:
-        """Initialize the robot from a mechanism. Subclasses may have a different `__init__`."""
+        """Initialize the robot from a mechanism. Subclasses may define another `__init__`."""
         self.mechanism: Mechanism = mechanism
         """Mechanism that evaluates the functions."""
         self.model = mechanism.model
@@ -48,7 +48,7 @@ class Identity(Named):
     if not TYPE_CHECKING:  # type checkers report unknown names themselves
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError; for a name in another library, suggest the name in chasles."""
+            """Raise AttributeError, with a suggestion for names used in other libraries."""
             kind = type(self).__name__
             problem = f"{kind!r} object has no attribute {name!r}"
             if not name.startswith("_") and hasattr(type(self), ours := FOREIGN.get(name, "_")):
@@ -86,65 +86,65 @@ class Identity(Named):
 
     @property
     def independent(self) -> tuple[str, ...]:
-        """Independent coordinates, which determine all others through the loops.
+        """Independent coordinates, which determine all other coordinates through the loops.
 
-        They are named by joint, with [k] for a joint with several degrees of freedom. They are
-        chosen once, from the rank of the loop matrix at closed configurations; joints that come
-        first are preferred. Use `with_independent` to choose other coordinates. Without loops, all
-        coordinates of the tree are independent.
+        Names are joint names, with [k] for a joint with several degrees of freedom. The coordinates
+        are selected once, from the rank of the loop matrix at closed configurations. Joints that
+        come first are preferred. Use `with_independent` to select other coordinates. Without loops,
+        all coordinates are independent.
         """
         return self.mechanism.independent
 
     @property
     def independent_positions(self) -> tuple[str, ...]:
-        """Names of the coordinates that `assemble` takes.
+        """Names of the coordinates that `assemble` takes as input.
 
-        They are the `independent` coordinates. Rolling constraints (`chasles.model.rolling`) do not
-        constrain positions, so they add independent positions.
+        They include all `independent` coordinates. Rolling constraints (`chasles.model.rolling`) do
+        not constrain positions, so they add independent positions.
         """
         loops = self.mechanism.loops
         return tuple(loops.freedoms[k] for k in loops.positions.independent)
 
     @property
     def mass(self) -> float:
-        """Mass of all links (kg), including those fixed to the world."""
+        """Total mass of all links (kg), including links fixed to the world."""
         return float(sum(link.inertia.m for link in self.model.source.links))
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names of all links and named frames, which `frame=` accepts."""
+        """Names of all links and frames, which are valid values of `frame=`."""
         return tuple(self.model.frames)
 
     @property
     def tool(self) -> str:
-        """Name of the default frame of functions with a `frame` argument.
+        """Default frame for functions with a `frame` argument.
 
-        It is a frame named tool, tcp or end_effector (or similar, with any prefix), otherwise the
-        platform of a parallel robot, otherwise the last frame at the end of the longest chain.
-        Fingers of a gripper are ignored.
+        It is a frame named tool, tcp or end_effector (or similar, with any prefix) if there is one.
+        Otherwise, it is the platform of a parallel robot, or the last frame of the longest chain
+        without gripper fingers.
         """
         return tool(self.model)
 
     @property
     def gravity(self) -> np.ndarray:
-        """Acceleration of gravity along the world axes (m/s2)."""
+        """Gravitational acceleration in world axes (m/s2)."""
         return np.array(list(self.model.gravity_vector))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes from loading the file: assumptions, repairs and suspicious values.
+        """Messages from loading the file about assumptions, repairs and suspicious values.
 
-        For a robot with loops, the notes also list loop equations that are dropped because other
-        equations imply them, within the precision of the file.
+        For a robot with loops, they also list loop equations that were dropped because other
+        equations imply them to within the precision of the file.
         """
         return (*self.model.notes, *self.mechanism.loops.notes)
 
     @cached_property
     def limits(self) -> Limits:
-        """Limits of all joints.
+        """Joint limits.
 
         The limits of a universal or yaw-pitch-roll joint apply to each of its angles. Joints with
-        quaternions, and joints with both angles and lengths, have no limits.
+        quaternions, or with both angles and lengths, have no limits.
         """
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
@@ -162,7 +162,7 @@ class Identity(Named):
         return Actuators(self.model.source.actuators)
 
     def activations(self, act: Array = None) -> Array:
-        """Return the given activations, or zeros by default.
+        """Return activations, which are zero by default.
 
         Parameters
         ----------
@@ -184,11 +184,11 @@ class Identity(Named):
 
     @cached_property
     def keyframes(self) -> Mapping[str, Keyframe]:
-        """Named states of the file, each with q, qd, ctrl and act."""
+        """Named states in the file, each with q, qd, ctrl and act."""
         return keyframes(self.model)
 
     def joint(self, name: str) -> JointData:
-        """Return the data of a joint in the file.
+        """Return the data of a joint.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Identity(Named):
         Returns
         -------
         JointData
-            Type, axis, limits, damping, friction, mimic and so on.
+            Type, axis, limits, damping, friction, mimic relation and more.
 
         Examples
         --------
@@ -219,8 +219,8 @@ class Identity(Named):
         Parameters
         ----------
         name : str
-            "<link>.mass" (kg), "<link>.center" (m), "<link>.inertia" (kg m2), "<joint>.placement"
-            or "gravity" (m/s2): the names that `chasles.compile(..., parameters=...)` accepts.
+            "<link>.mass" (kg), "<link>.center" (m), "<link>.inertia" (kg m2), "<joint>.placement",
+            "gravity" (m/s2), or another name accepted by `chasles.compile(..., parameters=...)`.
 
         Returns
         -------
@@ -236,13 +236,14 @@ class Identity(Named):
         return np.array(nominal(self.model.source, name)).reshape(shape(self.model.source, name))
 
     def loop_clusters(self) -> tuple[Cluster, ...]:
-        """Return groups of loops and couplings that share joints.
+        """Group the loops and couplings that share joints into clusters.
 
         Returns
         -------
         tuple of (loops, joints)
-            One pair for each cluster. Motions of one cluster do not depend on the coordinates of
-            another (Featherstone 2008, section 8.9); joints outside clusters are unconstrained.
+            One pair for each cluster. The motion of a cluster does not depend on coordinates of
+            other clusters (Featherstone 2008, section 8.9). Joints that belong to no cluster are
+            unconstrained.
 
         Examples
         --------
@@ -253,18 +254,18 @@ class Identity(Named):
         return clusters(self.model)
 
     def at_time(self, t: Array) -> Self:
-        """Return a time-dependent robot at a given time.
+        """Return a time-dependent robot at a fixed time.
 
         Parameters
         ----------
         t : array_like, shape (...)
-            Time (s), which broadcasts with the other arrays of a function.
+            Time (s). It broadcasts with the other arguments of a function.
 
         Returns
         -------
         Robot
-            Robot at this time. The independent coordinates and similar choices are made at t = 0
-            and do not depend on `t`.
+            Robot at this time. Choices such as the independent coordinates are made at t = 0 and do
+            not depend on `t`.
 
         Examples
         --------
@@ -280,7 +281,7 @@ class Identity(Named):
         return held
 
     def at(self, t: Array) -> Self:
-        """Return the robot at a time, or the robot itself if it does not depend on time.
+        """Return the robot at a fixed time, or the robot itself if it does not depend on time.
 
         Parameters
         ----------
@@ -302,7 +303,7 @@ class Identity(Named):
         mechanism = self.mechanism.at(t)
         return self if mechanism is self.mechanism else of_mechanism(type(self), mechanism)
 
-    # Calls --------------------------------------------------------------------------------------
+    # Function calls -----------------------------------------------------------------------------
 
     def _call(
         self,
@@ -315,8 +316,8 @@ class Identity(Named):
     ) -> Any:
         """Evaluate a function.
 
-        `options` contains the name and value of each option in turn. They are part of the key
-        under which the compiled program is cached.
+        `options` lists the name and value of each option in turn. It is part of the cache key of
+        the compiled program.
         """
         key = (function, options)
         mechanism = self.mechanism
@@ -340,8 +341,7 @@ class Identity(Named):
         """Replace the method with its fast entry.
 
         This happens at the first call if it has no options or if the robot has closed loops, and
-        otherwise at the second call. A call with new options falls back to the method, and the
-        entry is then extended.
+        otherwise at the second call. A call with new options runs the method and extends the entry.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None
@@ -358,14 +358,14 @@ class Identity(Named):
             entry = ready.entry(method=method, **facts)
         else:
             entry = entry_of(method, function, **facts)
-        if entry is not facts["fallback"]:  # this system supports fast entries
+        if entry is not facts["fallback"]:  # fast entries are supported on this system
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call a method, and register the function that it called in its fast entry.
+        """Call a method, and add the function that it evaluates to its fast entry.
 
-        The function is registered only if the method passed its arguments on unchanged and returned
-        the result unchanged.
+        The function is added only if the method passed on its arguments unchanged and returned the
+        result unchanged.
         """
         _HEARD.call = ()
         try:
@@ -375,7 +375,7 @@ class Identity(Named):
             _HEARD.call = None
         if heard and heard[0] is self and heard[1] == function and heard[-1] is answer:
             _, _, arrays, ready, f_ext, _ = heard
-            if arguments and type(arguments[-1]) is str:  # a frame name; the entry also accepts it
+            if arguments and type(arguments[-1]) is str:  # frame name, which the entry also accepts
                 *given, frame = arguments
                 arguments, named = tuple(given), {"frame": frame, **named}
             if len(arrays) == len(arguments) and all(map(operator.is_, arrays, arguments)):
@@ -397,13 +397,13 @@ Kind = TypeVar("Kind", bound=Identity)
 
 
 def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | None) -> Kind:
-    """Return the robot for a description, at time t unless t is None."""
+    """Create the robot for a description, at time t unless t is None."""
     mechanism = mechanisms.of(build(source, mimic=mimic))
     return of_mechanism(kind, mechanism if t is None else mechanism.at(t))
 
 
 def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
-    """Return a robot of the given class, made from a mechanism."""
+    """Create a robot of a given class from a mechanism."""
     made = object.__new__(kind)
     made._begin(mechanism)
     return made

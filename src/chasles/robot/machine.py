@@ -1,4 +1,4 @@
-"""Limits, actuators and keyframes of a robot."""
+"""Joint limits, actuators and keyframes of a robot."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from chasles.model.machine import ActuatorData, Interval
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of all joints, infinite where a joint has no limit.
+    """Joint limits, infinite for joints without a limit.
 
-    `lower` and `upper` are positions (nq,) in rad or m. `velocity` and `effort` are the largest
-    absolute values (nv,) in rad/s or m/s, and in N m or N.
+    `lower` and `upper` are positions (nq,) in rad or m. `velocity` (rad/s or m/s) and `effort` (N m
+    or N) are the largest absolute values (nv,).
     """
 
     lower: np.ndarray
@@ -25,9 +25,9 @@ class Limits:
 
 
 class Actuators(tuple[str, ...]):
-    """Names of actuators in file order, and their ranges (n, 2), infinite where unlimited.
+    """Actuator names in file order, with ranges (n, 2) that are infinite if unlimited.
 
-    `active` holds the names of the actuators with an activation.
+    `active` contains the names of the actuators that have an activation state.
     """
 
     data: tuple[ActuatorData, ...]
@@ -37,7 +37,7 @@ class Actuators(tuple[str, ...]):
     active: tuple[str, ...]
 
     def __new__(cls, data: Iterable[ActuatorData]) -> "Actuators":
-        """Return the actuators, made from their data."""
+        """Create the actuators from their data."""
         given = tuple(data)
         made = super().__new__(cls, (each.name for each in given))
         made.data = given
@@ -53,7 +53,7 @@ def _ranges(given: Iterable[Interval]) -> np.ndarray:
 
 
 class Keyframe(NamedTuple):
-    """A named state of a file: positions, velocities, controls and activations."""
+    """Named state in a file: positions, velocities, controls and activations."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -62,7 +62,7 @@ class Keyframe(NamedTuple):
 
 
 def start(model: Model) -> np.ndarray:
-    """Return the initial configuration (nq,): from the file, or the neutral joint positions."""
+    """Return the initial configuration (nq,). Joints without an initial position are neutral."""
     q = np.zeros(model.nq)
     for i, place in model.position_slices.items():
         body = model.bodies[i]
@@ -72,7 +72,7 @@ def start(model: Model) -> np.ndarray:
 
 
 def keyframes(model: Model) -> Mapping[str, Keyframe]:
-    """Return the named states of the file. Missing q is the initial position; others are 0."""
+    """Return the keyframes. Missing positions are initial; other missing values are 0."""
     actuators = model.source.actuators
     controls = {data.name: k for k, data in enumerate(actuators)}
     active = [data.name for data in actuators if data.active]

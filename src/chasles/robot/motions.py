@@ -1,4 +1,4 @@
-"""Time derivatives of a frame's motion to any order, as vectors and as Mitra's matrices."""
+"""Time derivatives of any order of a frame's motion, as vectors and as Mitra's matrices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from chasles.robot.identity import Array
 
 
 class Moving(Configuring):
-    """Functions that take any number of time derivatives of q."""
+    """Robot functions that take any number of time derivatives of q."""
 
     def frame_motion(
         self,
@@ -27,31 +27,30 @@ class Moving(Configuring):
         threads: int | None = None,
         **named_rates: Array,
     ) -> np.ndarray:
-        """Return velocity, acceleration, jerk and higher derivatives of a frame.
+        """Return the velocity, acceleration, jerk and higher derivatives of a frame.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, qddd, ..., in this order or by these names. The number of
-            rates is the order of the result.
+            Time derivatives qd, qdd, qddd, ..., in this order or by keyword. Their number is the
+            order of the result.
         frame : str
             Name of a link or frame. It may be the last positional argument, after the rates.
         axes : {"world", "frame"}, optional
             Axes along which vectors are expressed.
         at : {"frame", "world"} or (3,) array_like, optional
-            Reference point, as in `frame_velocity`; it moves with the body.
+            Reference point, as in `frame_velocity`. It moves with the body.
         method : str, optional
-            "joint-motion" (Mitra, in the base frame), "link-frames" (in the frames of the links) or
-            "fastest".
+            "joint-motion" (Mitra, in the base frame), "link-frames" (in link frames) or "fastest".
         out, threads
             As in `frame_velocity`.
 
         Returns
         -------
         ndarray, shape (..., order, 6)
-            Row k holds the k-th derivatives of the angular velocity (rad/s^(k+1)) and of the
+            Row k contains the k-th derivatives of the angular velocity (rad/s^(k+1)) and of the
             velocity of the reference point (m/s^(k+1)). Rows 0 and 1 are `frame_velocity` and the
             classical `frame_acceleration`.
 
@@ -82,21 +81,20 @@ class Moving(Configuring):
         threads: int | None = None,
         **named_rates: Array,
     ) -> np.ndarray:
-        """Return a time derivative of the Jacobian along the motion.
+        """Return the n-th time derivative of the Jacobian.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ..., in this order or by these names. With n of them, the
-            result is the n-th derivative.
+            The n time derivatives qd, qdd, ..., in this order or by keyword.
         frame : str
             Name of a link or frame.
         axes, at
             As in `jacobian`.
         order : int, optional
-            Expected number of rates; an error is raised if it differs.
+            Expected number of rates. Another number raises an error.
         method : str, optional
             "spatial" (Featherstone 2008, example 2.5; first order), "joint-motion" (Mitra, 2.9) or
             "fastest".
@@ -124,9 +122,7 @@ class Moving(Configuring):
         rates += doors.rates_by_name("jacobian_rate", rates, named_rates)
         given = doors.order_of("jacobian_rate", rates)
         if order is not None and doors.checked_order("jacobian_rate", order) != given:
-            problem = (
-                f"order={order} needs {order} time derivatives after q, but {given} were given"
-            )
+            problem = f"order={order} requires {order} time derivatives after q, but got {given}"
             raise ArgumentError("E-ROBOT-026", problem, part="jacobian_rate")
         view = ("frame", frame, "axes", axes, "at", at, "order", given, "method", method)
         return self._call("jacobian_rate", (q, *rates), view, None, out, threads)
@@ -134,28 +130,27 @@ class Moving(Configuring):
     def joint_motion_matrices(
         self, q: Array, *rates: Array | str, frame: str | None = None
     ) -> np.ndarray:
-        """Return Mitra's joint-motion property matrices D of a frame's body.
+        """Return Mitra's joint-motion property matrices D for the body of a frame.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ... With n of them, the result is the n-th time derivative of
-            D.
+            Time derivatives qd, qdd, ... If there are n, the n-th time derivative of D is returned.
         frame : str
             Name of a link or frame.
 
         Returns
         -------
         D : ndarray, shape (..., nv, 4, 4)
-            Velocity matrix of the body in the base frame per unit rate of each coordinate; zero for
-            joints that do not move the body.
+            Velocity matrix of the body in the base frame for a unit velocity of each coordinate. It
+            is zero for joints that do not move the body.
 
         Notes
         -----
         D is [e~ r x e; 0 0] for a revolute joint about e through r, and [0 e; 0 0] for a prismatic
-        one. Its derivative is Ddot = Omega D - D Omega (Mitra, Eq 3).
+        joint along e. Its derivative is Ddot = Omega D - D Omega (Mitra, Eq 3).
 
         Examples
         --------
@@ -171,7 +166,7 @@ class Moving(Configuring):
     def motion_matrices(
         self, q: Array, *rates: Array | str, frame: str | None = None
     ) -> np.ndarray:
-        """Return Mitra's motion matrices of a frame's body in the base frame.
+        """Return Mitra's motion matrices for the body of a frame, in the base frame.
 
         Parameters
         ----------
@@ -185,13 +180,13 @@ class Moving(Configuring):
         Returns
         -------
         ndarray, shape (..., order, 4, 4)
-            One matrix per rate. They map a point P of the body, in homogeneous coordinates, to its
+            One matrix per rate. In homogeneous coordinates, the matrices map a body point P to its
             velocity Omega P, acceleration A_H P, jerk J_H P and so on.
 
         Notes
         -----
-        See Mitra, sections 2.6 and 2.7: each matrix is the derivative of the position matrix of the
-        body times its inverse.
+        Each matrix is a time derivative of the body's position matrix M times M^-1 (Mitra, sections
+        2.6 and 2.7).
 
         Examples
         --------
@@ -204,12 +199,12 @@ class Moving(Configuring):
 
 
 def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str | None]:
-    """Return the rates, and the name of a frame given after them by position or by keyword."""
+    """Return the rates, and the frame name passed after them or by keyword."""
     given = (*rates, frame) if frame is not None else tuple(rates)
     names = [x for x in given if isinstance(x, str)]
     if not names:
         return given, None
     if len(names) != 1 or given[-1] is not names[0]:
-        problem = f"{function} takes the name of one frame, after all time derivatives"
+        problem = f"{function} accepts one frame name, after all time derivatives"
         raise ArgumentError("E-CALL-340", problem)
     return given[:-1], names[0]

@@ -1,4 +1,4 @@
-"""Arrays in signatures, for type checkers."""
+"""Array types for annotations."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
 
     class HasShape(Protocol):
-        """An array of any library."""
+        """Array of any library."""
 
         @property
         def shape(self) -> Any:
@@ -16,4 +16,4 @@ if TYPE_CHECKING:
     Numbers = HasShape | float | _Row | Sequence[_Row] | Sequence[Sequence[_Row]]
 else:
     Numbers = Any
-"""A required array; type checkers reject text and None."""
+"""Required array. Type checkers reject strings and None."""

@@ -1,4 +1,4 @@
-"""Inertial parameters of a robot, and the base parameters that torques depend on."""
+"""Inertial parameters of a robot, and the base parameters that determine joint torques."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ from chasles.robot.derived import Deriving
 
 
 class Parametric(Deriving):
-    """Methods for inertial parameters of the moving links."""
+    """Robot methods for the inertial parameters of moving links."""
 
     def inertial_parameters(self) -> np.ndarray:
-        """Return the inertial parameters of the moving links, ten numbers for each.
+        """Return the ten inertial parameters of each moving link.
 
         Returns
         -------
         ndarray, shape (10 moving joints,)
-            For each of `moving_joints`, parameters of its child link and everything rigidly
-            attached to it, in the frame of that link: mass (kg), first moment (3, kg m), inertia
-            about the origin of the frame (xx, yy, zz, xy, xz, yz, kg m2).
+            For each joint in `moving_joints`, the parameters of its child link and everything
+            rigidly attached to it, in the link frame: mass (kg), first moment (3, kg m), inertia
+            about the frame origin (xx, yy, zz, xy, xz, yz, kg m2).
 
         Examples
         --------
@@ -40,26 +40,27 @@ class Parametric(Deriving):
     def base_parameters(
         self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
     ) -> numeric.BaseParameters:
-        """Return a minimal set of combinations of `inertial_parameters` that determine torques.
+        """Return the base parameters, a minimal set of parameters that determine the torques.
 
         Parameters
         ----------
         tolerance : float, optional
-            A column is kept if more than this fraction of it is linearly independent of others.
+            Smallest linearly independent fraction of a regressor column that is kept.
         rng : numpy.random.Generator or int, optional
-            Generator or seed of the random states.
+            Generator or seed for the random states.
 
         Returns
         -------
         BaseParameters
-            The base parameters, and the margins of the numerical rank decision.
+            Base parameters as combinations of `inertial_parameters`, and the margins of the
+            numerical rank decision.
 
         Notes
         -----
-        The choice uses QR with column pivoting (Gautier 1991) on regressors of random states, which
-        ignore joint limits. The same columns are chosen for robots that differ only in size. For a
-        robot with loops, the result contains the base parameters of its tree; closed motions may
-        depend on fewer.
+        Columns are selected by QR with column pivoting (Gautier 1991) from regressors at random
+        states, which ignore joint limits. The same columns are selected for robots that differ only
+        in size. For a robot with loops, the result contains the base parameters of the tree.
+        Motions with closed loops may depend on fewer parameters.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The public class `Robot`: a mechanism and its functions, compiled on first use."""
+"""Public class `Robot`: a mechanism and its functions, compiled on first use."""
 
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,7 @@ from chasles.motion.simulation import simulate
 from chasles.robot.identity import Array
 from chasles.robot.sensing import Sensing
 
-if TYPE_CHECKING:  # imported by the methods that need them
+if TYPE_CHECKING:  # imported in methods at run time
     from chasles.checks import Verification
     from chasles.distances import Distances
     from chasles.motion.geometry.closed_forms import Capsule, Sphere
@@ -25,15 +25,14 @@ if TYPE_CHECKING:  # imported by the methods that need them
 
 
 class Robot(Sensing):
-    """A mechanism and all functions that can be computed for it.
+    """A mechanism and its kinematic and dynamic functions.
 
-    The last axis of an array holds the coordinates: q has shape (..., nq); velocities,
-    accelerations and forces have shape (..., nv); leading shapes broadcast. Units are SI and
-    radians; 6-vectors have the angular part first. Every function accepts `out`, an array for the
-    result, and `threads`, the number of threads (by default all for large batches). The first call
-    of a function compiles it for this robot.
+    q has shape (..., nq). Velocities, accelerations and forces have shape (..., nv). Leading shapes
+    broadcast. Units are SI and radians. 6-vectors have the angular components first. Every function
+    accepts `out`, an array for the result, and `threads`, the number of threads (default: all for
+    large batches). The first call of a function compiles it for this robot.
 
-    A robot with loops or couplings is a tree with constraints; q, qd and tau refer to the tree.
+    A robot with loops or couplings is a tree with constraints, and q, qd and tau refer to the tree.
     `assemble` and `complete` compute positions and velocities that keep the loops closed.
     `forward_dynamics`, `linearize` and similar functions keep the loops closed or raise an error.
     Kinematics, energy, momentum and the terms of the equations of motion (`mass_matrix`,
@@ -41,7 +40,7 @@ class Robot(Sensing):
     motions: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
 
     A robot depends on time if joints have prescribed motions (`drive`) or couplings change with
-    time. Evaluate it at a time: `robot.at_time(t).mass_matrix(q)`.
+    time. Call its functions at a fixed time: `robot.at_time(t).mass_matrix(q)`.
     """
 
     # Motion in time -----------------------------------------------------------------------------
@@ -59,7 +58,7 @@ class Robot(Sensing):
         tolerance: float = 1e-9,
         rng: "np.random.Generator | int | None" = 0,
     ) -> bool:
-        """Return True if another robot with the same joints has the same equations of motion.
+        """Return True if another robot has the same joints and equations of motion.
 
         Parameters
         ----------
@@ -68,14 +67,14 @@ class Robot(Sensing):
         tolerance : float, optional
             Largest difference relative to the largest entry.
         rng : numpy.random.Generator or int, optional
-            Generator or seed of the random states.
+            Generator or seed for the random states.
 
         Returns
         -------
         bool
-            True if joint torques of random motions and mass matrices agree. For robots with loops
-            or couplings, closed configurations, the number of degrees of freedom and accelerations
-            are compared too. Damping and friction are ignored.
+            True if joint torques and mass matrices agree at random states. For robots with loops or
+            couplings, closed configurations, the number of degrees of freedom and accelerations
+            must agree too. Damping and friction are ignored.
 
         Examples
         --------
@@ -111,23 +110,24 @@ class Robot(Sensing):
         Parameters
         ----------
         q
-            Joint positions (rad or m) of one configuration or a batch.
+            Joint positions (rad or m) of one configuration or a batch. With PyTorch tensors (on
+            the CPU) or JAX arrays, `Distances.distance` is differentiable once.
         pairs
-            Pairs of names: two links with collision shapes, or a link and an obstacle. Default:
-            `collision_pairs()`, and every moving link with every obstacle.
+            Pairs of names: two links with collision shapes, or a link and an obstacle. Default: all
+            `collision_pairs()`, and all pairs of a moving link and an obstacle.
         obstacles
-            {name: shape}. A shape is an object of `chasles.contact` whose frame is None (`Sphere`,
+            {name: shape}. A shape is an object from `chasles.contact` with frame None (`Sphere`,
             `Capsule`, `Box`, `Cylinder`, `ConvexMesh`, `Plane`), a pair (shape, pose) with a pose
             (4, 4) in the world, or a list of these.
         shapes
-            Shapes of `chasles.contact` on frames of the robot, such as `enclosing_shapes()`, which
-            replace the collision shapes of the file.
+            Shapes from `chasles.contact` on frames of the robot, which replace the collision shapes
+            in the file, for example `enclosing_shapes()`.
         meshes
-            "hull" replaces each mesh of the file by its convex hull. "triangles" uses the triangles
-            as a surface without volume, so the distance between overlapping meshes is not the
-            penetration depth.
+            "hull" replaces each mesh by its convex hull. "triangles" treats meshes as surfaces
+            without volume, so the distance between overlapping meshes is not the penetration depth.
         threads
-            Number of threads of the compiled program. Default: all for large batches.
+            Number of threads of the compiled program, and of processes for coal (where the system
+            can fork). Default: all threads for large batches, one process.
 
         Returns
         -------
@@ -144,7 +144,8 @@ class Robot(Sensing):
         -----
         One compiled program with threads and SIMD handles pairs of spheres and capsules, pairs of
         these with planes, and pairs of spheres with boxes of the world. coal (`pip install
-        'chasles[contact]'`) computes all other pairs, one after the other.
+        'chasles[contact]'`) computes all other pairs. Its Python module holds the interpreter's
+        lock, so that several processes are needed to use several cores.
 
         Examples
         --------
@@ -159,26 +160,26 @@ class Robot(Sensing):
         return entry_point("distance")(self, q, pairs, **options)
 
     def collision_pairs(self, *, srdf: Any = None) -> tuple[tuple[str, str], ...]:
-        """Return the pairs of links whose collision shapes may touch, in file order.
+        """Return the pairs of links that may collide, in file order.
 
         Parameters
         ----------
         srdf
-            Path of an SRDF file. None (default) uses the SRDF file next to the URDF file, if any;
-            False uses no SRDF file.
+            Path to an SRDF file. By default, an SRDF file near the URDF file is used (see Notes).
+            False disables this search.
 
         Returns
         -------
         tuple of (str, str)
-            All pairs of links with collision shapes that move relative to each other, except
-            neighbors connected by a joint and pairs that the file excludes: `<disable_collisions>`
-            of SRDF, `<exclude>`, contype and conaffinity of MJCF.
+            All pairs of links with collision shapes that move relative to each other, except links
+            connected by a joint and pairs excluded in the file by `<disable_collisions>` (SRDF) or
+            by `<exclude>`, contype and conaffinity (MJCF).
 
         Notes
         -----
-        The SRDF file must be in the folder of the URDF file, in its subfolder `srdf`, or in
-        `../srdf` or `../config`, and have the name of the URDF file or of the robot. As in MuJoCo,
-        a body of an MJCF file that is connected to the world may collide with shapes of the world.
+        The SRDF file must have the name of the URDF file or of the robot. It must be in the folder
+        of the URDF file, in its subfolder `srdf`, or in `../srdf` or `../config`. As in MuJoCo, a
+        body in an MJCF file that is connected to the world may collide with shapes of the world.
 
         Examples
         --------
@@ -198,11 +199,9 @@ class Robot(Sensing):
         kind
             "spheres" or "capsules".
         excess
-            Largest distance (m) by which a result may extend beyond the collision shape it
-            encloses.
+            Largest distance (m) from a returned shape to the collision shape that it encloses.
         count
-            Largest number of shapes per collision shape of the file; it takes precedence over
-            `excess`.
+            Largest number of shapes per collision shape. It takes precedence over `excess`.
 
         Returns
         -------
@@ -213,8 +212,9 @@ class Robot(Sensing):
         Notes
         -----
         The union of the shapes contains the convex hull of every collision shape, up to rounding. A
-        positive distance between them is therefore a lower bound of the distance between the
-        collision shapes. If they overlap, the collision shapes do not necessarily overlap.
+        positive distance between enclosing shapes is therefore a lower bound for the distance
+        between the collision shapes. If enclosing shapes overlap, the collision shapes may still be
+        apart.
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 
@@ -228,16 +228,16 @@ class Robot(Sensing):
     # Checks -----------------------------------------------------------------------------------
 
     def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> "Verification":
-        """Check the functions of this robot for consistency with each other and with physics.
+        """Check that the functions of this robot are consistent with each other and with physics.
 
         Parameters
         ----------
         seed : int, optional
-            Seed of the first random state.
+            Seed for the first random state.
         states : int, optional
             Number of random states.
         full : bool, optional
-            Include long checks (docs/verify.md).
+            Include slow checks (docs/verify.md).
 
         Returns
         -------
@@ -254,7 +254,7 @@ class Robot(Sensing):
         return entry_point("verify")(self, seed=seed, states=states, full=full)
 
     def explain(self, function: str, **options: Any) -> Explanation:
-        """Return a report on a function: method, passes, operations, source, program.
+        """Explain how a function is computed: method, passes, operations, source, program.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class Robot(Sensing):
         Returns
         -------
         Explanation
-            Report. Printing it shortens a long program; `.text(full=True)` returns every line.
+            Report. A long program is shortened when printed. `.text(full=True)` returns every line.
 
         Examples
         --------
@@ -287,15 +287,15 @@ class Robot(Sensing):
         q : array_like (nq,), optional
             Initial configuration. Default: the neutral configuration.
         **options
-            `beside`: a second robot. `motion`: a file of `chasles simulate` or a motion file
-            (docs/motion.md). `host`, `port`: address of the page; by default only this machine has
-            access. `allow`: further hosts, for example of a proxy.
+            `beside`: a second robot to show. `motion`: a file written by `chasles simulate` or a
+            motion file (docs/motion.md). `host`, `port`: address of the page, accessible only from
+            this machine by default. `allow`: additional allowed hosts, for example a proxy.
 
         Returns
         -------
         Viewer
-            The running viewer, which a notebook displays. `url` is the address with its access
-            token, `stop()` closes it, and `wait()` keeps a script running.
+            The running viewer, which notebooks display. `url` is its address with an access token,
+            `stop()` closes it, and `wait()` keeps a script running.
 
         Notes
         -----
@@ -308,7 +308,7 @@ class Robot(Sensing):
         return entry_point("show")(self, q, **options)
 
 
-for _room in Robot.__mro__[1:-1]:  # tracebacks and help show Robot, not its base classes
+for _room in Robot.__mro__[1:-1]:  # tracebacks and help show Robot instead of its base classes
     for _name, _member in vars(_room).items():
         if isinstance(_member, FunctionType):
             _member.__qualname__, _member.__module__ = f"Robot.{_name}", __name__

@@ -1,4 +1,4 @@
-"""Sensors of a robot, and their values during a motion, with optional measurement errors."""
+"""Sensors of a robot, and their values with optional measurement errors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -16,7 +16,7 @@ from chasles.robot.identity import Array
 
 
 class Sensing(Editing):
-    """Methods for sensors and their values."""
+    """Robot methods for sensors and their values."""
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Sensing(Editing):
         noise: "np.random.Generator | int | None" = None,
         threads: int | None = None,
     ) -> dict[str, Any]:
-        """Return the values of the sensors for a given motion: {name: array (..., size)}.
+        """Return the sensor values for a motion, as a mapping from name to array (..., size).
 
         Parameters
         ----------
@@ -75,31 +75,30 @@ class Sensing(Editing):
             External forces on the robot: {frame: Wrench}, as in `inverse_dynamics(f_ext=)`, or a
             list of `ContactForce`. Touch sensors measure only contact forces.
         sensors
-            Names of the sensors to compute, in order. Default: all.
+            Names of the sensors to evaluate, in order. Default: all.
         ctrl, act
-            Controls and activations of the actuators, as in `actuate`, for sensors of actuator
-            forces. Default: zero.
+            Controls and activations of the actuators, as in `actuate`. They are used by actuator
+            sensors. Default: zero.
         multipliers
-            For a robot with loops, the multipliers from `constrained_dynamics`; force and torque
-            sensors then measure the forces of loop joints.
+            Multipliers from `constrained_dynamics`, for a robot with loops. If given, force and
+            torque sensors include loop-joint forces.
         t
-            Time (...), in s, that clock sensors return.
+            Time (...) in s, returned by clock sensors.
         noise
-            Seed or generator for the noise and errors of each sensor. Default: no errors.
+            Seed or generator for sensor noise and errors. Default: no errors.
         threads
             Number of threads. Default: all for large batches.
 
         Returns
         -------
         dict
-            Values in the order of the sensors. Vectors are along the axes of the sensor, unless the
-            kind of sensor defines other axes. `chasles.model.SENSORS` lists sizes and units.
+            Values in the order of the sensors. Vectors are in sensor axes, unless the kind of
+            sensor defines other axes. `chasles.model.SENSORS` lists sizes and units.
 
         Notes
         -----
-        Sensors are defined as in MuJoCo. One compiled function computes all sensors:
-        `chasles.compile(robot, "sensor_values")`, whose result concatenates the values of all
-        sensors.
+        Sensors are defined as in MuJoCo. `chasles.compile(robot, "sensor_values")` returns a
+        function that evaluates all sensors and concatenates their values.
 
         Examples
         --------
@@ -117,12 +116,12 @@ class Sensing(Editing):
         return values if noise is None else with_errors(asked, values, noise)
 
     def with_sensors(self, *sensors: SensorData) -> Self:
-        """Return the robot with additional sensors; sensors with the same name are replaced.
+        """Return the robot with additional sensors. Sensors with the same name are replaced.
 
         Parameters
         ----------
         *sensors : SensorData
-            Sensors; `SensorData("imu", "gyroscope", "tool")` is a gyroscope on frame "tool".
+            Sensors to add. `SensorData("imu", "gyroscope", "tool")` is a gyroscope on frame "tool".
             `chasles.model.SENSORS` lists all kinds.
 
         Returns
@@ -147,7 +146,7 @@ class Sensing(Editing):
         return self._changed(sensors=tuple(known.values()))
 
     def without_sensors(self, *names: str) -> Self:
-        """Return the robot without some sensors, or without any sensors if none are named.
+        """Return the robot without the named sensors, or without all sensors if no name is given.
 
         Parameters
         ----------

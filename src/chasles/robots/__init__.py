@@ -1,4 +1,4 @@
-"""Built-in robots: each function returns a `chasles.Robot`; no file is needed.
+"""Built-in robots. Each function returns a `chasles.Robot`.
 
 | function | robot |
 |---|---|
@@ -10,8 +10,8 @@
 | `stewart` `delta` | parallel robots |
 | `random_tree` | a tree with all joint types, determined by a seed |
 
-`installed()` lists robot files of other packages on this machine. `find(name)` returns the file of
-one of them, and `chasles.load(name)` loads it.
+`installed()` lists the robot files of other installed packages. `find(name)` returns the path of a
+listed file, and `chasles.load(name)` loads it.
 """
 
 import functools
@@ -26,11 +26,14 @@ from chasles.robots import arms, legged, mechanisms, synthetic
 P = ParamSpec("P")
 
 ROBOTS: dict[str, Callable[..., Robot]] = {}
-"""Every built-in robot by name."""
+"""Functions that build the robots, by name."""
 
 
 def _robot(describe: Callable[P, Description]) -> Callable[P, Robot]:
-    """Return a function that builds the described robot, and add it to `ROBOTS`."""
+    """Wrap a function that returns a description, so that it returns a robot.
+
+    The wrapped function is added to `ROBOTS`.
+    """
 
     @functools.wraps(describe)
     def build(*args: P.args, **kwargs: P.kwargs) -> Robot:

@@ -39,7 +39,7 @@ def capsule(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> RigidInertia:
     """Return the inertia of a capsule; `length` excludes the hemispheres at its ends."""
-    tube, ends = length, 4.0 / 3.0 * radius  # volumes divided by the cross section
+    tube, ends = length, 4.0 / 3.0 * radius  # volumes divided by the cross-sectional area
     m, b = mass * tube / (tube + ends), mass * ends / (tube + ends)
     r2, l2 = radius * radius, length * length
     axial = 0.5 * m * r2 + 0.4 * b * r2
@@ -56,18 +56,18 @@ def mirrored(inertia: RigidInertia) -> RigidInertia:
 
 
 def standing(axis: Vector, center: Vector) -> Transform:
-    """Return the pose of a shape at a center, with its z axis along a unit vector."""
+    """Return the pose of a shape with the given center and z axis (a unit vector)."""
     return Transform(Rotation.of(aligned_to_z(axis)), center)
 
 
 def rod(mass: float, length: float) -> RigidInertia:
-    """Return the inertia of a rod from the origin along x, with axial moment transverse / 50."""
+    """Return the inertia of a slender rod that extends from the origin along x."""
     transverse = mass * length * length / 12.0
     return _round(mass, transverse / 50.0, transverse, 0, Vector.of(0.5 * length, 0.0, 0.0))
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Return the inertia of point masses: four or more, in general position."""
+    """Return the inertia of four or more point masses in general position."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

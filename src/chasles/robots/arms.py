@@ -1,4 +1,4 @@
-"""Arms from the literature. Parameters and sources are in the data files next to this one."""
+"""Arms from the literature. Parameters and sources are in the .toml files of this package."""
 
 import math
 import tomllib
@@ -70,19 +70,19 @@ def stanford_arm() -> Description:
 
 
 def microbot() -> Description:
-    """Return the five-axis arm R R R R P of Mitra's examples, similar to Uicker's Microbot.
+    """Return the five-axis arm R R R R P from Mitra's examples, similar to Uicker's Microbot.
 
     Returns
     -------
     robot : Robot
-        The arm, nq = nv = 5. Frame "tool" is the paper's frame 6, and frame "P" is at the point (0,
-        0, 64 mm) of that frame.
+        The arm, nq = nv = 5. Frame "tool" is frame 6 in the paper, and frame "P" is at
+        (0, 0, 64 mm) in frame "tool".
 
     Notes
     -----
-    As the paper states, the theta of the first four rows and the s of the fifth row are values of
-    the joint variables, not offsets. The examples use q = (30, 60, -30, 0 degrees, 0.097 m). The
-    paper does not give masses and inertias; the robot uses cylinders of plausible size.
+    In the paper's table, theta in the first four rows and s in the fifth row are values of the
+    joint variables, not offsets. The examples use q = (30, 60, -30, 0 degrees, 0.097 m). The paper
+    does not give masses and inertias; the robot uses cylinders of plausible size.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def microbot() -> Description:
 
 
 def _read(name: str) -> Description:
-    """Return the arm in the data file `<name>.toml`, whose comments explain its keys."""
+    """Return the arm in the data file `<name>.toml`. Comments in the file explain its keys."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]
@@ -105,9 +105,9 @@ def _read(name: str) -> Description:
 
 
 def _shape(row: dict[str, Any], frames: dict[str, Transform]) -> ShapeData:
-    """Return a visual shape: a box from two corners, or a cylinder or capsule from its ends.
+    """Create a box from two corners, or a cylinder or capsule from its end points.
 
-    The row gives points in the Denavit-Hartenberg frame of the link, from `frames`.
+    The points are given in the Denavit-Hartenberg frame of the link.
     """
     kind, start, end = row["kind"], np.array(row["from"]), np.array(row["to"])
     span = end - start

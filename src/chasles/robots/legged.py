@@ -1,7 +1,7 @@
 """Legged robots with a floating base, designed for chasles: x forward, y left, z up.
 
-Limbs are defined by tables for the left side; the right side is the mirror image. Links are uniform
-solids of plausible size and mass, and their shapes are drawn; a dark cylinder shows the motor of
+Limbs are defined by tables for the left side, and the right side is the mirror image. Links are
+uniform solids of plausible size and mass, with visual shapes. A dark cylinder shows the motor of
 each joint. At q = 0 all limbs hang straight down.
 """
 
@@ -22,7 +22,7 @@ _X, _Y, _Z = _at(1.0, 0.0, 0.0), _at(0.0, 1.0, 0.0), _at(0.0, 0.0, 1.0)
 
 
 class Solid(NamedTuple):
-    """A uniform solid: inertia, kind of shape, sizes (m), axis (0, 1 or 2) and center."""
+    """Inertia, shape kind, sizes (m), axis (0, 1 or 2) and center of a uniform solid."""
 
     inertia: RigidInertia
     kind: str
@@ -42,7 +42,7 @@ class Solid(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A joint and its link: position in the parent, axis, range (degrees), torque, solid."""
+    """A joint and its link: position in the parent, axis, limits (degrees), torque and solid."""
 
     joint: str
     link: str
@@ -123,9 +123,9 @@ def quadruped() -> Description:
 
     Notes
     -----
-    The joints of a leg, from the trunk, are abduction (x), hip (y) and knee (y). The order of the
-    legs is front left, front right, rear left, rear right. Feet are links fixed to the shanks:
-    `front_left_foot`, ...
+    Each leg has the joints abduction (x), hip (y) and knee (y), in this order from the trunk. The
+    order of the legs is front left, front right, rear left, rear right. Feet are links fixed to the
+    shanks: `front_left_foot`, ...
 
     Examples
     --------
@@ -202,8 +202,8 @@ class Limb(NamedTuple):
 def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False) -> Limb:
     """Return a limb. A right limb is mirrored in the plane y = 0.
 
-    Axes are not mirrored, so ranges about x and z are reversed. Armature and damping are
-    proportional to the torque limit.
+    Axes are not mirrored, so joint limits about x and z are reversed. Armature, damping and
+    friction are proportional to the torque limit.
     """
     links, joints, shapes = limb = Limb([], [], [])
     for part in parts:
@@ -224,7 +224,7 @@ def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False)
 
 
 def _drawn(link: str, part: Part, solid: Solid) -> list[ShapeData]:
-    """Return the shapes of a link: its solid, and its motor, a cylinder about the joint's axis.
+    """Return the visual shapes of a link: its solid, and a cylinder for its motor.
 
     The motor's volume is proportional to the torque. If a capsule lies along the joint axis, the
     motor is large enough to enclose it. A cylindrical link smaller than the motor has the color of

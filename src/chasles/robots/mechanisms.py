@@ -1,4 +1,4 @@
-"""Mechanisms with closed loops: linkages in the plane of x and y, and parallel robots."""
+"""Mechanisms with closed loops: planar linkages in the x-y plane, and parallel robots."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _X, _Y, _Z = (Vector.of(*(float(i == k) for i in range(3))) for k in range(3))
 
 
 def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
-    """Return the slider crank of Legnani et al. (1996), part II, section 5: R R R P and a weld.
+    """Return the slider-crank of Legnani et al. (1996), part II, section 5: R R R P and a weld.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
 
     Notes
     -----
-    q = (alpha1, alpha2, alpha3, a): the angles of the crank from x, of the rod from the crank, and
-    of the slider from the rod, and the distance of the slider from the crank's axis, all in the
-    world's x-y plane. As in the paper, the last joint leads from the slider back to the ground (M34
-    = translation by -a along x), where loop "closure" welds link "guide" to "base". The rods have a
-    mass of 1 kg/m; base, slider and guide have a mass of 1 kg each. The guide is at rest if the
-    loop is closed. Gravity is along -y.
+    q = (alpha1, alpha2, alpha3, a). The angles are measured from x to the crank, from the crank to
+    the rod, and from the rod to the slider, in the world's x-y plane. The distance of the slider
+    from the crank's axis is a. As in the paper, the last joint leads from the slider back to the
+    ground (M34 = translation by -a along x), where loop "closure" welds link "guide" to "base". The
+    rods have a mass of 1 kg/m; base, slider and guide have a mass of 1 kg each. The guide is at
+    rest if the loop is closed. Gravity is along -y.
 
     Examples
     --------
@@ -88,14 +88,14 @@ def four_bar(
     Raises
     ------
     ModelError
-        If a length is not positive, or one bar is not shorter than the other bars together.
+        If a length is not positive, or if a bar is at least as long as the other bars together.
 
     Notes
     -----
-    q = (crank, coupler, rocker): the angles of the crank from x, of the coupler from the crank, and
-    of the rocker from x. The crank rotates about the origin, the rocker about (ground, 0, 0). Loop
-    "pin", a revolute joint, connects the ends of coupler and rocker. The rods have a mass of 1
-    kg/m, the base has a mass of 1 kg, and gravity is along -y.
+    q = (crank, coupler, rocker). The angles of the crank and the rocker are measured from x, and
+    the angle of the coupler from the crank. The crank rotates about the origin, and the rocker
+    about (ground, 0, 0). Loop "pin", a revolute joint, connects the ends of the coupler and the
+    rocker. The rods have a mass of 1 kg/m, the base has a mass of 1 kg, and gravity is along -y.
 
     Examples
     --------
@@ -124,9 +124,9 @@ def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
     Parameters
     ----------
     l1 : float, optional
-        Distance of the cylinder's pivot from the origin (m).
+        Distance from the origin to the cylinder's pivot (m).
     l2 : float, optional
-        Distance of the pin on the upper arm from the origin (m).
+        Distance from the origin to the pin on the upper arm (m).
 
     Returns
     -------
@@ -140,12 +140,12 @@ def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
 
     Notes
     -----
-    q = (q1, q2, q3, q4): the angle of the upper arm from x, the angle of the cylinder from x, the
-    distance of the piston's end from the cylinder's pivot, and the angle of the forearm from the
-    upper arm. The upper arm rotates about the origin, the cylinder about (l1, 0, 0), and the
-    piston's end is pinned to the upper arm at l2 from the origin (loop "pin"). The upper arm
-    (length 3/2 l2) and the forearm (length l2) have a mass of 1 kg/m. The cylinder and the piston
-    each have a mass of 1 kg and the length l1/2. Gravity is along -y.
+    q = (q1, q2, q3, q4). The angles of the upper arm (q1) and the cylinder (q2) are measured from
+    x, and the angle of the forearm (q4) from the upper arm. q3 is the distance from the cylinder's
+    pivot to the piston's end. The upper arm rotates about the origin, and the cylinder about
+    (l1, 0, 0). Loop "pin" connects the piston's end to the upper arm at distance l2 from the
+    origin. The upper arm (length 3/2 l2) and the forearm (length l2) have a mass of 1 kg/m. The
+    cylinder and the piston each have a mass of 1 kg and a length of l1/2. Gravity is along -y.
 
     Examples
     --------
@@ -194,10 +194,10 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
 
     Notes
     -----
-    q = (left, left_coupler, right, right_coupler): the angles of the cranks from x, and of each
-    coupler from its crank. The left crank rotates about the origin, the right one about (ground, 0,
-    0). Loop "pin", a revolute joint, connects the ends of the couplers. The rods have a mass of 1
-    kg/m, and gravity is along -y.
+    q = (left, left_coupler, right, right_coupler). The angles of the cranks are measured from x,
+    and the angle of each coupler from its crank. The left crank rotates about the origin, and the
+    right crank about (ground, 0, 0). Loop "pin", a revolute joint, connects the ends of the
+    couplers. The rods have a mass of 1 kg/m, and gravity is along -y.
 
     Examples
     --------
@@ -232,9 +232,9 @@ def six_bar() -> Description:
     The linkage is a four-bar (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m). Its coupler carries
     a link "fifth" (0.6 m) at 0.45 m along its length, and its rocker carries a link "sixth" (0.7 m)
     at 0.4 m. Loop "inner" pins the coupler to the rocker, and loop "outer" pins the ends of the two
-    links. q = (crank, coupler, rocker, fifth, sixth): the angles of crank and rocker from x, and of
-    the other links from their parent links. The rods have a mass of 1 kg/m, and gravity is along
-    -y.
+    links. q = (crank, coupler, rocker, fifth, sixth). The angles of the crank and the rocker are
+    measured from x, and the other angles from the parent links. The rods have a mass of 1 kg/m, and
+    gravity is along -y.
 
     Examples
     --------
@@ -261,8 +261,8 @@ def _linkage(
 ) -> Description:
     """Return a linkage of rods with a mass of 1 kg/m, pinned at their ends.
 
-    bars: for each rod, its length, its parent and its position along the parent. pins: for each
-    loop, the two rods that it joins.
+    bars: length, parent and position along the parent for each rod. pins: the two rods that each
+    loop joint connects.
     """
     links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
     joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())
@@ -389,7 +389,7 @@ def delta() -> Description:
 
 
 def _universal(name: str, parent: str, child: str, pose: Transform) -> JointData:
-    """Return a universal joint about x, then y, so that the child can point anywhere around z."""
+    """Return a universal joint with axes x and y, which lets the child tilt in any direction."""
     return JointData(name, "universal", parent, child, pose, axis=_X, second_axis=_Y)
 
 
@@ -402,7 +402,7 @@ def _at(place: Vector) -> Transform:
 
 
 def _axes(x: Vector, y: Vector) -> Rotation:
-    """Return the coordinate rotation to a frame with the given x and y axes."""
+    """Return the rotation of coordinates to a frame with the given x and y axes."""
     return Rotation.of(Matrix((tuple(x), tuple(y), tuple(x.cross(y)))))
 
 

@@ -23,7 +23,7 @@ from chasles.robots._solids import points, rod
 T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
 _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
-"""Joint types with one degree of freedom, which mimic joints and their leaders must have."""
+"""Joint types with one degree of freedom, which can mimic or be mimicked."""
 
 
 def planar(n: int) -> Description:
@@ -46,8 +46,8 @@ def planar(n: int) -> Description:
 
     Notes
     -----
-    The axes of the joints are horizontal, along -y. At q = 0 the arm lies along x, and a positive
-    angle lifts the rods that follow. Frame "tip" is at (sum of cosines, 0, sum of sines) of the
+    The joint axes are horizontal, along -y. At q = 0 the arm lies along x, and a positive angle
+    raises the rod and all rods after it. Frame "tip" is at (sum of cosines, 0, sum of sines) of the
     angles between the rods and x.
 
     Examples
@@ -80,8 +80,9 @@ def zigzag(n: int) -> Description:
 
     Notes
     -----
-    Rods are as in `planar` (moment 1/12 about the center). At q = 0, joint angles alternate between
-    +75 and -75 degrees, so that the results in the book are for the neutral configuration.
+    The rods are the same as in `planar` (moment 1/12 about the center). At q = 0, the angles
+    between rods alternate between +75 and -75 degrees, so that the results in the book are for the
+    neutral configuration.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def zigzag(n: int) -> Description:
 
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
-    """Return an arm of rods along the x axes of their links, with given angles at q = 0."""
+    """Return an arm of rods along the x axes of their links, with the given angles at q = 0."""
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
@@ -118,7 +119,7 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
     Returns
     -------
     robot : Robot
-        The arm, nq = nv = n. A longer chain begins with the links of a shorter one.
+        The arm, nq = nv = n. Longer chains start with the same links as shorter chains.
 
     Raises
     ------
@@ -129,7 +130,7 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
     -----
     All lengths, twists, moments and products of inertia are different and not 0 or 1, so that only
     the D-H structure reduces the number of operations. Balafoutis and Patel (1991) count operations
-    of "general" arms in this way. Gravity is along -z.
+    for "general" arms in this way. Gravity is along -z.
 
     Examples
     --------
@@ -201,7 +202,7 @@ def general_tree(n: int, children: int) -> Description:
 
 
 def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
-    """Return a length a, an offset d, a twist of either sign, and the inertia of six masses."""
+    """Return random parameters a, d and alpha of a link, and the inertia of six point masses."""
     a, d = rng.uniform(0.1, 0.4), rng.uniform(0.05, 0.3)
     alpha = rng.uniform(0.3, 1.2) * (1.0 if rng.random() < 0.5 else -1.0)
     masses = [rng.uniform(0.2, 0.8) for _ in range(6)]
@@ -241,8 +242,7 @@ def random_tree(
     fixed : bool, optional
         Add links on fixed joints; some have no inertia, and some carry other joints.
     mimics : bool, optional
-        Make some joints with one degree of freedom mimic another, if there are at least two of
-        them.
+        Let some joints with one degree of freedom mimic other joints, if possible.
 
     Returns
     -------
@@ -290,7 +290,10 @@ def random_tree(
 
 
 def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
-    """Return all joint types in random order, then random types; "free" is first if `floating`."""
+    """Return n joint types: each type once in random order, followed by random types.
+
+    "free" comes first if `floating` is True; otherwise, another type comes first.
+    """
     left, kinds = list(JOINTS), []
     while left:
         kinds.append(left.pop(int(rng.random() * len(left))))
@@ -328,9 +331,9 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """Return the last joint as a mimic joint of an earlier one, if possible.
+    """Make the last joint mimic an earlier joint, if possible.
 
-    If there is a mimic joint already, the last joint stays unchanged with probability 1/2.
+    If a mimic joint already exists, the last joint stays unchanged with probability 1/2.
     """
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
@@ -341,7 +344,7 @@ def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
 
 
 def _axis(rng: random.Random) -> Vector:
-    """Return a unit vector: along a coordinate axis, or uniform on the sphere."""
+    """Return a random unit vector, along a coordinate axis or uniform on the sphere."""
     if rng.random() < 0.5:
         k, sign = int(rng.random() * 3.0), 1.0 if rng.random() < 0.7 else -1.0
         return Vector.of(*(sign if i == k else 0.0 for i in range(3)))
@@ -351,7 +354,10 @@ def _axis(rng: random.Random) -> Vector:
 
 
 def _pose(rng: random.Random) -> Transform:
-    """Return a pose within half a meter, rotated by right angles, by any angle, or not at all."""
+    """Return a random pose with a rotation by zero, right angles or any angle.
+
+    The position is within 0.3 m along each axis.
+    """
     place = Vector.of(*(rng.uniform(-0.3, 0.3) for _ in range(3)))
     style = rng.random()
     if style < 0.3:
@@ -364,7 +370,7 @@ def _pose(rng: random.Random) -> Transform:
 
 
 def _inertia(rng: random.Random) -> RigidInertia:
-    """Return six point masses about a random center."""
+    """Return the inertia of six point masses around a random center."""
     center = Vector.of(*(rng.uniform(-0.1, 0.1) for _ in range(3)))
     masses = [rng.uniform(0.1, 0.6) for _ in range(6)]
     around = [Vector.of(*(rng.uniform(-0.15, 0.15) for _ in range(3))) for _ in masses]

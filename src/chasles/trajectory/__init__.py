@@ -9,7 +9,7 @@
 | `minimum_jerk`, `minimum_snap` | from rest to rest |
 | `spline` | through points, rotations or poses |
 | `trapezoid`, `s_curve` | fastest within limits of velocity, acceleration and jerk |
-| `line`, `arc` | a frame on straight lines with blends, or on an arc |
+| `line`, `arc`, `path` | a frame on straight lines, arcs or both, with blends |
 | `fourier` | a Fourier series, as chosen by `chasles.excite` |
 | `time_optimal` | fastest along a path within limits, including joint torques |
 | `join` | several trajectories in sequence |
@@ -19,7 +19,7 @@
 from chasles.trajectory.files import load
 from chasles.trajectory.fourier import fourier
 from chasles.trajectory.joining import join
-from chasles.trajectory.lines import arc, line
+from chasles.trajectory.lines import arc, line, path
 from chasles.trajectory.moves import Move
 from chasles.trajectory.optimal import time_optimal
 from chasles.trajectory.polynomials import cubic, minimum_jerk, minimum_snap, quintic, septic
@@ -36,6 +36,7 @@ __all__ = [
     "load",
     "minimum_jerk",
     "minimum_snap",
+    "path",
     "quintic",
     "s_curve",
     "septic",

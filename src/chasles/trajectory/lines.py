@@ -1,6 +1,6 @@
 """Motions of a frame along straight lines and arcs, by inverse kinematics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,10 +12,11 @@ from chasles.functions.doors import check_robot
 from chasles.functions.targets import Pose, Position, Target
 from chasles.model.given import some_numbers
 from chasles.robot import Robot
-from chasles.trajectory.charts import chart
+from chasles.trajectory.charts import Chart, chart
 from chasles.trajectory.given import all_finite, finite, positive
 from chasles.trajectory.moves import Array, Joined, Move, Timed
 from chasles.trajectory.polynomials import minimum_jerk
+from chasles.trajectory.routes import Route, Via, make_route
 from chasles.trajectory.splines import in_pieces, rigid
 
 FEWEST, MOST = 32, 1024
@@ -47,8 +48,8 @@ def line(
     Parameters
     ----------
     robot
-        A robot without quaternion joints, or a robot with closed loops, which stay closed (a
-        Stewart platform, a delta robot).
+        A robot without rolling joints. Closed loops stay closed (a Stewart platform, a delta
+        robot).
     frame
         The frame that follows the lines. Along each line it rotates about a single axis.
     through
@@ -90,26 +91,8 @@ def line(
     >>> bool(abs(reached - goal).max() < 1e-6)
     True
     """
-    q, first = _begin("line", robot, frame, start)
-    hand = Guided(robot, frame, _checked_orientation("line", orientation), tolerance, "line")
-    goals = _goals("line", through, first)
-    width = 0.0 if blend == 0.0 else positive("blend", blend, "line")
-    if duration is not None:
-        positive("duration", duration, "line")
-    if len(goals) == 1 or width:
-        route = _route(first, goals, width)
-        return _timed(hand.followed(route, q), duration)
-    if duration is None:
-        problem = "without a duration, a path through several points must not have corners"
-        raise InputError("E-PATH-038", problem, "give `blend` or `duration`", part="line")
-    moves: list[Move] = []
-    for goal in goals:
-        route = _route(first, [goal], 0.0)
-        moves.append(hand.followed(route, q))
-        q = moves[-1].end
-        first = robot.forward_kinematics(q, frame=frame) if orientation == "free" else goal
-    whole = sum(move.duration for move in moves)
-    return Joined(tuple(_timed(move, duration * move.duration / whole) for move in moves))
+    hand = Guided(robot, frame, orientation, tolerance, "line")
+    return hand.along(through, None, start, blend, duration)
 
 
 def arc(
@@ -119,27 +102,28 @@ def arc(
     goal: Array,
     *,
     start: Array,
+    blend: float = 0.0,
     duration: float | None = None,
     tolerance: float = 1e-6,
     orientation: Orientation = "path",
 ) -> Move:
-    """Return the motion of a robot in which a frame follows an arc of a circle.
+    """Return the motion of a robot in which a frame follows arcs of circles.
 
     Parameters
     ----------
     robot : Robot
-        A robot without quaternion joints.
+        As in `line`.
     frame : str
         The frame that follows the arc.
-    via : array_like, shape (3,)
-        A position on the arc (m, world).
-    goal : array_like, shape (4, 4) or (3,)
-        The end of the arc: a pose, to which the frame rotates about a single axis, or a position,
+    via : array_like, shape (3,) or (m, 3)
+        A position on each arc (m, world).
+    goal : array_like, shape (4, 4), (3,), (m, 4, 4) or (m, 3)
+        The end of each arc: a pose, to which the frame rotates about a single axis, or a position,
         which keeps the orientation.
     start : array_like, shape (nq,)
         Initial configuration.
-    duration, tolerance
-        As in `line`.
+    blend, duration, tolerance, orientation
+        As in `line`. The blend distance is measured along the arc.
 
     Returns
     -------
@@ -150,35 +134,66 @@ def arc(
     --------
     >>> move = chasles.trajectory.arc(robot, "tool", via, goal, start=q)  # doctest: +SKIP
     """
-    q, first = _begin("arc", robot, frame, start)
-    hand = Guided(robot, frame, _checked_orientation("arc", orientation), tolerance, "arc")
-    (last,) = _goals("arc", goal, first)
-    if duration is not None:
-        positive("duration", duration, "arc")
-    route = _circle(first, finite("via", via, 3, "arc"), last)
-    return _timed(hand.followed(route, q), duration)
+    hand = Guided(robot, frame, orientation, tolerance, "arc")
+    every = some_numbers("via", via, "arc")
+    return hand.along(goal, every if every.ndim > 1 else [every], start, blend, duration)
 
 
-def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the configuration and the frame's pose at the start."""
-    check_robot(name, robot)
-    q = finite("start", start, robot.nq, name)
-    for body in robot.model.bodies:
-        if not (body.joint.additive or robot.model.constraints):  # loops allow any joint
-            problem = f"the coordinates of joint {body.data.name!r} do not form a vector space"
-            remedy = "lock the joint with robot.lock"
-            raise InputError("E-PATH-039", problem, remedy, part=name)
-    if robot.model.constraints:
-        robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)
-    return q, robot.forward_kinematics(q, frame=frame)
+def path(
+    robot: Robot,
+    frame: str,
+    through: Array,
+    via: Sequence[Array | None],
+    *,
+    start: Array,
+    blend: float = 0.0,
+    duration: float | None = None,
+    tolerance: float = 1e-6,
+    orientation: Orientation = "path",
+) -> Move:
+    """Return the motion of a robot in which a frame follows lines and arcs.
 
+    Parameters
+    ----------
+    robot : Robot
+        As in `line`.
+    frame : str
+        The frame that follows the path. Along each segment it rotates about a single axis.
+    through : array_like, shape (m, 4, 4) or (m, 3)
+        End points of the segments in the world: poses, or positions with constant orientation.
+    via : sequence of m positions or None
+        For each segment, a position on the arc (m, world), or None for a straight line.
+    start : array_like, shape (nq,)
+        Initial configuration.
+    blend, duration, tolerance, orientation
+        As in `line`. The blend distance is measured along the segments.
 
-def _checked_orientation(name: str, orientation: Any) -> Orientation:
-    if orientation not in get_args(Orientation):
-        problem = f"orientation must be 'path' or 'free', not {orientation!r}"
-        raise InputError("E-PATH-055", problem, part=name)
-    found: Orientation = orientation
-    return found
+    Returns
+    -------
+    Move
+        The motion.
+
+    Notes
+    -----
+    In a blend, the speed along one segment decreases while the speed along the next one increases.
+    The displacements along both segments add up, and their rotations are composed. Accelerations
+    are continuous, and the speed is at most that of the segments.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.puma560()
+    >>> q = [0.1, 0.6, -0.8, 0.3, 0.9, -0.2]
+    >>> p = robot.forward_kinematics(q, frame="tool")[:3, 3]
+    >>> ends = [p + [0.0, 0.1, 0.0], p + [0.0, 0.15, -0.05]]
+    >>> via = [None, p + [0.0, 0.135, -0.015]]
+    >>> move = chasles.trajectory.path(robot, "tool", ends, via, start=q, blend=0.02)
+    >>> reached = robot.forward_kinematics(move.end, frame="tool")[:3, 3]
+    >>> bool(abs(reached - ends[-1]).max() < 1e-9)
+    True
+    """
+    hand = Guided(robot, frame, orientation, tolerance, "path")
+    return hand.along(through, via, start, blend, duration)
 
 
 def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
@@ -194,87 +209,18 @@ def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
     raise InputError("E-PATH-040", problem, part=name)
 
 
-@dataclass(frozen=True)
-class Route:
-    """A path of poses: pose(s) returns (..., 4, 4) for s (...) from 0 to `length`."""
-
-    length: float
-    pose: Callable[[np.ndarray], np.ndarray]
-
-
-def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Route:
-    """Return straight lines with blends at their corners.
-
-    Along each line, the covered fraction grows from 0 to 1. In a blend, the speed along one line
-    decreases while the speed along the next increases, both smoothly, so that accelerations are
-    continuous.
-    """
-    ends = np.array([first, *goals])
-    way = np.diff(ends[:, :3, 3], axis=0)
-    turn = scipy.spatial.transform.Rotation.from_matrix(
-        np.swapaxes(ends[:-1, :3, :3], -1, -2) @ ends[1:, :3, :3]
-    )
-    w, far = turn.as_rotvec(), np.linalg.norm(way, axis=-1)
-    far = np.where(far > 1e-12, far, np.linalg.norm(w, axis=-1))
-    if np.any(far <= 1e-12):
-        problem = f"point {int(np.argmin(far))} coincides with the current position of the frame"
-        raise InputError("E-PATH-041", problem, "omit this point", part="line")
-    corners = np.concatenate([[0.0], np.cumsum(far)])
-    half = np.minimum(blend, 0.5 * np.minimum(far[:-1], far[1:]))
-    widths = np.concatenate([[0.0], half, [0.0]])
-
-    def pose(s: np.ndarray) -> np.ndarray:
-        begun = np.array([_begun(s - c, d) for c, d in zip(corners, widths, strict=True)])
-        shares = np.moveaxis((begun[:-1] - begun[1:]), 0, -1) / far
-        T = np.zeros((*np.shape(s), 4, 4))
-        T[..., :3, 3], T[..., 3, 3] = first[:3, 3] + shares @ way, 1.0
-        R = first[:3, :3]
-        for k, each in enumerate(w):
-            step = scipy.spatial.transform.Rotation.from_rotvec(
-                shares[..., k].reshape(-1, 1) * each
-            ).as_matrix()
-            R = R @ step.reshape(*np.shape(s), 3, 3)
-        T[..., :3, :3] = R
-        return T
-
-    return Route(float(corners[-1]), pose)
-
-
-def _begun(x: np.ndarray, half: float) -> np.ndarray:
-    """Return max(x, 0), smoothed for x between -half and half."""
-    if half == 0.0:
-        return np.maximum(x, 0.0)
-    t = np.clip(0.5 * (x + half) / half, 0.0, 1.0)
-    return np.where(x > half, x, 2.0 * half * (t**6 - 3.0 * t**5 + 2.5 * t**4))
-
-
-def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
-    """Return the arc from the first pose through a point to the last pose."""
-    a, b, c = first[:3, 3], via, last[:3, 3]
-    u, v = b - a, c - a
-    n = np.cross(u, v)
-    area = float(n @ n)
-    if area <= 1e-20 * max(float(u @ u), float(v @ v)) ** 2:
-        problem = "the three points are collinear"
-        raise InputError("E-PATH-042", problem, "use `line`, or move `via`", part="arc")
-    center = a + (np.cross(n, u) * (v @ v) + np.cross(v, n) * (u @ u)) / (2.0 * area)
-    x = a - center
-    y = np.cross(n / np.sqrt(area), x)
-    angle = float(np.arctan2((c - center) @ y, (c - center) @ x)) % (2.0 * np.pi)
-    radius = float(np.linalg.norm(x))
-    w = scipy.spatial.transform.Rotation.from_matrix(first[:3, :3].T @ last[:3, :3]).as_rotvec()
-
-    def pose(s: np.ndarray) -> np.ndarray:
-        turn = (np.asarray(s) / radius)[..., None]
-        T = np.zeros((*np.shape(s), 4, 4))
-        T[..., :3, 3] = center + np.cos(turn) * x + np.sin(turn) * y
-        step = scipy.spatial.transform.Rotation.from_rotvec(
-            (turn / angle).reshape(-1, 1) * w
-        ).as_matrix()
-        T[..., :3, :3], T[..., 3, 3] = first[:3, :3] @ step.reshape(*np.shape(s), 3, 3), 1.0
-        return T
-
-    return Route(radius * angle, pose)
+def _vias(name: str, via: Any, count: int) -> list[Via]:
+    """Return a position for each arc, and None for each line."""
+    if via is None:
+        return [None] * count
+    if not isinstance(via, Sequence | np.ndarray) or len(via) != count:
+        given = len(via) if isinstance(via, Sequence | np.ndarray) else "no"
+        problem = f"{given} via points were given for {count} end points"
+        remedy = "give one via point per end point; None makes a line"
+        if name == "arc":
+            remedy = "give one via point per end point"
+        raise InputError("E-PATH-061", problem, remedy, part=name)
+    return [None if each is None else finite("via", each, 3, name) for each in via]
 
 
 @dataclass(frozen=True)
@@ -287,13 +233,64 @@ class Guided:
     tolerance: float
     name: str
 
+    def along(
+        self, through: Any, via: Any, start: Any, blend: float, duration: float | None
+    ) -> Move:
+        """Return the motion through points, along lines or arcs (see `path`)."""
+        q, first = self._begin(start)
+        goals = _goals(self.name, through, first)
+        vias = _vias(self.name, via, len(goals))
+        width = 0.0 if blend == 0.0 else positive("blend", blend, self.name)
+        if duration is not None:
+            positive("duration", duration, self.name)
+        if len(goals) == 1 or width:
+            whole = self.followed(make_route(first, goals, vias, width, self.name), q)
+            return _timed(whole, duration)
+        if duration is None:
+            problem = "without a duration, a path through several points must not have corners"
+            raise InputError("E-PATH-038", problem, "give `blend` or `duration`", part=self.name)
+        return self._stopping(q, first, zip(goals, vias, strict=True), duration)
+
+    def _stopping(
+        self,
+        q: np.ndarray,
+        first: np.ndarray,
+        segments: Iterable[tuple[np.ndarray, Via]],
+        duration: float,
+    ) -> Move:
+        """Return the motion that comes to rest at each corner."""
+        moves: list[Move] = []
+        for goal, on in segments:
+            moves.append(self.followed(make_route(first, [goal], [on], 0.0, self.name), q))
+            q = moves[-1].end
+            free = self.orientation == "free"
+            first = self.robot.forward_kinematics(q, frame=self.frame) if free else goal
+        whole = sum(move.duration for move in moves)
+        return Joined(tuple(_timed(move, duration * move.duration / whole) for move in moves))
+
+    def _begin(self, start: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Check the robot and options; return the configuration and the frame's first pose."""
+        robot, name = self.robot, self.name
+        check_robot(name, robot)
+        if self.orientation not in get_args(Orientation):
+            problem = f"orientation must be 'path' or 'free', not {self.orientation!r}"
+            raise InputError("E-PATH-055", problem, part=name)
+        q = finite("start", start, robot.nq, name)
+        for body in robot.model.bodies:
+            if not body.joint.holonomic:
+                problem = f"the motion of joint {body.data.name!r} depends on its past"
+                raise InputError("E-PATH-039", problem, "lock the joint with robot.lock", part=name)
+        if robot.model.constraints:
+            robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)
+        return q, robot.forward_kinematics(q, frame=self.frame)
+
     def followed(self, route: Route, q: np.ndarray) -> Move:
         """Return the motion along a route, with enough points to stay within the tolerance."""
         allowed, count = positive("tolerance", self.tolerance, self.name), FEWEST
         while True:
             s = np.linspace(0.0, route.length, count + 1)
             at = chart(self.robot, self._postures(route, s, q), self.name)
-            curve = in_pieces(scipy.interpolate.make_interp_spline(s, at.points - at.points[0], 5))
+            curve = in_pieces(scipy.interpolate.make_interp_spline(s, self._steps(at, route, s), 5))
             path = at.move(curve, at.points[:1])
             between = 0.5 * (s[1:] + s[:-1])
             off = self._off(path.inside(between, 0)[0], route.pose(between))
@@ -307,6 +304,16 @@ class Guided:
                 remedy = "avoid singular configurations, or increase `tolerance`"
                 raise InputError("E-PATH-043", problem, remedy, part=self.name)
             count *= 2
+
+    def _steps(self, at: Chart, route: Route, s: np.ndarray) -> np.ndarray:
+        """Return steps (m, n) from the first configuration, which do not jump."""
+        steps = at.space.difference(at.points[:1], at.points)
+        jumps = np.abs(np.diff(steps, axis=0)).max(axis=-1)
+        if at.space.brackets and jumps.max() > np.pi:
+            place = _place(s[int(np.argmax(jumps))], route)
+            problem = f"a joint has turned by half a turn from its first position {place}"
+            raise InputError("E-PATH-062", problem, "divide the path, and join it", part=self.name)
+        return np.asarray(steps)
 
     def _off(self, q: np.ndarray, T: np.ndarray) -> np.ndarray:
         """Return the deviation from poses (n, 4, 4) in m and rad."""

@@ -1,6 +1,7 @@
-"""Robots in a browser: drawing, moving joints, playing motions, and recording videos.
+"""Viewer that shows robots in a browser, plays motions and records videos.
 
-The packages viser and trimesh are needed (`pip install 'chasles[view]'`), and are loaded on use.
+The viewer needs the packages viser and trimesh (`pip install 'chasles[view]'`), which are imported
+when needed.
 """
 
 from chasles.view.video import record

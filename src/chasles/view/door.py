@@ -1,4 +1,4 @@
-"""Network access of a viewer: access control of its page, and headers of all responses."""
+"""Viewer server with access control and security headers."""
 
 import hmac
 import ipaddress
@@ -26,19 +26,19 @@ LOCAL = ("localhost", "127.0.0.1", "[::1]")
 """Host names of the local machine."""
 
 ANYWHERE = ("", "0.0.0.0", "::")
-"""Addresses that denote all interfaces of this machine."""
+"""Addresses that stand for all network interfaces of this machine."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",  # the address contains the token
+    "Referrer-Policy": "no-referrer",  # the URL contains the token
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Headers of every response; the content security policy is added to them."""
+"""Headers of every response, in addition to the content security policy."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
-"""Origins of notebooks that may embed the page; a notebook also needs the token of the page."""
+"""Notebook origins that may embed the page. A notebook also needs the token."""
 
 
 def served() -> Path:
@@ -54,12 +54,12 @@ _starting = Lock()
 
 @dataclass(frozen=True)
 class Door:
-    """Access control of one server: the host it listens on, other allowed hosts, and a token.
+    """Access control for one viewer server.
 
-    A request is served if its address contains the token, its `Host` header names this machine or a
-    host in `allow`, and its `Origin` header, if any, names the same host or one in `allow`. A page
-    from another origin can guess the port, but not the token. DNS rebinding fails, because the
-    `Host` header is checked.
+    A request is accepted if its path contains the token, its `Host` header names this machine or a
+    host in `allow`, and its `Origin` header, if any, names the same host or a host in `allow`. A
+    page from another origin can guess the port, but not the token. Checking the `Host` header
+    prevents DNS rebinding.
     """
 
     host: str
@@ -67,12 +67,12 @@ class Door:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
 
     def url(self, port: int) -> str:
-        """Return the address of the page, with the token."""
+        """Return the URL of the page, including the token."""
         host = LOCAL[1] if self.host in ANYWHERE else self.host
         return f"http://{_bracketed(host)}:{port}/{self.token}/"
 
     def objection(self, request: "Request", port: int) -> str:
-        """Return the reason for rejecting a request; "" if it is accepted."""
+        """Return the reason for rejecting a request, or "" to accept it."""
         hosts = request.headers.get_all("Host")
         if len(hosts) != 1 or not self.knows(hosts[0], port):
             return "This host is not allowed; list further hosts in `allow`."
@@ -85,7 +85,7 @@ class Door:
         return ""
 
     def knows(self, host: str, port: int) -> bool:
-        """Return True if `host`, with its port, belongs to this server or is allowed."""
+        """Return True if a `Host` header names this server or an allowed host."""
         name, number = _parted(host)
         if self._allowed(host):
             return True
@@ -96,7 +96,7 @@ class Door:
         return number == port and name in own
 
     def _same(self, origin: str, host: str) -> bool:
-        """Return True if a page's origin is the requested host, or an allowed one."""
+        """Return True if an `Origin` header names the requested host or an allowed host."""
         found = urlsplit(origin)
         if found.scheme not in ("http", "https") or f"{found.scheme}://{found.netloc}" != origin:
             return False
@@ -107,23 +107,23 @@ class Door:
         return host.lower() in self.allow or _parted(host)[0] in self.allow
 
     def policy(self, host: str) -> str:
-        """Return the content security policy of a page requested from `host`."""
+        """Return the content security policy for a page served from `host`."""
         also = [f"{scheme}://{name}" for name in self.allow for scheme in ("http", "https")]
         return policy(hashes(served()), host, (*FRAMES, *also))
 
     def inside(self, request: "Request") -> "Request":
-        """Return the request with the token removed from its path, for the server."""
+        """Return the request for viser, with the token removed from its path."""
         return replace(request, path=f"/{_steps(request)[1]}")
 
 
 def _steps(request: "Request") -> tuple[str, str]:
-    """Return the first segment of a request's path, and the rest."""
+    """Split a request's path into its first segment and the rest."""
     first, _, rest = request.path.partition("?")[0].removeprefix("/").partition("/")
     return first, rest
 
 
 def checked(allow: Sequence[str]) -> tuple[str, ...]:
-    """Return the hosts to allow, in lower case; raise an error for an invalid host."""
+    """Return the allowed hosts in lower case; raise an error for an invalid host."""
     hosts = (allow,) if isinstance(allow, str) else tuple(allow)
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):
@@ -134,13 +134,13 @@ def checked(allow: Sequence[str]) -> tuple[str, ...]:
 
 
 def _parted(host: str) -> tuple[str, int]:
-    """Return the lower-case name and the port of a host, by default 80; ("", 0) if invalid."""
+    """Split a host into its lower-case name and port (default: 80), or ("", 0) if invalid."""
     found = _HOST.fullmatch(host)
     return (found[1].lower(), int(found[2] or 80)) if found else ("", 0)
 
 
 def _bracketed(host: str) -> str:
-    """Return the host as in a URL, with IPv6 addresses in brackets."""
+    """Format a host for a URL, with an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -152,7 +152,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-# The viser server with access control ------------------------------------------------------------
+# Server with access control ----------------------------------------------------------------------
 
 
 def open_server(door: Door, port: int) -> Any:
@@ -161,7 +161,7 @@ def open_server(door: Door, port: int) -> Any:
     import websockets.asyncio.server
 
     quiet = logging.getLogger("chasles.view")
-    quiet.propagate = False  # do not print log messages of rejected requests
+    quiet.propagate = False  # do not log rejected requests
     quiet.addHandler(logging.NullHandler())
     hashes(served())
     inputs = Inputs()
@@ -185,7 +185,7 @@ def open_server(door: Door, port: int) -> Any:
 
 
 def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
-    """Return a class of connections that checks requests and messages."""
+    """Return a connection class that checks all requests and messages."""
     from websockets.asyncio.server import ServerConnection
 
     class Connection(ServerConnection):
@@ -212,13 +212,13 @@ def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
             if not why:
                 return letter
             await self.close(1008, why.encode()[:120].decode(errors="ignore"))
-            return await super().recv(decode)  # raises, because the connection is closed
+            return await super().recv(decode)  # raises ConnectionClosed
 
     return Connection
 
 
 class _Over:
-    """Wrapper of a module in which some names are replaced."""
+    """Proxy for a module in which some names are replaced."""
 
     def __init__(self, under: Any, **names: Any) -> None:
         self.__dict__.update(names, _under=under)
@@ -229,7 +229,7 @@ class _Over:
 
 @contextmanager
 def _replaced(serve: Any) -> Iterator[None]:
-    """Replace the function with which viser starts its server; viser has no option for this."""
+    """Temporarily replace the function that viser uses to start its server."""
     from viser.infra import _infra as infrastructure
 
     before = infrastructure.websockets

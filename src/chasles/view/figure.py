@@ -1,4 +1,4 @@
-"""A robot in the scene: its bodies, their poses, and their drawn shapes."""
+"""Drawing of a robot in the viewer scene."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,14 +13,13 @@ from chasles.view.solids import Solid, joined, solids
 
 
 class Figure:
-    """A robot in the scene, at its current configuration.
+    """Drawing of one robot in the scene.
 
-    q: its configuration. start: the initial configuration. t: the time (s) of a robot that depends
-    on time. size: approximate size in m. bounds: smallest and largest coordinates (2, 3), in the
-    world, of the shapes drawn at the start. nodes: scene nodes by body. shapes: nodes of drawn
-    shapes, with their opacity. notes: shapes that could not be drawn. overlays: objects whose
-    `draw` is called when the robot has moved. clicked: function called with the name of a link that
-    a user clicks.
+    q: current configuration. start: initial configuration. t: current time (s), for time-dependent
+    robots. size: approximate size of the robot (m). bounds: bounding box (2, 3) of all shapes at
+    the start, in the world frame. nodes: scene nodes by body. shapes: nodes and opacities of the
+    drawn shapes. notes: messages about shapes that cannot be drawn. overlays: objects whose `draw`
+    is called after each move. clicked: callback that receives the name of a clicked link.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Figure:
 
     @property
     def robot(self) -> Robot:
-        """The robot at the current time, if it depends on time."""
+        """The robot at the current time."""
         return self.whole.at(self.t)
 
     def _lay_out(self, offset: np.ndarray) -> None:
@@ -61,7 +60,7 @@ class Figure:
         self.selectable(True)
 
     def selectable(self, wanted: bool) -> None:
-        """Report clicks on links, or ignore them so that a handle in front can be dragged."""
+        """Enable or disable clicks on links. Clicks would prevent the dragging of a handle."""
         for (node, _), link in zip(self.shapes, self._links, strict=True):
             if wanted:
                 node.on_click(lambda _, link=link: self.clicked(link))
@@ -69,7 +68,7 @@ class Figure:
                 node.remove_click_callback("all")
 
     def add(self, what: str, drawn: list[Solid]) -> list[Any]:
-        """Add solids to the scene, each attached to its body, and return their nodes."""
+        """Add solids to the scene, attached to their bodies; return the scene nodes."""
         made = []
         for k, solid in enumerate(drawn):
             *color, opacity = solid.color
@@ -87,7 +86,7 @@ class Figure:
         return made
 
     def move(self, q: np.ndarray, t: float | None = None) -> None:
-        """Move the robot to a configuration, and to a time if given."""
+        """Move the robot to a configuration and, optionally, to a time."""
         self.q, self.t = q, self.t if t is None else t
         R, p = posture.poses(self.whole.model.at(self.t), q)
         turns = posture.quaternions(R) if len(R) else R
@@ -99,12 +98,12 @@ class Figure:
 
 
 def step(name: str) -> str:
-    """Return a name as one component of a path in the scene."""
+    """Escape a name for use in a scene path."""
     return shown(name).replace("/", "\N{DIVISION SLASH}")
 
 
 def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
-    """Return the bounds of all triangles, in the world."""
+    """Return the bounding box (2, 3) of all triangles in the world frame."""
     R, p = posture.poses(robot.model.at(0.0), q)
     points = [
         solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
@@ -115,7 +114,7 @@ def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
 
 
 def _size(robot: Robot, q: np.ndarray) -> float:
-    """Return the diagonal of the box around all joints, frames and centers of mass."""
+    """Return the diagonal (m) of the bounding box of all joints, frames and centers of mass."""
     model = robot.model.at(0.0)
     R, p = posture.poses(model, q)
     points = [np.zeros(3), *joined(model, WORLD)]

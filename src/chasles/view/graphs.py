@@ -1,4 +1,4 @@
-"""Graphs of a motion: joint torques and energies up to the current time."""
+"""Graphs of joint torques and energies along a motion, up to the current time."""
 
 from typing import Any, NamedTuple
 
@@ -9,23 +9,23 @@ from chasles.model.description import freedom_names
 from chasles.robot import Robot
 
 POINTS = 400
-"""Number of instants of a graph."""
+"""Number of samples per graph."""
 
 MOST_CURVES = 8
-"""Largest number of torques drawn. The torques with the largest values are chosen."""
+"""Maximum number of torque curves. The largest torques are shown."""
 
 COLORS = ("#3b6fb5", "#e08a2e", "#4d9a57", "#b5557f", "#7a63b8", "#8c6d46", "#2f9aa0", "#c44e4e")
 
 
 class Curve(NamedTuple):
-    """A label, and values (n,) at the instants of a graph."""
+    """Label and values (n,) of one curve."""
 
     label: str
     values: np.ndarray
 
 
 class Dynamics(NamedTuple):
-    """Torques and energies of a motion at times t (n,), in s."""
+    """Torques and energies along a motion at times t (n,), in s."""
 
     t: np.ndarray
     torques: list[Curve]
@@ -33,10 +33,10 @@ class Dynamics(NamedTuple):
 
 
 def dynamics(robot: Robot, t: np.ndarray, q: np.ndarray) -> Dynamics:
-    """Return the torques and energies of a motion through configurations q (n, nq) at times t (n,).
+    """Compute torques and energies along a motion from configurations q (n, nq) at times t (n,).
 
-    Times are evenly spaced. Velocities and accelerations are central differences, one-sided at the
-    ends.
+    The times must be evenly spaced. Velocities and accelerations are computed by central
+    differences, and by one-sided differences at the ends.
     """
     step = float(t[1] - t[0])
     between = robot.difference(q[:-1], q[1:]) / step
@@ -58,7 +58,7 @@ def _names(robot: Robot, joint: str) -> tuple[str, ...]:
 
 
 class Graphs:
-    """Graphs in a folder of the panel, computed when they are first switched on."""
+    """Panel folder with graphs, which are computed when they are first shown."""
 
     def __init__(self, server: Any, robot: Robot, motion: Any, first: float, last: float) -> None:
         self._server, self._robot, self._motion = server, robot, motion

@@ -1,4 +1,4 @@
-"""Messages that are accepted from a viewer's page, and their valid contents."""
+"""Validation of the messages that a viewer page sends."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -8,18 +8,18 @@ from typing import Any
 from chasles.errors import shown
 
 LARGEST = 8 * 2**20
-"""Largest message (bytes): an uncompressed screenshot of 1600 x 1000 pixels."""
+"""Maximum message size (bytes), enough for an uncompressed 1600 x 1000 screenshot."""
 
 
 @dataclass
 class Inputs:
-    """The sliders, checkboxes, menus and buttons of a page, by their viser identifiers."""
+    """Input widgets of a page, by viser identifier."""
 
     known: Mapping[str, Any] = field(default_factory=dict)
 
 
 def objection(letter: bytes | str, inputs: Inputs) -> str:
-    """Return the reason for rejecting a message of a page; "" if it is accepted."""
+    """Return the reason for rejecting a message from a page, or "" to accept it."""
     if isinstance(letter, str):
         return "a message is text"
     import msgspec.msgpack
@@ -43,7 +43,7 @@ def objection(letter: bytes | str, inputs: Inputs) -> str:
 
 
 def _of_input(fields: Mapping[str, Any], inputs: Inputs) -> str:
-    """Return the reason for rejecting a new value of an input; "" if it is accepted."""
+    """Return the reason for rejecting a new widget value, or "" to accept it."""
     handle = inputs.known.get(fields["uuid"])
     kinds = {kind.__name__ for kind in type(handle).__mro__}
     row = next((kind for kind in VALUES if kind in kinds), None)
@@ -119,9 +119,9 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "total_bytes": _number,
     },
 }
-"""Fields of each accepted message, with their checks.
+"""Accepted messages, with a check for each field.
 
-viser has about ninety more messages. One of them requests a public address for the server.
+All other viser messages are rejected, including the request for a public server address.
 """
 
 VALUES: dict[str, Callable[[Any, Any], bool]] = {
@@ -130,5 +130,4 @@ VALUES: dict[str, Callable[[Any, Any], bool]] = {
     "GuiDropdownHandle": lambda handle, value: value in handle.options,
     "GuiButtonHandle": lambda _, value: isinstance(value, bool),
 }
-"""Check of the value for each kind of input. Numbers beyond the ends of a slider are clipped later.
-"""
+"""Value checks by widget type. Slider values are clipped to their range later."""

@@ -1,4 +1,4 @@
-"""Overlays of a robot: frames, center of mass, ellipsoids, forces, traces and a target."""
+"""Overlays on a robot: frames, center of mass, ellipsoids, forces, traces and a target."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -15,23 +15,23 @@ LONGEST = 0.3
 """Length of the longest arrow, relative to the robot's size."""
 
 MOST_LONGEST = 3.0
-"""Length of the longest contact force arrow, relative to the arrow of the robot's weight."""
+"""Maximum length of a contact-force arrow, relative to an arrow for the robot's weight."""
 
 REACHED = 1e-4
-"""Error (m and rad) below which a frame counts as having reached its target."""
+"""Tolerance (m and rad) for reaching a target."""
 
 MOST_POINTS = 3000
-"""Largest number of points of a trace. Older points are dropped."""
+"""Maximum number of points in a trace. Older points are dropped."""
 
 PER_RATE = 0.25
-"""Time (s) that scales the velocities of an ellipsoid to lengths."""
+"""Scale factor (s) from velocity to length in manipulability ellipsoids."""
 
 
 # Overlays -------------------------------------------------------------------------------------
 
 
 class Overlay:
-    """A drawing over a figure that can be switched on. `said` holds its values as text."""
+    """Base class of overlays. `said` is the text that the panel shows."""
 
     label: ClassVar[str]
 
@@ -40,7 +40,7 @@ class Overlay:
         self.nodes: list[Any] = []
 
     def show(self, wanted: bool) -> None:
-        """Start or stop drawing; nodes are created on first use."""
+        """Show or hide the overlay. Scene nodes are created on first use."""
         if wanted and not self.nodes:
             self.nodes = list(self.made(self.figure))
         self.wanted, self.said = wanted, ""
@@ -49,7 +49,7 @@ class Overlay:
         self.draw(self.figure)
 
     def draw(self, figure: Figure) -> None:
-        """Draw at the current configuration, if switched on; `said` holds any error."""
+        """Update the overlay if it is shown. Errors are reported in `said`."""
         if not self.wanted:
             return
         try:
@@ -60,15 +60,15 @@ class Overlay:
                 node.visible = False
 
     def made(self, figure: Figure) -> Iterator[Any]:
-        """Make the scene nodes of the overlay."""
+        """Create the scene nodes of the overlay."""
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:
-        """Update the overlay; nodes attached to bodies move with them."""
+        """Update the scene nodes. Nodes attached to bodies need no update."""
 
 
 class Transparency(Overlay):
-    """Transparent shapes of the robot, so that overlays inside them are visible."""
+    """Overlay that makes the robot transparent, so that overlays inside it are visible."""
 
     label = "See through"
 
@@ -79,7 +79,7 @@ class Transparency(Overlay):
 
 
 class CollisionShapes(Overlay):
-    """The collision shapes and meshes of the robot."""
+    """Collision shapes and meshes of the robot."""
 
     label = "Collision shapes"
 
@@ -87,7 +87,7 @@ class CollisionShapes(Overlay):
         yield from figure.add("collision shape", collision_solids(figure.whole.model))
 
     def update(self, figure: Figure) -> None:
-        self.said = "" if self.nodes else "the robot has none"
+        self.said = "" if self.nodes else "the robot has no collision shapes"
 
 
 class Frames(Overlay):
@@ -128,7 +128,7 @@ class CenterOfMass(Overlay):
 
 
 class InertiaEllipsoids(Overlay):
-    """For each link, the uniform ellipsoid with its mass and inertia."""
+    """Uniform ellipsoids with the same masses and inertias as the links."""
 
     label = "Inertia ellipsoids"
 
@@ -150,7 +150,7 @@ class InertiaEllipsoids(Overlay):
 
 
 class Arrows(Overlay):
-    """Sets of arrows, each with a color."""
+    """Base class of overlays that draw arrows, with one color per set of arrows."""
 
     colors: ClassVar[dict[str, tuple[int, int, int]]]
 
@@ -166,9 +166,9 @@ class Arrows(Overlay):
             )
 
     def put(self, figure: Figure, where: np.ndarray, vectors: list[np.ndarray]) -> None:
-        """Draw sets of vectors from the same points.
+        """Draw several sets of vectors at the same points.
 
-        The longest arrow of each set has the length `LONGEST`.
+        The longest arrow in each set has the length `LONGEST`, relative to the robot's size.
         """
         for node, found in zip(self.nodes, vectors, strict=True):
             points = posture.arrows(where, found, LONGEST * figure.size)
@@ -178,7 +178,7 @@ class Arrows(Overlay):
 
 
 class HoldingForces(Arrows):
-    """Joint torques (along their axes) and forces that hold the robot against gravity."""
+    """Joint torques and forces that balance gravity, drawn along the joint axes."""
 
     label = "Gravity torques"
     colors: ClassVar = {"holding torques": (240, 140, 20), "holding forces": (30, 120, 220)}
@@ -190,7 +190,7 @@ class HoldingForces(Arrows):
 
 
 class Reactions(Arrows):
-    """Forces of parent links on child links while the robot is held against gravity."""
+    """Reaction forces of parent links on child links in static equilibrium."""
 
     label = "Reaction forces"
     colors: ClassVar = {"reactions": (20, 150, 90)}
@@ -212,7 +212,7 @@ class ContactForces(Arrows):
 
     def update(self, figure: Figure) -> None:
         if figure.felt is None:
-            self.said = "the motion has none; simulate with contacts"
+            self.said = "the motion has no contact forces; simulate with contacts"
             self.nodes[0].visible = False
             return
         where, forces = figure.felt(figure.t)
@@ -230,7 +230,7 @@ class ContactForces(Arrows):
 
 
 class Manipulability(Overlay):
-    """Ellipsoid of the velocities of a frame's origin for joint velocities of unit norm."""
+    """Velocity ellipsoid of a frame's origin for unit joint velocities."""
 
     label = "Manipulability"
 
@@ -252,7 +252,7 @@ class Manipulability(Overlay):
 
 
 class Trace(Overlay):
-    """The path of a frame's origin since the trace was switched on."""
+    """Path of a frame's origin since the overlay was switched on."""
 
     label = "Trace"
 
@@ -286,7 +286,7 @@ class Trace(Overlay):
 
 
 class Target(Overlay):
-    """A handle at a frame; dragging it moves the frame by inverse kinematics."""
+    """Handle that moves a frame by inverse kinematics when it is dragged."""
 
     label = "Drag target"
 
@@ -294,7 +294,7 @@ class Target(Overlay):
         super().__init__(figure)
         self.frame, self.held = figure.whole.tool, False
         self.dragged: Callable[[str], None] = lambda phase: None
-        """Callback that receives the phase of a drag: start, update or end."""
+        """Callback that receives the drag phase: "start", "update" or "end"."""
 
     def show(self, wanted: bool) -> None:
         if wanted != self.wanted:
@@ -318,9 +318,9 @@ class Target(Overlay):
         self.said = ""
 
     def follow(self, phase: str) -> None:
-        """Move the figure so that the frame comes as close to the handle as possible."""
+        """Move the robot so that the frame is as close to the handle as possible."""
         figure, node = self.figure, self.nodes[0]
-        if phase == "update":  # updates may arrive after the end
+        if phase == "update":  # updates may arrive after "end"
             target = {self.frame: Pose((node.position, node.wxyz), tolerance=REACHED)}
             found = figure.robot.inverse_kinematics(target, guess=figure.q, tries=1)
             angle, distance = found.residual
@@ -339,4 +339,4 @@ OVERLAYS = (
     *(Transparency, CollisionShapes, Frames, CenterOfMass, InertiaEllipsoids),
     *(HoldingForces, Reactions, ContactForces, Manipulability, Trace, Target),
 )
-"""Overlays that the panel offers."""
+"""Overlays listed in the panel."""

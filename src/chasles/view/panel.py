@@ -1,4 +1,4 @@
-"""The panel of a page: sliders and checkboxes of robots, and playback of a motion."""
+"""Control panel of the viewer page: joint sliders, overlays and motion playback."""
 
 import math
 import os
@@ -23,21 +23,21 @@ from chasles.view.overlays import OVERLAYS, ContactForces, Manipulability, Overl
 from chasles.view.posture import displacement, freedoms, moved
 
 RESOLUTION = 1000
-"""Number of steps of a slider."""
+"""Number of slider steps."""
 
 RATE = 30.0
-"""Frame rate (1/s) of playback, and sampling rate (1/s) of a motion without times."""
+"""Playback frame rate (1/s), also used as the sampling rate of motions without times."""
 
 PANEL_RATE = 3.0
-"""Rate (1/s) at which sliders follow a motion. At 30/s they would slow down drawing."""
+"""Update rate (1/s) of the sliders during playback. A higher rate slows down rendering."""
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
 class Panel:
-    """The panel of one figure. Only independent coordinates can be dragged.
+    """Control panel for one figure. Only sliders of independent coordinates are enabled.
 
-    The figure is moved while `lock` is held.
+    `lock` protects the figure.
     """
 
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
@@ -108,7 +108,7 @@ class Panel:
             self.refresh()
 
     def _select(self, link: str) -> None:
-        """Describe a link that was clicked on."""
+        """Show a description of a clicked link."""
         with self.lock:
             self.selected = described(self.figure.whole, link)
             self.refresh()
@@ -120,7 +120,7 @@ class Panel:
             self.refresh()
 
     def _dragged(self, k: int, event: Any) -> None:
-        if event.client is None:  # `refresh` set the value, not a user
+        if event.client is None:  # the value was set by `refresh`, not by a user
             return
         with self.lock:
             figure, trouble = self.figure, ""
@@ -132,7 +132,7 @@ class Panel:
             self.refresh(trouble)
 
     def refresh(self, trouble: str = "") -> None:
-        """Update the sliders to match the figure, and the texts of overlays."""
+        """Update the sliders and the text field, which also shows the error message `trouble`."""
         values = displacement(self.figure.robot, self.figure.q)
         for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
             slider.value = freedom.shown(float(value))
@@ -142,7 +142,7 @@ class Panel:
 
 
 def described(robot: Robot, link: str) -> str:
-    """Describe a link by name, mass and joint; an empty name stands for the world."""
+    """Describe a link by name, mass and joint. An empty name stands for the world."""
     if not link:
         return "Fixed to the world"
     model = robot.model
@@ -168,7 +168,7 @@ class Motion:
     forces: np.ndarray | None = None
 
     def at(self, robot: Robot, t: float) -> np.ndarray:
-        """Return the configuration at a time, interpolated along `integrate`."""
+        """Interpolate the configuration at a time."""
         share, k = math.modf(np.interp(t, self.t, np.arange(len(self.t))))
         here = np.array(self.q[int(k)])
         if share == 0.0:
@@ -176,7 +176,7 @@ class Motion:
         return robot.integrate(here, share * robot.difference(here, self.q[int(k) + 1]))
 
     def felt(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contact points and forces (count, 3) at the last instant up to t."""
+        """Return the contact points and forces (count, 3) at the last instant not later than t."""
         if self.points is None or self.forces is None:
             return np.zeros((0, 3)), np.zeros((0, 3))
         k = max(int(np.searchsorted(self.t, t, side="right")) - 1, 0)
@@ -204,7 +204,7 @@ def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
 
 
 def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
-    """Return the contact points and forces of a simulation's file; () if it has none."""
+    """Read contact points and forces from a simulation file. Without contacts, return ()."""
     if os.path.splitext(file)[1].lower() != ".npz":
         return ()
     try:
@@ -218,10 +218,10 @@ def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
 
 
 class Playback:
-    """A motion that robots play. They are moved while `lock` is held.
+    """Playback of a motion on one or more robots. `lock` protects the figures.
 
-    clock: the current time (s). frames: number of pictures played. film: the button that requests a
-    video. filming: lock that is held while a video is made.
+    clock: current time (s). frames: number of frames played. film: button that records a video.
+    filming: lock that prevents concurrent recordings.
     """
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:
@@ -232,7 +232,7 @@ class Playback:
         for panel in panels:
             panel.figure.felt = motion.felt
             if motion.points is not None:
-                panel.boxes[ContactForces.label].value = True  # this calls `show`
+                panel.boxes[ContactForces.label].value = True  # triggers `show`
         with server.gui.add_folder("Motion"):
             self.button = server.gui.add_button("Play")
             self.bar = server.gui.add_slider(
@@ -268,13 +268,13 @@ class Playback:
             self._refresh()
 
     def step(self, pictures: int) -> None:
-        """Pause, and move by a number of pictures (1/30 s each at the chosen speed)."""
+        """Pause, and step by a number of frames of 1/30 s at the selected speed."""
         if self.playing:
             self.play(False)
         self.go(self.clock + pictures * float(self.speed.value) / RATE)
 
     def pictures(self, rate: float) -> Iterator[float]:
-        """Pause, then step through the motion by 1/rate s at the chosen speed; yield each time."""
+        """Pause, then step through the motion frame by frame; yield the time of each frame."""
         self.play(False)
         label, step = self.film.label, float(self.speed.value) / rate
         self.film.disabled = True
@@ -287,7 +287,7 @@ class Playback:
             self.film.label, self.film.disabled = label, False
 
     def go(self, t: float) -> None:
-        """Move all figures to their configuration at a time."""
+        """Move all figures to their configurations at a time."""
         self._move(t)
         self._refresh()
 

@@ -1,4 +1,4 @@
-"""Pictures of a page, and video files made of them."""
+"""Screenshots of a viewer page, and video files made from them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,24 +13,27 @@ RATE = 30.0
 """Default frame rate of an .mp4 file (frames per second)."""
 
 PATIENCE = 60.0
-"""Time (s) within which a page must draw a picture."""
+"""Time limit (s) for rendering one picture."""
 
 TINY = (16, 9)
-"""Width and height (pixels) of a picture that is drawn only to update the page."""
+"""Width and height (pixels) of a picture that is rendered only to update the page."""
 
 
 def picture(client: Any, width: int, height: int) -> np.ndarray:
-    """Return a picture (height, width, 3) of a page, as bytes."""
+    """Render a page to an array of bytes (height, width, 3)."""
     try:
         drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
-    except Exception as error:  # errors of viser or of its futures
-        problem = f"the browser did not draw a picture ({said(error)})"
+    except Exception as error:  # raised by viser or its futures
+        problem = f"the browser did not render a picture ({said(error)})"
         raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
     return np.ascontiguousarray(drawn[..., :3])
 
 
 def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
-    """Return a picture with the latest poses. A busy page would draw them one picture late."""
+    """Render a page with the latest poses.
+
+    A small picture is rendered first, because a busy page can lag by one picture.
+    """
     client.flush()
     picture(client, *TINY)
     return picture(client, width, height)
@@ -40,7 +43,7 @@ def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
 def writer(
     part: Path, suffix: str, rate: float, size: tuple[int, int]
 ) -> Iterator[Callable[[np.ndarray], object]]:
-    """Yield a function that adds a picture (height, width, 3) of bytes to a video file."""
+    """Open a video file; yield a function that appends a picture (height, width, 3)."""
     if suffix == ".mp4":
         from imageio_ffmpeg import write_frames
 

@@ -1,4 +1,4 @@
-"""The content security policy of a viewer's page: allowed resources, scripts and connections."""
+"""Content security policy of the viewer page."""
 
 import base64
 import hashlib
@@ -19,14 +19,14 @@ _SCRIPT = re.compile(rb"<script([^>]*)>(.*?)</script>", re.DOTALL)
 
 
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
-"""Policy of a response that is not a page."""
+"""Policy for responses other than the page."""
 
 
 def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
-    """Return the policy of a page that is served at `host` and that `frames` may embed.
+    """Return the policy for a page served from `host` that the origins `frames` may embed.
 
-    Scripts run only if they have one of the hashes `scripts`. No text is evaluated as a script, and
-    nothing is loaded from or sent to another machine.
+    Only scripts with the hashes `scripts` can run. The page cannot evaluate strings as code or
+    connect to other hosts.
     """
     rules = {
         "default-src": "'none'",
@@ -45,9 +45,9 @@ def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
 
 @cache
 def hashes(page: Path) -> tuple[str, ...]:
-    """Return the hashes of all scripts of a page, in the format of a policy.
+    """Return the hashes of all scripts in a page, formatted for the policy.
 
-    Raises `chasles.ModelError` for a page whose loader is not recognized.
+    Raises `chasles.ModelError` if the page's loader is not recognized.
     """
     import zstandard
 
@@ -65,10 +65,10 @@ def hashes(page: Path) -> tuple[str, ...]:
 
 
 def _scripts(page: bytes) -> Iterator[bytes]:
-    """Yield the scripts of a page, including the script that its loader unpacks.
+    """Yield the scripts in a page, including the script that its loader unpacks.
 
-    viser compresses style and script with zstandard and stores them in base 88 as an attribute of
-    the loader.
+    viser compresses the style sheet and the script with zstandard, and stores them in base 88 in an
+    attribute of the loader.
     """
     import zstandard
 
@@ -83,7 +83,7 @@ def _scripts(page: bytes) -> Iterator[bytes]:
 
 
 def unpacked(text: bytes) -> bytes:
-    """Decode a text in base 88: five letters give four bytes, the last n letters n - 1 bytes."""
+    """Decode base 88. Five characters encode four bytes, and the last n encode n - 1 bytes."""
     digits = _DIGITS[np.frombuffer(text, dtype=np.uint8)]
     whole = len(digits) // 5 * 5
     words = digits[:whole].reshape(-1, 5) @ 88 ** np.arange(4, -1, -1)

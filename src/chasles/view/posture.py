@@ -1,4 +1,4 @@
-"""Configurations of a robot, and the ellipsoids and forces that are drawn over it."""
+"""Configurations, ellipsoids and force vectors for drawing a robot."""
 
 import math
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from chasles.robot import Robot
 
 
 class Freedom(NamedTuple):
-    """A velocity coordinate with bounds and unit. `endless`: True for an angle without limits."""
+    """A degree of freedom with its range and unit. `endless` is True for an unlimited angle."""
 
     name: str
     lower: float
@@ -23,20 +23,20 @@ class Freedom(NamedTuple):
     endless: bool = False
 
     def shown(self, value: float) -> float:
-        """Return the position of a slider for a value."""
+        """Return the slider position for a coordinate value."""
         if self.endless:
             value = math.remainder(value, 2.0 * math.pi)
         return self.within(value)
 
     def within(self, value: float) -> float:
-        """Return a value clipped to the bounds."""
+        """Clip a value to the range."""
         return min(max(value, self.lower), self.upper)
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
-    """Return the velocity coordinates.
+    """Return the degrees of freedom of a robot.
 
-    Their bounds are the joint limits or, without limits, half a turn or 1 m in each direction.
+    The ranges are the joint limits or, without limits, half a turn or 1 m in each direction.
     """
     found = []
     for joint in robot.joints:
@@ -54,30 +54,30 @@ def freedoms(robot: Robot) -> list[Freedom]:
 
 
 def start(robot: Robot) -> np.ndarray:
-    """Return an initial configuration: neutral, within limits, with closed loops."""
+    """Return the neutral configuration, adjusted to satisfy joint limits and close loops."""
     v = np.zeros(robot.nv)
     inside = np.clip(v, *np.array([f[1:3] for f in freedoms(robot)]).reshape(-1, 2).T)
     return robot.mechanism.near(robot.integrate(robot.neutral(), inside))
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """Return quaternions (w, x, y, z) of rotations (..., 3, 3)."""
+    """Convert rotation matrices (..., 3, 3) to quaternions (w, x, y, z)."""
     from viser.transforms import SO3
 
     return np.asarray(SO3.from_matrix(R).wxyz)
 
 
 def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return the displacements (nv,) from the neutral configuration."""
+    """Return the displacement (nv,) of q from the neutral configuration."""
     return robot.difference(robot.neutral(), q)
 
 
 def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
-    """Return the configuration with coordinate k at `value` and the others unchanged.
+    """Return the configuration after coordinate k has been moved to `value`.
 
-    For a robot with loops, k is an independent coordinate. The dependent coordinates follow in
-    small steps, so that the mechanism stays on its branch. Raises `chasles.LoopError` if it cannot
-    reach the value.
+    For a robot with loops, k is an independent coordinate. Dependent coordinates are updated in
+    small steps, so that the mechanism stays on its branch. Raises `chasles.LoopError` if the value
+    cannot be reached.
     """
     v = displacement(robot, q)
     v[k] = value
@@ -85,7 +85,7 @@ def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
 
 
 def poses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the poses of all bodies in the world: rotations (n, 3, 3) and positions (n, 3)."""
+    """Return the world poses of all bodies as rotations (n, 3, 3) and positions (n, 3)."""
     found = body_transforms(model, model.positions(q.tolist()))
     R = [found[i].R.rows for i in range(len(model.bodies))]
     p = [tuple(found[i].r) for i in range(len(model.bodies))]
@@ -106,8 +106,9 @@ class Ellipsoid(NamedTuple):
 def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
     """Return the uniform solid ellipsoid with a link's mass and inertia, in the link's frame.
 
-    The moment about the semi-axis a is m/5 (b2 + c2). An impossible inertia, in which one moment
-    exceeds the sum of the others, gives a flat ellipsoid. A link without mass gives None.
+    The moment about the semi-axis a is m/5 (b2 + c2). If one moment exceeds the sum of the
+    other two, the inertia is impossible, and the ellipsoid is flat. Returns None for a massless
+    link.
     """
     m, c, I = inertia.about_center() if inertia.m else (0.0, None, None)
     if c is None or I is None or not float(m) > 0.0:
@@ -120,15 +121,15 @@ def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
 
 
 def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Return the side lengths (m) of the uniform box with an ellipsoid's mass and inertia."""
+    """Return the side lengths (m) of a uniform box with an ellipsoid's mass and inertia."""
     return ellipsoid.half * 2.0 * np.sqrt(0.6)
 
 
 def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
-    """Return the ellipsoid of velocities of a frame's origin for joint velocities of unit norm.
+    """Return the velocity ellipsoid of a frame's origin for unit joint velocities.
 
-    Its semi-axes are the singular values of the Jacobian's linear rows, along world axes (Yoshikawa
-    1985). For a robot with loops, joint velocities are those of the independent coordinates.
+    The semi-axes are the singular values of the linear Jacobian in world axes (Yoshikawa 1985). For
+    a robot with loops, only independent joint velocities are considered.
     """
     J = robot.jacobian(q, frame=frame, axes="world", at="frame")[3:]
     J = J @ robot.mechanism.closing.directions(q)
@@ -139,11 +140,11 @@ def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
     return Ellipsoid(U, center, np.sqrt(values))
 
 
-# Forces that hold a robot still against gravity -----------------------------------------------
+# Static forces under gravity ------------------------------------------------------------------
 
 
 def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return the joint torques (nv,) that hold the robot against gravity.
+    """Return the joint torques (nv,) that balance gravity.
 
     With loops, only the independent coordinates are actuated.
     """
@@ -152,7 +153,7 @@ def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return holding forces in the world, by joint: points, torques and forces (n, 3)."""
+    """Return points, torques and forces (n, 3) that balance gravity, in the world frame."""
     model, tau = robot.model, holding_forces(robot, q)
     own = model.positions(q.tolist())
     R, p = poses(model, q)
@@ -167,7 +168,7 @@ def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and forces (n, 3) of parents on children, by moving joint, in the world."""
+    """Return the points and reaction forces (n, 3) of all joints, in the world frame."""
     model, rest = robot.model, np.zeros(robot.nv)
     multipliers = robot.mechanism.multipliers(q, rest, holding_forces(robot, q))
     reactions = robot.joint_reactions(q, rest, rest, multipliers=multipliers)[:, 3:]
@@ -180,7 +181,7 @@ def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def arrows(where: np.ndarray, vectors: np.ndarray, longest: float) -> np.ndarray:
-    """Return the start and end (k, 2, 3) of arrows. The longest has the length `longest` (m)."""
+    """Return the start and end points (k, 2, 3) of arrows, scaled to a maximum length (m)."""
     sizes = np.linalg.norm(vectors, axis=1)
     largest = np.max(sizes, initial=0.0)
     if not largest > 1e-9:

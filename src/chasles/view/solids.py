@@ -1,4 +1,4 @@
-"""Triangles that are drawn for a robot, from the shapes and meshes of its file or its inertias."""
+"""Triangle meshes for drawing a robot, from its shapes, mesh files or inertias."""
 
 import math
 from collections.abc import Iterator
@@ -19,24 +19,24 @@ PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.
 """Default colors of links, lines between joints, collision shapes and boxes."""
 
 MOST_TRIANGLES = 400_000
-"""Largest number of triangles drawn without simplification (docs/view.md)."""
+"""Maximum number of triangles drawn without simplification (docs/view.md)."""
 
 CREASE = math.radians(35.0)
-"""Angle between triangles above which their common edge is drawn as a sharp edge."""
+"""Angle (rad) between adjacent triangles above which their common edge is drawn sharp."""
 
 FEW = 100
 
 FINEST = 200
-"""Initial number of cells along the longest side of a mesh."""
+"""Initial number of clustering cells along the longest side of a mesh."""
 
 COARSER = 1.3
 """Factor by which cells grow in each attempt to simplify a mesh."""
 
 
 class Solid(NamedTuple):
-    """Triangles of a link in its body's frame: corners, faces, color (red, green, blue, opacity).
+    """Triangle mesh of a link in its body frame, with a color (red, green, blue, opacity).
 
-    closed: the triangles enclose a space and face outward.
+    closed: True if the mesh is a closed surface with outward-facing triangles.
     """
 
     body: int
@@ -50,11 +50,11 @@ class Solid(NamedTuple):
 def solids(
     model: Model, size: float, triangles: int = MOST_TRIANGLES
 ) -> tuple[list[Solid], list[str]]:
-    """Return the solids of a robot of given size (m), and notes on shapes that cannot be drawn.
+    """Return the triangle meshes of a robot, and notes about shapes that cannot be drawn.
 
-    If meshes have more than `triangles` triangles in total, they are simplified, and a note is
-    added. A body without drawable visual shapes is shown by its collision shapes. Without these, it
-    is shown as boxes with the inertias of its links and lines between its joints.
+    size: approximate size of the robot (m). Meshes with more than `triangles` triangles in total
+    are simplified. A body without drawable visual shapes is drawn with its collision shapes. A body
+    without any shapes is drawn as inertia-equivalent boxes and rods between its joints.
     """
     notes, missing = list[str](), list[str]()
     drawn: list[Solid] = []
@@ -76,7 +76,7 @@ def solids(
 
 
 def collision_solids(model: Model) -> list[Solid]:
-    """Return the collision shapes and meshes, all in one translucent color."""
+    """Return the collision shapes and meshes in one translucent color."""
     shapes = [shape for shape in model.source.shapes if shape.role == "collision"]
     drawn = [solid for shape in shapes for solid in _seen(model, shape, [], [])]
     count = sum(len(solid.faces) for solid in drawn)
@@ -85,11 +85,11 @@ def collision_solids(model: Model) -> list[Solid]:
     return [_shaded(solid)._replace(color=COLLISION) for solid in drawn]
 
 
-# Shapes of the file ----------------------------------------------------------------------------
+# Shapes from the file --------------------------------------------------------------------------
 
 
 def _said(missing: list[str]) -> Iterator[str]:
-    """Yield notes on missing mesh files: one per package, and one for files without a package."""
+    """Yield one note about missing mesh files per package, and one for all other files."""
     for package in dict.fromkeys(map(package_of, missing)):
         names = [name for name in missing if package_of(name) == package]
         count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
@@ -110,7 +110,7 @@ def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) 
 def _meshes(
     model: Model, shape: ShapeData, notes: list[str], missing: list[str]
 ) -> Iterator[tuple[Any, tuple[float, ...]]]:
-    """Yield the triangles of a shape in the frame of the shape, with the color of each mesh."""
+    """Yield the meshes of a shape, in the shape's frame, with their colors."""
     from trimesh import creation
 
     if shape.kind != "mesh":
@@ -139,7 +139,7 @@ def _meshes(
 
 
 def _own_color(mesh: Any) -> tuple[float, ...]:
-    """Return the color of a mesh; gray if it has none."""
+    """Return the color of a mesh, which is gray by default."""
     if not getattr(mesh.visual, "defined", False):
         return GREY
     visual = getattr(mesh.visual, "material", mesh.visual)
@@ -156,7 +156,7 @@ def _placed(frame: Transform, points: np.ndarray) -> np.ndarray:
 
 
 def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
-    """Return the boxes with the inertias of a body's links."""
+    """Yield uniform boxes with the same inertias as the links of a body."""
     from trimesh import creation
 
     for link in model.source.links:
@@ -170,7 +170,7 @@ def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
-    """Return rods from a body's joint to the joints on the body, and a knob at the first joint."""
+    """Yield rods from a body's parent joint to its child joints, and a ball at the parent joint."""
     from trimesh import creation
 
     name = "" if i == WORLD else model.bodies[i].name
@@ -185,7 +185,7 @@ def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:
-    """Return the positions of joints, loops and frames on a body (or the world), in its frame."""
+    """Return the positions of child joints, loop joints and frames in a body's frame."""
     ends = [child.joint.placement.r for child in model.bodies if child.parent == i]
     closing = [frame for loop in model.loops for frame in (loop.predecessor, loop.successor)]
     frames = [model.frames[frame.name] for frame in model.source.frames]
@@ -197,7 +197,7 @@ def joined(model: Model, i: int) -> list[np.ndarray]:
 
 
 def _within_budget(solid: Solid, share: float) -> Solid:
-    """Return a solid with a fraction of its triangles. Small solids are not simplified."""
+    """Simplify a solid to a fraction of its triangles. Small solids are not simplified."""
     most = max(round(share * len(solid.faces)), FEW)
     vertices, faces = coarser(solid.vertices, solid.faces, most)
     return solid._replace(vertices=vertices, faces=faces)
@@ -209,10 +209,10 @@ def _shaded(solid: Solid) -> Solid:
 
 
 def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Split corners along sharp edges and join them elsewhere, for shading.
+    """Split vertices along sharp edges, and merge them elsewhere, for smooth shading.
 
-    A page shades smoothly across triangles that share a corner. In the result, triangles share the
-    corners of their common edge if the angle between them is below `CREASE`.
+    The browser shades smoothly across triangles that share vertices. In the result, adjacent
+    triangles share vertices if the angle between them is less than `CREASE`.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -238,10 +238,9 @@ def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
-    """Return both corners (2, n) of each edge, the one with the lower index first.
+    """Return both corners (2, n) of each edge, ordered by vertex index.
 
-    Edges and corners are numbered as 3 * face + side. tail: index of the point at which each edge
-    begins.
+    Edges and corners are numbered as 3 * face + side. tail: index of each edge's start vertex.
     """
     begin, end = edges, edges - edges % 3 + (edges + 1) % 3
     swapped = tail.ravel()[begin] > tail.ravel()[end]
@@ -249,17 +248,17 @@ def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
 
 
 def _normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return unit normals of triangles (n, 3); zero for a triangle without area."""
+    """Return the unit normals (n, 3) of triangles, or zero for degenerate triangles."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
     return np.asarray(normals / np.maximum(np.linalg.norm(normals, axis=1), 1e-300)[:, None])
 
 
 def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a mesh with at most `most` triangles. A smaller mesh is returned unchanged.
+    """Simplify a mesh to at most `most` triangles by vertex clustering.
 
-    Corners within one cell of a grid are merged at their mean, and triangles that lose a corner are
-    removed (vertex clustering: Rossignac, Borrel 1993).
+    Vertices in the same grid cell are replaced by their mean, and degenerate triangles are removed
+    (Rossignac, Borrel 1993).
     """
     low, span = vertices.min(axis=0), float(np.max(np.ptp(vertices, axis=0)))
     cell, found = span / FINEST, (vertices, faces)
@@ -273,7 +272,7 @@ def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndar
 def _clustered(
     vertices: np.ndarray, faces: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Merge the corners of each cell. cells: the cell index of each corner."""
+    """Merge the vertices in each cell. `cells` contains the cell index of each vertex."""
     _, group = np.unique(cells, return_inverse=True)
     count = np.bincount(group)
     mean = np.stack([np.bincount(group, weights=x) / count for x in vertices.T], axis=1)
@@ -283,7 +282,7 @@ def _clustered(
 
 
 def _different(faces: np.ndarray, count: int) -> np.ndarray:
-    """Remove duplicate triangles, after rotating corners so that the lowest index is first."""
+    """Remove duplicate triangles, which may start at different vertices."""
     first = np.argmin(faces, axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)
@@ -291,11 +290,11 @@ def _different(faces: np.ndarray, count: int) -> np.ndarray:
 
 
 def outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray | None:
-    """Return triangles that face outward (counterclockwise); None if the surface is not closed.
+    """Orient triangles outward (counterclockwise); return None if the surface is not closed.
 
     A surface is closed if each edge is traversed equally often in both directions. Coincident
-    corners count as one. The inside of a closed surface need not be drawn. Each connected part is
-    oriented so that its volume is positive (divergence theorem).
+    vertices are merged. Each connected component is oriented so that its volume is positive
+    (divergence theorem).
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -1,4 +1,4 @@
-"""The stage around robots: floor, lights, shadows, and a camera that shows all robots."""
+"""Scene around the robots: floor, lights, shadows and camera."""
 
 import math
 import time
@@ -9,20 +9,20 @@ import numpy as np
 from chasles.robot import Robot
 
 FIELD_OF_VIEW = math.radians(38.0)
-"""Vertical field of view of the camera, narrow enough for little distortion at the edges."""
+"""Vertical field of view of the camera (rad). A narrow view reduces perspective distortion."""
 
 MARGIN = 0.86
-"""Fraction of the free part of a picture that the robots fill."""
+"""Fraction of the visible area that the robots fill."""
 
 PANEL = 345.0
-"""Width of the panel on the right of a page, in pixels."""
+"""Width (pixels) of the panel on the right side of the page."""
 
 ASPECT, WIDTH = 1.6, 1280.0
 """Aspect ratio and width (pixels) that are assumed until a page reports its size."""
 
 
 class Colors(NamedTuple):
-    """Red, green and blue (0 to 255) of the floor and of the lines between its cells."""
+    """RGB colors (0 to 255) of the floor and its grid lines."""
 
     floor: tuple[int, int, int]
     cells: tuple[int, int, int]
@@ -30,20 +30,20 @@ class Colors(NamedTuple):
 
 
 QUICK = 0.2
-"""Largest time (s) for drawing a picture with shadows.
+"""Maximum rendering time (s) for which shadows are switched on.
 
-Graphics cards take about 0.05 s, processors 0.5 s.
+A graphics card takes about 0.05 s, and software rendering about 0.5 s.
 """
 
 PATIENCE = 10.0
-"""Time limit (s) for a picture that only measures the drawing speed."""
+"""Time limit (s) for a picture that measures the rendering speed."""
 
 LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
 DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
 
 
 class Camera(NamedTuple):
-    """Position of a camera and the point that it looks at, in the world."""
+    """Position and target point of a camera, in the world frame."""
 
     position: np.ndarray
     look_at: np.ndarray
@@ -57,18 +57,18 @@ def fitted(
     Parameters
     ----------
     points : array (n, 3)
-        Points to be seen, in the world.
+        Points that must be visible, in the world frame.
     direction, up : array (3,)
         Direction from the points to the camera, and the upward direction of the picture.
     aspect : float
         Width of the picture divided by its height.
     covered : float
-        Fraction of the picture, at its right, that a panel covers.
+        Fraction of the picture width that the panel covers on the right.
 
     Returns
     -------
     Camera
-        The nearest camera along `direction` that shows all points in the free part of its picture.
+        Nearest camera along `direction` that shows all points in the uncovered area.
     """
     ahead = direction / np.linalg.norm(direction)
     right = np.cross(up, ahead)
@@ -85,10 +85,10 @@ def fitted(
 
 
 class Stage:
-    """The floor, the lights and the camera of a scene whose robots lie within `bounds` (2, 3).
+    """Floor, lights and camera of a scene. `bounds` (2, 3) is the bounding box of all robots.
 
     height: height of the floor along `up` (m). Default: the lowest point of the robots.
-    recorded: True while pictures are recorded, without the panel of a page.
+    recorded: True while a video is recorded, which does not show the panel.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Stage:
         return fitted(self.corners, direction, self.up, aspect, covered)
 
     def fit(self, client: Any) -> None:
-        """Move the camera of a client so that all robots are in its picture."""
+        """Move a client's camera so that all robots are visible."""
         camera = client.camera
         width, height = max(camera.image_width, 1), max(camera.image_height, 1)
         panel = 0.0 if self.recorded else PANEL
@@ -166,7 +166,7 @@ class Stage:
         self.server.scene.configure_environment_map(hdri=room, environment_intensity=0.3)
 
     def dark(self, wanted: bool) -> None:
-        """Choose dark or light colors for the page and its floor."""
+        """Select dark or light colors for the page and the floor."""
         self.server.gui.configure_theme(show_logo=False, show_share_button=False, dark_mode=wanted)
         colors = DARK if wanted else LIGHT
         self.floor.plane_color = colors.floor
@@ -174,13 +174,13 @@ class Stage:
 
 
 def is_quick(client: Any) -> bool:
-    """Return True if a client draws its window in less than `QUICK` seconds."""
+    """Return True if a client renders its window in less than `QUICK` seconds."""
     width, height = client.camera.image_width, client.camera.image_height
     try:
         client.get_render(height, width, timeout=PATIENCE)  # the first picture compiles shaders
         began = time.monotonic()
         client.get_render(height, width, timeout=PATIENCE)
-    except Exception:  # errors of viser or of its futures, if a page is closed or hidden
+    except Exception:  # raised by viser if the page is closed or hidden
         return False
     return time.monotonic() - began < QUICK
 
@@ -196,7 +196,7 @@ def ground(robot: Robot, up: np.ndarray) -> float | None:
 
 
 def _round(length: float) -> float:
-    """Return the power of ten at or below a length: the side of a cell of the floor, in m."""
+    """Round a length down to a power of ten, for the size of floor cells (m)."""
     return 10.0 ** math.floor(math.log10(max(length, 1e-6)))
 
 

@@ -1,4 +1,4 @@
-"""Videos of a viewer: pictures drawn by a headless browser."""
+"""Recording of viewer videos with a headless browser."""
 
 import os
 import shutil
@@ -18,13 +18,13 @@ from chasles.view.viewer import Viewer
 from chasles.writing import check_target, whole
 
 SUFFIXES = (".mp4", ".gif")
-"""Kinds of video that can be written."""
+"""Supported suffixes of video files."""
 
 SIZE = (1280, 720)
 """Default width and height in pixels."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-"""Programs that can draw the page, in order of preference."""
+"""Browser programs, in order of preference."""
 
 FLAGS = (
     *("--headless=new", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-sync"),
@@ -35,7 +35,7 @@ FLAGS = (
 
 
 def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Raise an error at once if a video cannot be written to a path."""
+    """Check, before recording, that a video can be written to a path."""
     file = Path(path)
     if file.suffix.lower() not in SUFFIXES:
         problem = "unknown video format"
@@ -62,16 +62,16 @@ def record(
     overwrite: bool = False,
     progress: Callable[[float], None] = lambda t: None,
 ) -> Path:
-    """Record the motion that a view plays as a video.
+    """Record a video of the motion in a viewer.
 
     Parameters
     ----------
     viewer : Viewer
-        A view with a motion: `robot.show(motion=...)`.
+        Viewer with a motion, from `robot.show(motion=...)`.
     path : path
         File to write, .mp4 or .gif.
     rate : float
-        Pictures per second of video.
+        Frames per second of the video.
     size : (int, int)
         Width and height in pixels.
     speed : float
@@ -88,12 +88,12 @@ def record(
 
     Notes
     -----
-    A Chromium or Chrome browser without a window draws the pictures. They do not depend on the
-    speed of the machine.
+    A headless Chromium or Chrome browser renders the video. The result does not depend on the speed
+    of the machine.
     """
     file = check_video(path, overwrite=overwrite)
     if viewer.playback is None:
-        problem = "the view has no motion to record"
+        problem = "the viewer has no motion to record"
         raise InputError("E-VIEW-022", problem, "give `motion` (or --motion)", part="record")
     if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
         problem = f"rate {rate!r} or speed {speed!r} is not positive, or size {size!r} is invalid"
@@ -122,7 +122,7 @@ def record(
 def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     """Open the page of a viewer in a headless browser; yield its viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
-    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # 200 for toolbars
+    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # 200 pixels for toolbars
     known = set(viewer.server.get_clients())
     viewer.stage.expect_recording(size)
     with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:
@@ -139,7 +139,7 @@ def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
 
 
 def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
-    """Wait until the browser has opened the page and reported its size."""
+    """Wait until the browser has opened the page and reported its size; return its client."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and browser.poll() is None:
         for number, client in viewer.server.get_clients().items():
@@ -151,7 +151,7 @@ def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
 
 
 def command_name(browser: Any) -> str:
-    """Return the file name of the program that a process runs."""
+    """Return the program name of a browser process."""
     return os.path.basename(browser.args[0])
 
 
@@ -164,7 +164,7 @@ def _browser() -> str:
 
 
 def _writer_package(file: Path) -> None:
-    """Raise an error if the package that writes a kind of file is not installed."""
+    """Raise an error if the package that writes the video format is not installed."""
     try:
         if file.suffix.lower() == ".mp4":
             import imageio_ffmpeg  # noqa: F401
@@ -176,7 +176,7 @@ def _writer_package(file: Path) -> None:
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Return width and height from a text such as 1280x720."""
+    """Parse a size such as 1280x720 into width and height."""
     parts: Sequence[str] = text.lower().split("x")
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         problem = f"size must be WIDTHxHEIGHT in pixels, not {text!r}"

@@ -1,4 +1,4 @@
-"""The server of a viewer: the scene, its panels, and its address."""
+"""Viewer server with its scene and panels."""
 
 import atexit
 import html
@@ -34,10 +34,10 @@ LOCAL = "127.0.0.1"
 
 PORT = 8080
 PICTURE = (1600, 1000)
-"""Largest width and height of a screenshot in pixels."""
+"""Maximum width and height (pixels) of a screenshot."""
 
 FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin allow-downloads"'
-"""Attributes of a notebook's frame around a page."""
+"""HTML attributes of the iframe that embeds the page in a notebook."""
 
 
 class Look(NamedTuple):
@@ -51,10 +51,12 @@ class Look(NamedTuple):
 
 
 class Viewer:
-    """A running viewer. `url` contains the token, and `notes` lists shapes that cannot be drawn.
+    """A running viewer.
 
-    A notebook displays the viewer itself; elsewhere, printing it shows its address. It runs until
-    `stop()`, the end of `with`, or the end of Python. `wait()` keeps a script running.
+    `url` is the address of the page, including the token, and `notes` lists shapes that cannot be
+    drawn. Notebooks display the viewer inline, and printing it shows its address. The viewer runs
+    until `stop()` is called, the `with` block ends, or Python exits. `wait()` keeps a script
+    running.
     """
 
     def __init__(
@@ -131,7 +133,7 @@ class Viewer:
             self.stage.fit(event.client)
 
     def _send_picture(self, event: Any) -> None:
-        """Send a client its picture as a file for download."""
+        """Send a screenshot to a client as a download."""
         import imageio.v3 as imageio
 
         client = event.client
@@ -144,7 +146,7 @@ class Viewer:
         client.send_file_download(self._file(".png"), stream.getvalue(), save_immediately=True)
 
     def _send_video(self, event: Any) -> None:
-        """Play the motion once for a client and send it the video as a file for download."""
+        """Play the motion once, and send the video to the client as a download."""
         client, playback = event.client, self.playback
         if client is None or playback is None:
             return
@@ -161,7 +163,7 @@ class Viewer:
         return re.sub(r"[^\w.-]+", "-", self.figures[0].whole.name)[:80] + suffix
 
     def wait(self) -> None:
-        """Block until Ctrl-C, then stop the viewer. A script would otherwise end at once."""
+        """Block until Ctrl-C is pressed, then stop the viewer."""
         with self, suppress(KeyboardInterrupt):
             threading.Event().wait()
 
@@ -207,8 +209,8 @@ def show(
     robot : Robot
         Robot to show.
     q : array_like (nq,), optional
-        Initial configuration. Default: the neutral configuration, moved within limits and with
-        closed loops.
+        Initial configuration. Default: the neutral configuration, adjusted to satisfy joint limits
+        and close loops.
     beside : Robot, optional
         Second robot, shown next to the first.
     motion : path or trajectory, optional
@@ -269,16 +271,16 @@ def show(
 
 
 def _size(client: Any) -> tuple[int, int]:
-    """Return the size of a page's pictures, at most `PICTURE`, rounded down to even numbers."""
+    """Return the picture size for a page, at most `PICTURE` and rounded down to even numbers."""
     camera = client.camera
     width, height = min(PICTURE[0], camera.image_width), min(PICTURE[1], camera.image_height)
     return max(2 * (width // 2), 2), max(2 * (height // 2), 2)
 
 
 def _suit(stage: Stage, shaded: Any, client: Any) -> None:
-    """Switch on shadows if the client is fast enough, unless the stage is being recorded."""
+    """Switch on shadows if the client is fast enough, unless a video is being recorded."""
     if not stage.recorded and is_quick(client):
-        shaded.value = True  # this calls `Stage.shadows`
+        shaded.value = True  # triggers `Stage.shadows`
 
 
 @contextmanager
@@ -295,7 +297,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _up(robot: Robot) -> np.ndarray:
-    """Return the world axis nearest to the direction opposite to gravity; z without gravity."""
+    """Return the world axis closest to the upward direction, or z without gravity."""
     g = robot.gravity
     if not np.any(g):
         return np.array([0.0, 0.0, 1.0])

@@ -8,6 +8,8 @@ import pytest
 from support import raises, tree
 
 import chasles
+from chasles.contact import Sphere
+from chasles.distances import Avoid
 from chasles.robots import planar, puma560, stewart
 from chasles.targets import (
     CENTER,
@@ -259,3 +261,36 @@ def test_single_precision_and_other_libraries() -> None:
     assert found.q.dtype == torch.float32
     assert bool(found.solved)
     assert np.abs(found.q.numpy() - Q).max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["comfort", "wraps", "avoid"])
+def test_options_without_derivatives_need_targets_without_derivatives(name: str) -> None:
+    """The results are NumPy's, in arrays of the library; recorded targets are refused."""
+    names = PUMA.bodies[2:]
+    ball = Sphere(None, 0.1, center=(0.3, 0.3, 0.6))
+    options: Any = {
+        "comfort": {"comfort": "limits"},
+        "wraps": {"solutions": "all", "wraps": True},
+        "avoid": {
+            "avoid": Avoid(
+                {"ball": ball},
+                shapes=[Sphere(link, 0.05) for link in names],
+                pairs=[(link, "ball") for link in names],
+            )
+        },
+    }[name]
+    T = PUMA.forward_kinematics(Q, frame="tool")[None]
+    plain = PUMA.inverse_kinematics({"tool": T}, **options)
+    for make in (torch.tensor, jnp.asarray):
+        found = PUMA.inverse_kinematics({"tool": make(T)}, **options)
+        assert type(found.q) is type(make(T))
+        assert repr(found) == repr(plain)
+        for got, wanted in zip(vars(found).values(), vars(plain).values(), strict=True):
+            assert np.array_equal(np.asarray(got), wanted, equal_nan=np.asarray(got).dtype == float)
+    recorded = torch.tensor(T, requires_grad=True)
+    with raises("E-CALL-385", f"{name} cannot"):
+        PUMA.inverse_kinematics({"tool": recorded}, **options)
+    with raises("E-CALL-385", f"{name} cannot"):
+        jax.jit(lambda T: PUMA.inverse_kinematics({"tool": T}, **options).q)(jnp.asarray(T))
+    with torch.no_grad():
+        assert PUMA.inverse_kinematics({"tool": recorded}, **options).q.grad_fn is None

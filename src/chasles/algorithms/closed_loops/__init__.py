@@ -1,1 +1,1 @@
-"""Trees with closed loops (Featherstone 2008, chapter 8)."""
+"""Dynamics of trees with closed loops (Featherstone 2008, chapter 8)."""

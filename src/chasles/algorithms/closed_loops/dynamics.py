@@ -1,4 +1,4 @@
-"""Equations of motion of a tree with closed loops, and their solution."""
+"""Equations of motion for trees with closed loops, and methods to solve them."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -44,12 +44,12 @@ from chasles.model.spaces import (
 def equations(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches, stabilization: float
 ) -> tuple[Matrix, Vector, Matrix, Vector, Number]:
-    """Return H, f, K and k of H qdd = f + K' lam and K qdd = k (Eq 8.1-8.6), and stray.
+    """Return H, f, K, k in H qdd = f + K' lam and K qdd = k (Eq 8.1-8.6), and the velocity error.
 
-    Coordinates are in tree order. f: joint forces minus bias forces. K, k: the rows of the loops
-    that the closure keeps. With a time constant `stabilization`, k includes Baumgarte's terms (Eq
-    8.21-8.24). stray: the error of qd relative to a motion that keeps the loops closed (0 with
-    stabilization).
+    Coordinates are in tree order. f is the vector of joint forces minus bias forces. K and k
+    contain only the independent loop equations, selected by the closure. With a time constant
+    `stabilization`, k includes Baumgarte's terms (Eq 8.21-8.24). The velocity error (see `strayed`)
+    measures how far qd violates the loop equations. It is 0 with stabilization.
     """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     return H, net_forces(model, h, tau), *closing(model, q, qd, stabilization)
@@ -58,7 +58,7 @@ def equations(
 def closing(
     model: Model, q: Position, qd: Velocity, stabilization: float
 ) -> tuple[Matrix, Vector, Number]:
-    """Return K and k of K qdd = k, and stray, as in `equations`."""
+    """Return K and k in K qdd = k, and the velocity error (see `equations`)."""
     rows, v = model.closure.rows, stack(qd, model.in_tree_order)
     K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
     slip, stray = slipping(model, q, K, v, rows), 0.0
@@ -71,29 +71,29 @@ def closing(
 
 
 def constraints(model: Model, q: Position, rows: Sequence[int]) -> Matrix:
-    """Return the given rows of the loop matrix K, over the coordinates in tree order."""
+    """Return the selected rows of the loop matrix K, with columns in tree order."""
     K = loop_rows(model, loop_matrix(model, q), model.in_tree_order)
     return Matrix(tuple(tuple(K[r]) for r in rows))
 
 
 def entries(parts: LoopVector, rows: Sequence[int]) -> Vector:
-    """Return the entries of a loop vector in the given rows."""
+    """Return the selected entries of a loop vector."""
     flat = loop_entries(parts)
     return Vector(tuple(flat[r] for r in rows))
 
 
 def slipping(model: Model, q: Position, K: Matrix, v: Vector, rows: Sequence[int]) -> Vector:
-    """Return K v - b in the given rows: the rate at which velocities v open the loops.
+    """Return the selected entries of K v - b, the rate at which joint velocities v open the loops.
 
-    b: see `loop_rate`.
+    b is the result of `loop_rate`.
     """
     return K @ v - entries(loop_rate(model, q), rows)
 
 
 def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> Number:
-    """Return the squared error of velocities (or accelerations) in the given rows.
+    """Return the squared velocity or acceleration error in the selected loop equations.
 
-    The error is dimensionless, relative to the squared size of all velocities if that exceeds 1.
+    The error is dimensionless: it is divided by 1 plus `size`, the squared norm of the velocities.
     """
     scales = model.closure.scales
     scaled = Vector(tuple(scales[r] * e for r, e in zip(rows, error, strict=True)))
@@ -101,9 +101,9 @@ def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> N
 
 
 def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
-    """Return the squared closure error and the smallest margin, which callers check in each state.
+    """Return the squared closure error and the smallest margin. Callers check both in every state.
 
-    The error is dimensionless and includes the error of the rates (`strayed`). Margins are 1 in a
+    The error is dimensionless and includes the velocity error `stray`. A margin is 1 in a
     well-conditioned position and 0 in a singular one.
     """
     residual = loop_entries(loop_residual(model, q))
@@ -122,8 +122,8 @@ def multipliers(
 ) -> tuple[Velocity, Multipliers, Health]:
     """Solve A lam = b with A = K H^-1 K' (Featherstone 2008, Eq 8.37-8.41).
 
-    The sparse factors of H are used. In a well-conditioned position no row of K is a linear
-    combination of other rows, so no pivot of A is small relative to its diagonal entry.
+    The sparse factors of H are used. In a well-conditioned position, the rows of K are linearly
+    independent, so no pivot of A is small relative to its diagonal entry.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     qdd, lam, margins = by_multipliers(H, f, K, k)
@@ -133,9 +133,9 @@ def multipliers(
 def by_multipliers(
     H: Matrix, f: Vector, K: Matrix, k: Vector
 ) -> tuple[Vector, Vector, list[Number]]:
-    """Solve A lam = b, then H qdd = f + K' lam; return qdd, lam and margins (`health`).
+    """Solve A lam = b, then H qdd = f + K' lam. Return qdd, lam and the margins (see `health`).
 
-    H must have the sparsity pattern of a tree or of a part of a tree.
+    H must have the sparsity pattern of a tree or a subset of its joints.
     """
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
@@ -167,8 +167,8 @@ def direct(
 ) -> tuple[Velocity, Multipliers, Health]:
     """Solve [0 K; K' H] (-lam, qdd) = (k, f) by direct factorization (Featherstone 2008, Eq 8.36).
 
-    Factorization starts at the last coordinate, so that H is as sparse as in a tree. The remaining
-    pivots belong to -K H^-1 K', and no pivot vanishes in a well-conditioned position.
+    Factorization starts at the last coordinate, which preserves the tree sparsity of H. The
+    remaining pivots are those of -K H^-1 K', and none vanishes in a well-conditioned position.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     m, n = K.shape
@@ -183,9 +183,9 @@ def direct(
 
 
 class Elimination(NamedTuple):
-    """Solution x = G y + g of K x = k, in tree order, with independent coordinates y.
+    """Solution x = G y + g of K x = k in tree order, where y are the independent coordinates.
 
-    `ratios` holds the pivots relative to the pivots at the position where the closure was chosen.
+    `ratios` contains each pivot divided by its value at the position where the closure was chosen.
     """
 
     G: Matrix
@@ -194,15 +194,14 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Squares of the ratios: 1 where the closure was chosen, 0 at a singular position."""
+        """Squared ratios: 1 where the closure was chosen, 0 at a singular position."""
         return [ratio * ratio for ratio in self.ratios]
 
 
 def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
-    """Solve the rows of the closure for dependent coordinates (Featherstone 2008, Eq 8.48-8.51).
+    """Solve the loop equations for the dependent coordinates (Featherstone 2008, Eq 8.48-8.51).
 
-    If only the first rows are given, the dependent coordinates of the other rows become
-    independent.
+    If K has only the first rows, the dependent coordinates of the missing rows become independent.
     """
     place, closure = tree_places(model), model.closure
     solved = closure.dependent[: len(K.rows)]
@@ -223,7 +222,7 @@ def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
 
 
 def projected(H: Matrix, G: Matrix) -> Matrix:
-    """Return G' H G, the mass matrix of the independent coordinates (Eq 3.20)."""
+    """Return G' H G, the mass matrix in the independent coordinates (Eq 3.20)."""
     columns = [Vector(column) for column in G.T.rows]
     return symmetric_products(columns, [H @ column for column in columns])
 
@@ -239,9 +238,10 @@ def minimal(
 ) -> tuple[Velocity, Multipliers, Health]:
     """Solve G' H G ydd = G' (f - H g), with qdd = G ydd + g (Featherstone 2008, Eq 8.42-8.46).
 
-    If a dependent coordinate moves much faster than the independent ones, the condition number of
-    G' H G grows with the square of that ratio; a step of iterative refinement restores the lost
-    digits. The loop forces follow from the residual in the dependent coordinates.
+    If a dependent coordinate moves much faster than the independent coordinates, the condition
+    number of G' H G grows with the square of their velocity ratio. One step of iterative refinement
+    restores the lost digits. The loop forces are computed from the residual in the dependent
+    coordinates.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     solved = eliminated(model, K, k)
@@ -258,7 +258,7 @@ def minimal(
 
 
 def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatrix, Health]:
-    """Return G' H G, with the kinetic energy yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44)."""
+    """Return G' H G. The kinetic energy is yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44)."""
     H, K = tree_mass_matrix(model, q), constraints(model, q, model.closure.rows)
     solved = eliminated(model, K, Vector.zero(len(K.rows)))
     return projected(H, solved.G), health(model, q, solved.margins)
@@ -267,11 +267,11 @@ def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatri
 def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, TreeVector, Health]:
     """Return a Newton step that closes the loops, and velocities that keep them closed.
 
-    See Featherstone 2008, Eq 8.48-8.51. The step d solves K d = -residual with d = 0 in the
-    independent coordinates, using only rows of position constraints. The independent velocities in
-    qd are kept; the others are G yd, plus the part due to b in K qd = b for mechanisms driven in
-    time. The margin has the sign of the product of `ratios`. The sign changes when the motion
-    passes a position that is singular for this choice of the closure.
+    See Featherstone 2008, Eq 8.48-8.51. The step d solves the position constraints K d = -residual,
+    with d = 0 in the independent coordinates. The velocities are G yd + g, where yd are the
+    independent velocities in qd and g follows from b in K qd = b for time-driven mechanisms. The
+    margin has the sign of the product of `ratios`. The sign changes when the motion passes a
+    position that is singular for these independent coordinates.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
     K = constraints(model, q, rows)
@@ -288,7 +288,7 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
 def closing_acceleration(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, Health]:
     """Return the accelerations that keep the loops closed if the independent ones are zero.
 
-    This is g of qdd = G ydd + g (Featherstone 2008, Eq 8.42).
+    The result is g in qdd = G ydd + g (Featherstone 2008, Eq 8.42).
     """
     rows = model.closure.rows
     solved = eliminated(model, constraints(model, q, rows), entries(loop_bias(model, q, qd), rows))
@@ -300,10 +300,10 @@ def hybrid(
 ) -> tuple[Mixed, LoopNumbers, Health]:
     """Solve H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then compute tau2.
 
-    See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces, index 2
-    joints with known accelerations. The closure keeps rows that are independent over the joints of
-    index 1. Velocities are checked with all rows. The second result is the residual K qdd - k of
-    all rows, which is nonzero if known accelerations contradict a loop.
+    See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces, and index
+    2 joints with known accelerations. The closure selects loop equations that are independent in
+    the joints of index 1. The velocity error and the second result, the residual K qdd - k, include
+    all loop equations. The residual is nonzero if the known accelerations contradict a loop.
     """
     order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
     tau = none | {i: force for i, force in given.items() if i not in known}

@@ -1,4 +1,4 @@
-"""Forces of actuators, loops and joints in closed mechanisms."""
+"""Actuator, loop and joint forces in mechanisms with closed loops."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -59,8 +59,8 @@ def loop_equations(
 ) -> tuple[TreeVector, LoopNumbers, LoopNumbers]:
     """Return tau = H qdd + h - K' lam, K qdd - k and K qd - b (Featherstone 2008, Eq 8.1-8.6).
 
-    All loop equations are included. The derivatives of these expressions are used to linearize
-    mechanisms with loops.
+    All loop equations are included, even redundant ones. `linearize` differentiates these
+    expressions for mechanisms with loops.
     """
     order, rows = model.in_tree_order, range(model.loop_rows)
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -81,9 +81,8 @@ def actuator_forces(
 ) -> tuple[TreeVector, Health]:
     """Solve G_u' u = G' tau, with tau from inverse dynamics (Featherstone 2008, Eq 8.61-8.63).
 
-    If there are more actuators than degrees of freedom, the result has the smallest weighted sum of
-    u^2. The closure's independent coordinates are actuated, so that G_u contains an identity
-    matrix.
+    If there are more actuators than degrees of freedom, the weighted sum of u^2 is minimized. All
+    independent coordinates of the closure are actuated, so G_u contains an identity matrix.
     """
     order, place, rows = model.in_tree_order, tree_places(model), model.closure.rows
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -105,11 +104,11 @@ def actuator_forces(
 
 
 def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
-    """Return B = T_a' J_L. B qd are the velocities of the loop joints (Featherstone, section 8.4).
+    """Return B = T_a' J_L, which maps qd to the loop-joint velocities (Featherstone, section 8.4).
 
-    T_a' S = 1 for each loop joint. The columns of J_L are the relative velocities of the two links
-    of the loop joint, for unit joint velocities. By virtual work, forces f at the loop joints are
-    equivalent to forces B' f at the joints of the tree (Eq 8.31).
+    T_a' S = 1 for each loop joint. J_L maps qd to the relative velocity of the two links that the
+    loop joint connects. By virtual work, forces f at the loop joints are equivalent to forces B' f
+    at the tree joints (Eq 8.31).
     """
     B: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -120,7 +119,7 @@ def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
 
 
 def loop_forces(model: Model, q: Position, multipliers: LoopNumbers) -> LoopForces:
-    """Return f = T lam on the successor, in the successor frame (Featherstone, Eq 8.28)."""
+    """Return the force f = T lam on the successor, in its frame (Featherstone, Eq 8.28)."""
     found, numbers = [], iter(multipliers)
     for loop in model.loops:
         T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, q)))
@@ -136,7 +135,7 @@ def closed_joint_reactions(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> Reactions:
-    """Return the joint reactions, including the forces of loop joints on both links (Eq 8.2)."""
+    """Return the joint reactions, including loop-joint forces on both connected links (Eq 8.2)."""
     loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.parts))}
     for load in _loop_loads(model, q, multipliers):
         loads[load.body] += load.f
@@ -153,13 +152,13 @@ def closed_sensor_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Return the concatenated sensor values for a motion under external forces and loop forces."""
+    """Return concatenated sensor values, including the effects of external and loop forces."""
     loads = [*f_ext, *_loop_loads(model, q, multipliers)]
     return sensor_values(model, q, qd, qdd, loads, sensors=sensors)
 
 
 def _loop_loads(model: Model, q: Position, multipliers: LoopNumbers) -> Iterator[Load]:
-    """Yield the forces of the loop joints on both of their links."""
+    """Yield the force of each loop joint on its two links."""
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
         X = across(loop, around(model, loop, q)).transform()  # transform from P to S
@@ -176,7 +175,7 @@ def driving_forces(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> DrivenEffort:
-    """Return tau = S'f of the driven joints, minus the loop and coupling forces K' lam (Eq 8.4)."""
+    """Return tau = S'f at the driven joints, minus the loop and coupling forces K' lam (Eq 8.4)."""
     tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
     for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):
         lam = Vector(tuple(islice(numbers, constraint.rows)))

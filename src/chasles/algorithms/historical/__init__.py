@@ -1,6 +1,6 @@
-"""Historical methods, kept as references, which run only if selected with `method=`.
+"""Historical methods, kept as references and run only if selected with `method=`.
 
-Each method follows its published form, and tests compare the default methods with it. Nothing
-outside this package imports these modules. The table `HISTORICAL` of `chasles.algorithms` lists the
-methods, and the first use of a method loads its module.
+Each method follows its published form, and tests compare the default methods with it. Only this
+package imports these modules. `chasles.algorithms.HISTORICAL` lists the methods. A module is loaded
+when one of its methods is first used.
 """

@@ -1,7 +1,7 @@
-"""Assembly of articulated bodies at their handles (Featherstone 2008, sections 7.4 and 7.5).
+"""Forward dynamics by assembling articulated bodies (Featherstone 2008, sections 7.4 and 7.5).
 
-Every body with an invertible inertia is a piece. A hinge connects two pieces by one joint, or by
-several joints with massless links between them.
+Each piece starts as a body with an invertible inertia. A hinge connects two pieces by one joint, or
+by several joints with massless links between them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,10 +53,10 @@ from chasles.model.validate import is_massless
 class Hinge:
     """Joints between body i and its nearest ancestor p with inertia.
 
-    X: transform from p to i. S, c: a_i = X a_p + S qdd + c. T: constraint forces of the hinge. T
-    spans all six directions if these forces are not known, if joints have armature, or if links
-    between them are massless. Ta: forces with Ta' S = 1. f: a force that does the same work on S as
-    the actuators. joints: joints in the order of qdd.
+    X is the transform from p to i. S and c describe the acceleration: a_i = X a_p + S qdd + c. T
+    spans the constraint forces. If these are unknown, if a joint has armature, or if there are
+    massless links in between, T spans all six directions. Ta satisfies Ta' S = 1. f is a force that
+    does the same work on S as the actuators. `joints` lists the joints in the order of qdd.
     """
 
     i: int
@@ -71,10 +71,10 @@ class Hinge:
     joints: tuple[tuple[int, int], ...]
 
     def compliance(self, Phi: Matrix) -> Matrix:
-        """Return W with lam = W (relative acceleration), from Phi = T' (Phi_1 + Phi_2) T.
+        """Return W in lam = W (relative acceleration), given Phi = T' (Phi_1 + Phi_2) T.
 
-        The force is T lam. W is Phi^-1. If T spans all six directions, the free directions of the
-        joints are removed: W = Y - Y S (S' Y S + armature)^-1 S' Y with Y = Phi^-1.
+        The joint force is T lam. W is Phi^-1, unless T spans all six directions. In that case the
+        motion subspace S is removed: W = Y - Y S (S' Y S + armature)^-1 S' Y with Y = Phi^-1.
         """
         Y = invert_symmetric(Phi)
         if self.T.columns != LOADS:
@@ -86,7 +86,7 @@ class Hinge:
         return Y - given.T @ (held @ given)
 
     def accelerations(self, a: Motion, a_p: Motion) -> Iterator[tuple[int, Vector]]:
-        """Yield qdd of the joints of the hinge."""
+        """Yield qdd for each joint of the hinge."""
         rates, start = self.Ta.T @ (a - self.X @ a_p - self.c), 0
         for i, size in self.joints:
             yield i, Vector(rates.entries[start : start + size])
@@ -95,7 +95,7 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Parts:
-    """Bodies with inertia, parents first, each with its hinge and the forces on it."""
+    """Bodies with inertia, listed after their parents, with the hinge and forces of each body."""
 
     hinges: dict[int, Hinge]
     inertias: dict[int, RigidInertia]
@@ -104,7 +104,7 @@ class Parts:
 
 
 def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT) -> Parts:
-    """Return the hinges of a tree. Joints at massless links are combined into one hinge."""
+    """Return the hinges of a tree. The joints on both sides of a massless link form one hinge."""
     v, found = {WORLD: Motion.zero()}, Parts({}, {}, {WORLD: Force.zero()})
     passing: dict[int, Hinge] = {}
     for i, p, joint, I in model.outward():
@@ -153,8 +153,8 @@ def forward_dynamics_assembly_inertia(
 ) -> Velocity:
     """Compute qdd by assembling articulated inertias (Featherstone 2008, table 7.2, variant 2).
 
-    I^A = I_1 + T W T' with W = (T' I_2^-1 T)^-1, where T are the constraint forces of a joint. The
-    equations contain T instead of the motions S that the joint allows.
+    I^A = I_1 + T W T' with W = (T' I_2^-1 T)^-1, where T spans the constraint forces of a joint.
+    These equations use T instead of the motion subspace S.
     """
     Phi, W, z, f = {}, {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -184,8 +184,9 @@ def forward_dynamics_assembly_inverse(
     """Compute qdd by assembling inverse inertias (Featherstone 2008, table 7.2, variant 1).
 
     The recursion runs from the tips to the root: Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T'
-    (Phi_1 + Phi_2) T)^-1. Phi_1 belongs to the part of the parent assembled so far, Phi_2 to the
-    whole child, and lam are the forces that the joint transmits. The world is a body with Phi = 0.
+    (Phi_1 + Phi_2) T)^-1. Phi_1 belongs to the parent with the children assembled so far, and Phi_2
+    to the child with its whole subtree. lam are the forces transmitted by the joint. The world is a
+    body with Phi = 0.
     """
     U, W, z = {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -218,10 +219,10 @@ def forward_dynamics_divide_and_conquer(
 ) -> Velocity:
     """Compute qdd by multi-handle assembly (Featherstone 2008, section 7.5).
 
-    Each joint connects two pieces of about the same size, which are assembled recursively. Once the
-    velocities are known (a sequential recursion), the longest path of operations along a chain
-    grows with the logarithm of its length. The world is a body with Phi = 0 that accelerates
-    against gravity.
+    Pieces are assembled recursively, by joints that connect two pieces of about equal size.
+    Velocities are first computed by a sequential recursion. After that, the longest sequence of
+    dependent operations grows with the logarithm of the chain length. The world is a body with Phi
+    = 0 that accelerates against gravity.
     """
     return dict(taken_apart(assembled(model, parts(model, q, qd, tau, f_ext), set()), {}))
 
@@ -237,8 +238,8 @@ def constrained_dynamics_divide_and_conquer(
 ) -> tuple[Velocity, Multipliers, Health]:
     """Assemble the tree with handles at the loop joints, then close the loops (section 7.5).
 
-    The entries of A = K H^-1 K' are inverse inertias between handles. A lam = k - K qdd, with the
-    accelerations qdd of the open tree.
+    The entries of A = K H^-1 K' are inverse inertias between handles. The multipliers solve A lam =
+    k - K qdd, where qdd are the accelerations of the open tree.
     """
     K, k, stray = closing(model, q, qd, stabilization)
     pushes = [push for loop in model.loops for push in loop_pushes(model, loop, q)]
@@ -262,7 +263,7 @@ def constrained_dynamics_divide_and_conquer(
 
 
 def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]:
-    """Return the forces on both bodies for each constraint force of a loop joint (Eq 8.28)."""
+    """Return the forces on both links for each constraint force of a loop joint (Eq 8.28)."""
     P, S = loop.predecessor, loop.successor
     M = around(model, loop, q)
     X = across(loop, M).transform()
@@ -281,7 +282,7 @@ def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]
 class Piece:
     """Set of connected bodies, described by the accelerations of its handles.
 
-    Handle h has the acceleration b_h + sum of Phi[h, k] f_k for forces f_k.
+    The acceleration of handle h under forces f_k is b_h + sum of Phi[h, k] f_k.
     """
 
     Phi: dict[tuple[int, int], InverseInertia]
@@ -295,13 +296,13 @@ class Piece:
         return total
 
     def moved(self, f: Mapping[int, Force]) -> dict[int, Motion]:
-        """Return the accelerations of all handles due to forces on handles."""
+        """Return the acceleration of every handle due to forces on the handles."""
         return {h: self.acceleration(h, f) - self.b[h] for h in self.b}
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Two pieces and their hinge, which transmits T lam with lam = W (beta + sum of U_h' f_h)."""
+    """Two pieces joined by a hinge that transmits T lam with lam = W (beta + sum of U_h' f_h)."""
 
     first: Piece
     second: Piece
@@ -312,7 +313,7 @@ class Joined:
 
 
 def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
-    """Assemble all bodies and the world into one piece, with handles at the bodies `held`."""
+    """Assemble all bodies and the world into one piece whose handles are the bodies in `held`."""
     alone = {WORLD: Piece({(WORLD, WORLD): InverseInertia.zero()}, {WORLD: -model.gravity})}
     for i, I in whole.inertias.items():
         Phi = InverseInertia.of(I)
@@ -329,7 +330,7 @@ def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
 
 
 def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
-    """Return the joint that divides a connected piece most evenly, and the joints beyond it."""
+    """Return the joint that splits a connected piece most evenly, and all joints beyond it."""
     beyond: dict[int, frozenset[int]] = {}
     for i in sorted(joints, reverse=True):
         children = [k for k in whole.children[i] if k in joints]
@@ -339,14 +340,17 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """Return the bodies of the given joints that also belong to other joints or are in `held`."""
+    """Return the bodies at these joints that must be handles.
+
+    They are the bodies in `held`, and the bodies that are also connected to other joints.
+    """
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}
     return (ends - inner) | (ends & held)
 
 
 def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
-    """Join two pieces (Eq 7.57 to 7.63). The first contains the parent body of the hinge."""
+    """Join two pieces at a hinge (Eq 7.57 to 7.63). `first` contains the hinge's parent body."""
     X, i, p = hinge.X, hinge.i, hinge.p
     on_parent, on_child = X.T @ hinge.T, hinge.T * -1.0
     U = {h: first.Phi[h, p] @ on_parent for h in first.b}
@@ -364,7 +368,7 @@ def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
 
 
 def taken_apart(piece: Piece, f: Mapping[int, Force]) -> Iterator[tuple[int, Vector]]:
-    """Yield qdd of the joints inside a piece, from the forces on its handles."""
+    """Yield qdd for all joints inside a piece, given the forces on its handles."""
     if piece.joined is None:
         return
     made, hinge = piece.joined, piece.joined.hinge

@@ -1,4 +1,4 @@
-"""Dynamics with 4x4 matrices (Legnani et al. 1996, part II), selected with `method=`."""
+"""Dynamics with 4x4 matrices (Legnani et al. 1996, part II), selected only by `method=`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -25,9 +25,10 @@ from chasles.model.spaces import (
 
 
 class Chain(NamedTuple):
-    """Matrices M, L (one per degree of freedom), W, H and J of every body, in the base frame.
+    """Matrices M, L, W, H and J of every body, in the base frame.
 
-    Gravity is subtracted from H, as if the base accelerated upward.
+    There is one matrix L per degree of freedom. Gravity is subtracted from H, as if the base
+    accelerated upward.
     """
 
     M: dict[int, homogeneous.Position]
@@ -38,7 +39,7 @@ class Chain(NamedTuple):
 
 
 def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
-    """Return the matrices of all bodies in the base frame (part II, section 2.1).
+    """Compute the matrices of all bodies in the base frame (part II, section 2.1).
 
     The recursion is M0h = M0p Mph, W0h = W0p + Wph, H0h = H0p + Hph + 2 W0p Wph.
     """
@@ -72,7 +73,7 @@ def inverse_dynamics(
 ) -> Effort:
     """Sum the actions Phi = skew(H J) of all bodies beyond each joint (section 2.3).
 
-    The joint force is the pseudo scalar product of that action with the screw of the joint.
+    The joint force is the pseudo scalar product of this sum with the screw of the joint.
     """
     M, L, _, H, J = chain(model, q, qd, qdd)
     Phi, tau = {WORLD: Action.zero()}, {}
@@ -90,7 +91,7 @@ def inverse_dynamics_link(
 ) -> Effort:
     """Compute `inverse_dynamics` in link frames, in which J and L are constant (section 2.3).
 
-    W and H are passed outward and Phi inward, with a change of frame at each joint.
+    W and H are propagated outward and Phi inward, with a change of frame at each joint.
     """
     M, L, tau = {}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}
@@ -112,10 +113,9 @@ def inverse_dynamics_link(
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """Return M[i, j] = L_j (x) skew(L_i J), the action for a unit acceleration of one joint.
+    """Return M[i, j] = L_j (x) skew(L_i J), where J is the inertia of all bodies beyond joint i.
 
-    J is the inertia of all bodies beyond joint i (section 2.3, with one qdd equal to one and W =
-    0).
+    skew(L_i J) is the action for a unit acceleration of joint i at rest (section 2.3).
     """
     return _paired(model, q, lambda LJ: Action(*LJ.skew()).pseudo)
 
@@ -128,7 +128,7 @@ def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
 def _paired(
     model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
 ) -> Blocks:
-    """Return the products of L_i J with the screws L_j of all joints that move body i.
+    """Return the products of L_i J with the screws L_j of every joint j that moves body i.
 
     Armature is added to the diagonal.
     """
@@ -150,8 +150,8 @@ def bias_forces_lagrange(
 ) -> Effort:
     """Return C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h (section 3).
 
-    The sums are over the bodies h beyond joint m. H~ is the acceleration with all qdd zero. Phi are
-    the external actions.
+    The sums include all bodies h beyond joint m. H~ is the acceleration when all qdd are zero. Phi
+    are the external actions.
     """
     given = model.undriven(2)
     M, L, _, H, J = chain(model, q, qd, given)
@@ -169,7 +169,7 @@ def bias_forces_lagrange(
 def inverse_dynamics_lagrange(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return F = M qdd + C (section 3). C includes the accelerations of driven joints."""
+    """Return F = M qdd + C (section 3). C accounts for the accelerations of driven joints."""
     F, driven = dict(bias_forces_lagrange(model, q, qd, f_ext)), model.undriven(2)
     for (i, j), block in mass_matrix_lagrange(model, q).items():
         F[i] += block @ (qdd[j] - driven[j])
@@ -179,7 +179,7 @@ def inverse_dynamics_lagrange(
 def forward_dynamics(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve M qdd = tau - h, where h is the inverse dynamics (section 2.3) with zero qdd."""
+    """Solve M qdd = tau - h, where h is the inverse dynamics for qdd = 0 (section 2.3)."""
     h = inverse_dynamics(model, q, qd, model.undriven(2), f_ext)
     return accelerations(model, mass_matrix(model, q), h, tau)
 

@@ -1,4 +1,4 @@
-"""Lagrange's equations: by recursion, and in closed form by sums over all bodies."""
+"""Lagrange's equations, by recursion or in closed form as sums over all bodies."""
 
 from collections import defaultdict
 from itertools import combinations_with_replacement
@@ -33,8 +33,8 @@ class Chain4x4(NamedTuple):
     """Homogeneous transforms A (body to parent) and W (body to base frame).
 
     L contains the screws of the joint in the frame of its body, so that dA/dq = A L. For revolute
-    and prismatic joints, A L equals A Q of Balafoutis and Patel; the form A L holds for all joints.
-    Wdd is the second time derivative of W.
+    and prismatic joints, A L equals A Q in Balafoutis and Patel, but dA/dq = A L holds for all
+    joints. Wdd is the second time derivative of W.
     """
 
     A: dict[int, Matrix]
@@ -67,8 +67,8 @@ def lagrange_4x4(
 ) -> Effort:
     """Run Hollerbach's recursion with 4x4 matrices (Balafoutis and Patel 1991, algorithm 5.1).
 
-    W maps homogeneous coordinates of a body to the base frame. D and c are the sums of J Wdd' and
-    of first moments over all bodies beyond a joint.
+    W maps homogeneous coordinates from the body frame to the base frame. D is the sum of J Wdd',
+    and c is the sum of the first moments, over all bodies beyond a joint.
     """
     A, L, W, Wdd = chain_4x4(model, q, qd, qdd)
     D, c, tau = {WORLD: Matrix.zero(4, 4)}, {WORLD: Vector.zero(4)}, {}
@@ -91,9 +91,9 @@ def waters(
 ) -> Effort:
     """Sum tr(dW_j/dq_i J_j Wdd_j') - g . dW_j/dq_i c_j over all bodies j beyond joint i.
 
-    This is Waters' form of Uicker's and Kahn's sums (Balafoutis and Patel 1991, Eq 5.2.9-10). It is
-    of order n^2, because Wdd is computed by recursion instead of from second derivatives. c is the
-    column (m r, m).
+    This is Waters' form of the sums of Uicker and Kahn (Balafoutis and Patel 1991, Eq 5.2.9-10).
+    Its cost is of order n^2, because Wdd is computed by recursion instead of from second
+    derivatives. c is the column (m r, m).
     """
     A, L, W, Wdd = chain_4x4(model, q, qd, qdd)
     dW: dict[int, dict[int, list[Matrix]]] = {WORLD: {}}
@@ -117,11 +117,11 @@ def lagrange_3x3(
 ) -> Effort:
     """Run Hollerbach's recursion with 3x3 matrices (Balafoutis and Patel 1991, algorithm 5.2).
 
-    W rotates components from body axes to base axes, and sdd is the acceleration of the origin
-    along base axes. D, e and c are the mass-weighted sums of x xdd', xdd and x over all bodies
-    beyond a joint, with x measured from the joint's origin in body axes. m is the mass of these
-    bodies. The book omits prismatic joints. Their motion adds terms to sdd, and their joint force
-    follows from e.
+    W rotates vectors from body axes to base axes, and sdd is the acceleration of the body origin in
+    base axes. D, e and c are the mass-weighted sums of x xdd', xdd and x over all bodies beyond a
+    joint, with x measured from the joint origin in body axes. m is the total mass of these bodies.
+    The book omits prismatic joints. Their motion adds terms to sdd, and their joint force follows
+    from e.
     """
     W, zero, none = {WORLD: Matrix.identity()}, Matrix.zero(), Vector.zero()
     Wd, Wdd, D = {WORLD: zero}, {WORLD: zero}, {WORLD: zero}
@@ -162,7 +162,7 @@ def lagrange_3x3(
 def uicker_kahn(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute Uicker's and Kahn's sums (Balafoutis and Patel 1991, Eq 5.2.7-8), of order n^4."""
+    """Evaluate Uicker's and Kahn's sums, of order n^4 (Balafoutis and Patel 1991, Eq 5.2.7-8)."""
     return efforts(model, q, qd, qdd, f_ext, closed_form_uicker_kahn(model, q))
 
 
@@ -170,9 +170,10 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
     """Return D_ab = sum tr(W_a J W_b'), C_bc(a) = sum tr(W_a J W_bc'), G_a = -sum g . W_a c.
 
     The sums are over all bodies. J is the pseudo-inertia of a body, and c is its last column. W
-    maps homogeneous coordinates of the body to the base frame, W_a is its derivative with respect
-    to a coordinate, and W_bc is its second derivative. If velocities are not rates of coordinates,
-    W_bc are the symmetric coefficients of Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
+    maps homogeneous coordinates from the body frame to the base frame. W_a and W_bc are its first
+    and second derivatives with respect to the joint coordinates. If velocities are not rates of
+    coordinates, W_bc are the symmetric coefficients in Wdd = sum of W_b qdd_b + sum of W_bc qd_b
+    qd_c.
     """
     own, g, W = freedoms(model), Vector((*model.gravity_vector, 0.0)), {WORLD: Matrix.identity(4)}
     first: dict[int, dict[Freedom, Matrix]] = {WORLD: {}}
@@ -216,12 +217,12 @@ def christoffel(
 def closed_form_christoffel(model: Model, q: Position) -> Form:
     """Return D, C and G, with C from the derivatives of D (Balafoutis and Patel 1991, Eq 5.2.18).
 
-    C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2 if velocities are rates of coordinates. In
-    base coordinates, S are the motion subspaces and I is the composite inertia of all bodies beyond
-    a joint. D_ab is S_a . I S_b with I of the outer joint. If velocities are not rates of
-    coordinates, the derivatives are taken in the tangent space (`integrate`), and the equations of
-    Boltzmann and Hamel apply: ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to the symbols, with
-    the brackets of the motion subspaces of a joint.
+    If velocities are rates of coordinates, C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2.
+    The motion subspaces S and the composite inertia I of all bodies beyond a joint are in base
+    coordinates. D_ab = S_a . I S_b, where I belongs to the outer joint. If velocities are not rates
+    of coordinates, D is differentiated in the tangent space (`integrate`) and the Boltzmann-Hamel
+    equations apply: ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to C_bc(a), where [a, b] is the
+    bracket of two motion subspaces of one joint.
     """
     S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()
@@ -250,10 +251,10 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
 class _InBase(NamedTuple):
     """Motion subspaces S in base coordinates, and their derivatives.
 
-    p[i, a]: the momentum I_i S_a of all bodies beyond joint i, for a unit joint velocity. change[a,
-    c]: derivative of S_a with respect to q_c, relative to the bodies that c moves; absent if c is
-    inward of a, because the derivative is then zero. bracket[a, b]: Lie bracket of two degrees of
-    freedom of one joint.
+    p[i, a] is the momentum I_i S_a of all bodies beyond joint i for a unit velocity of a. change[a,
+    c] is the derivative of S_a with respect to q_c, relative to the bodies that c moves. If c is
+    inward of a, that derivative is zero and has no entry. bracket[a, b] is the Lie bracket of two
+    degrees of freedom of one joint.
     """
 
     S: dict[Freedom, Motion]

@@ -1,4 +1,4 @@
-"""Mass matrices and forward dynamics of Balafoutis and Patel (1991), section 6.2."""
+"""Mass matrices and forward dynamics in Balafoutis and Patel (1991), section 6.2."""
 
 from chasles.algorithms.spatial.dynamics import accelerations, net_forces
 from chasles.algorithms.tensor.dynamics import (
@@ -33,10 +33,10 @@ from chasles.model.spaces import (
 
 
 def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
-    """Compute each column of M as the forces for a unit acceleration, without gravity.
+    """Compute each column of M as the joint forces for a unit acceleration without gravity.
 
-    This is Walker and Orin's first method (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm
-    5.7.
+    This is Walker and Orin's first method (1982; Balafoutis and Patel 1991, Eq 6.2.4). Forces are
+    computed by algorithm 5.7.
     """
     still, rest = model.weightless(), model.at_rest()
     M = Blocks()
@@ -52,9 +52,9 @@ def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
 def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
     """Compute M by Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
 
-    mbar, R and E are the mass, the center of mass, and the inertia about the center of mass of the
-    composite body beyond a joint. f and N are the force, and the moment about that center, for a
-    unit acceleration of a coordinate.
+    mbar, R and E are the mass, center of mass, and inertia about the center of mass of the
+    composite body beyond a joint. f and N are the force, and the moment about the center of mass,
+    for a unit acceleration of the joint.
     """
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
     S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
@@ -76,7 +76,7 @@ def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
 def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatrix:
     """Compute D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-14).
 
-    At a body's center of mass, the inertia M consists of a rotational block and a mass.
+    At the center of mass of a body, M is block diagonal: rotational inertia and mass.
     """
     D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
@@ -96,8 +96,8 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
 
     See Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.15.
 
-    N is triangular and constant. It contains a factor of each body's inertia and the square root of
-    its mass.
+    N is constant and triangular. It contains a triangular factor of each body's inertia and the
+    square root of its mass.
     """
     D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
@@ -115,9 +115,9 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
 
 
 def centered_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
-    """Return T of each body: its twists for unit rates of its joints (Eq 6.2.12, 6.2.14).
+    """Return T: the twists of each body for unit velocities of the joints that move it.
 
-    Twists are at the center of mass, along body axes.
+    See Eq 6.2.12 and 6.2.14. Twists are at the center of mass, in body axes.
     """
     T: dict[int, dict[int, Motions]] = {WORLD: {}}
     centered = {}
@@ -131,10 +131,10 @@ def centered_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
 def forward_dynamics_unit_acceleration(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute D from the forces for unit accelerations, then solve D qdd = tau - b.
+    """Compute D from the joint forces for unit accelerations, then solve D qdd = tau - b.
 
-    This is Walker and Orin's second method (1982): their first method, with half of D obtained by
-    symmetry (Balafoutis and Patel 1991, Eq 6.2.4).
+    This is Walker and Orin's second method (1982), which extends their first method: half of D is
+    obtained by symmetry (Balafoutis and Patel 1991, Eq 6.2.4).
     """
     D = mass_matrix_unit_acceleration(model, q)
     return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)
@@ -154,12 +154,12 @@ def forward_dynamics_composite_3x3(
 def forward_dynamics_orthogonal_complement(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve P'x = tau - b by least norm and P qdd = x by least squares. P'P is never formed.
+    """Solve P'x = tau - b by least norm and P qdd = x by least squares, without forming P'P.
 
     This is Angeles and Ma's second method (1988; Balafoutis and Patel 1991, Eq 6.2.16-17). P = N T,
-    where T contains the twists of all bodies and N'N are their inertias M. The columns of P are
-    orthogonalized from the last to the first, P = Q L, so that L'(Q'Q) L qdd = tau - b. Only
-    products p'p = t'M t occur, so the root N is not needed, and massless bodies are allowed.
+    where T contains the twists of all bodies and N'N is their inertia matrix M. The columns of P
+    are orthogonalized from the last to the first: P = Q L and L'(Q'Q) L qdd = tau - b. N itself is
+    not needed because only products p'p = t'M t occur, so massless bodies are allowed.
     """
     order = model.in_tree_order
     units = map(Vector, Matrix.identity(model.nv).rows)
@@ -171,7 +171,7 @@ def forward_dynamics_orthogonal_complement(
 
 
 def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
-    """Return the twist of each body at its center of mass, in body axes, and its joint's qd."""
+    """Return each body's twist at its center of mass, in body axes, followed by its joint's qd."""
     v, rows = {WORLD: Motion.zero()}, []
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
@@ -180,7 +180,7 @@ def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
 
 
 def _momenta(model: Model, t: Vector) -> Vector:
-    """Return M t: the momentum of each body at its center of mass, and of its joint's rotor."""
+    """Return M t: each body's momentum at its center of mass, followed by its rotor momentum."""
     rows, rest = [], t.entries
     for _, _, joint, I in model.outward():
         twist, qd, rest = rest[:6], rest[6 : 6 + joint.nv], rest[6 + joint.nv :]
@@ -191,19 +191,19 @@ def _momenta(model: Model, t: Vector) -> Vector:
 
 
 _VANISHED = 1e-30
-"""Squared residual, relative to the initial one, below which only rounding error is left."""
+"""Relative squared residual below which only rounding errors remain."""
 
 
 def forward_dynamics_conjugate_gradient(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve D qdd = tau - b by conjugate gradients, one step per degree of freedom.
+    """Solve D qdd = tau - b by conjugate gradients, with one step per degree of freedom.
 
-    D is not formed. This is Walker and Orin's fourth method (1982; Balafoutis and Patel 1991,
-    section 6.2): D p is the inverse dynamics of the accelerations p, at rest and without gravity.
-    Each residual r is made conjugate to all previous directions, not only to the last one. The
-    usual short recurrence is equivalent only in exact arithmetic. With rounding errors, it leaves
-    errors of 1e-6 on an arm and 1e-2 on a tree after n steps.
+    This is Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2). D is not
+    formed: inverse dynamics at rest and without gravity maps accelerations p to D p. Each residual
+    r is made conjugate to all previous directions. The usual short recurrence, which uses only the
+    last direction, is equivalent only in exact arithmetic. With rounding, its errors after n steps
+    are 1e-6 for an arm and 1e-2 for a tree.
     """
     order, rest = model.in_tree_order, model.at_rest()
     still = model.weightless()

@@ -16,8 +16,8 @@ def newton_euler_tensor(
 ) -> Effort:
     """Run the Newton-Euler recursion about the centers of mass.
 
-    See Balafoutis and Patel 1991, algorithm 5.6. f, eta: force and moment that a joint transmits,
-    along the axes and about the origin of its body.
+    See Balafoutis and Patel 1991, algorithm 5.6. f and eta are the force and moment transmitted by
+    a joint, in body axes. The moment eta is about the body origin.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)
     f, eta, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
@@ -44,10 +44,10 @@ def kane(
 
     See Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, Eq 5.2.36.
 
-    The motion subspace of a joint contains the partial velocities, at its origin, of all bodies
-    beyond it. R and N are the inertia forces and moments of these bodies, minus the external forces
-    and moments. They are summed link by link, along link axes. Accelerations of centers of mass are
-    computed with the tensor Omega. Euler's equation is in vector form.
+    The motion subspace of a joint contains the partial velocities of all bodies beyond it, at the
+    joint origin. R and N are the inertia forces and moments of these bodies minus the external
+    forces and moments. They are accumulated from link to link in link axes. Accelerations of
+    centers of mass are computed with the tensor Omega. Euler's equation is used in vector form.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)
     R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
@@ -72,7 +72,7 @@ def kane_sum(
     """Return tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j for a prismatic joint.
 
     The sums are over all bodies j beyond joint i, in base axes (Balafoutis and Patel 1991, Eq
-    5.2.36; Angeles, Ma, Rojas 1989). F and M_c are the force and moment that accelerate body j, and
+    5.2.36; Angeles, Ma, Rojas 1989). F_j and M_cj are the force and moment that accelerate body j.
     r_ij is the vector from the origin of joint i to the center of mass of body j.
     """
     _, S, Omega, _, sdd = chain(model, q, qd, qdd)
@@ -97,7 +97,7 @@ def spatial_1987(
 ) -> Effort:
     """Run Featherstone's method of 1987 (Balafoutis and Patel 1991, algorithm 5.4, corrected).
 
-    Force vectors have the linear part first, and motion vectors have the angular part first. The
+    Force vectors have the linear component first, and motion vectors the angular component. The
     same transform and cross product then apply to both, and `_dot` is their scalar product. In the
     book, the base is at rest; here it accelerates against gravity.
     """
@@ -118,7 +118,7 @@ def spatial_1987(
 
 
 def _force_first(f: Force) -> Motion:
-    """Return [force; moment], which transforms like a motion."""
+    """Return [force; moment], which transforms like a motion vector."""
     return Motion(f.force, f.moment)
 
 

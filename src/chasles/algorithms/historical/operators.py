@@ -1,4 +1,4 @@
-"""Dynamics with the operators of Rodriguez and Kreutz."""
+"""Dynamics with the spatial operators of Rodriguez and Kreutz."""
 
 from chasles.algorithms.tensor.operators import congruence, gains, links, operator_factors
 from chasles.mathematics.linear import invert_symmetric, solve_symmetric
@@ -20,8 +20,9 @@ def spatial_operator(
 ) -> Effort:
     """Run Rodriguez and Kreutz's method (Balafoutis and Patel 1991, algorithm 5.5, corrected).
 
-    v, a: angular velocity and velocity of the origin, and their rates (a minus gravity). alpha,
-    beta: velocity terms of accelerations and forces, which the book does not define.
+    v contains the angular velocity and the velocity of the body origin. a is its time derivative
+    minus gravity. alpha and beta are the velocity-dependent terms of accelerations and forces,
+    which the book does not define.
     """
     turn, Phi, H, I = links(model, q)
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -65,10 +66,10 @@ def forward_dynamics_spatial_operator(
 ) -> Velocity:
     """Compute qdd = (1 - H Phi L)' D^-1 (1 - H Phi L) (tau - b) without forming a matrix.
 
-    A pass from the tips to the base (the filter) computes e = (1 - H Phi L)(tau - b). A pass from
-    the base to the tips (the smoother) computes qdd (Rodriguez, Kreutz 1988; Balafoutis and Patel
-    1991, Eq 6.2.19). b is computed by algorithm 5.5. z: the force that the links beyond a joint
-    exert on it. a: the accelerations that the forces e cause.
+    See Rodriguez, Kreutz 1988; Balafoutis and Patel 1991, Eq 6.2.19. The first pass, from the tips
+    to the base (the filter), computes e = (1 - H Phi L)(tau - b). The second pass, from the base to
+    the tips (the smoother), computes qdd. b is computed by algorithm 5.5. z is the force exerted on
+    a joint by the links beyond it. a contains the accelerations caused by the forces e.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

@@ -1,4 +1,4 @@
-"""Derivatives of joint forces in closed form, entry by entry."""
+"""Closed-form derivatives of joint forces, entry by entry."""
 
 from chasles.algorithms.spatial.derivatives import add_load_slopes, load_efforts
 from chasles.algorithms.spatial.kinematics import body_transforms
@@ -15,13 +15,13 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 def sensitivities_closed_form(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q.
+    """Return D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q.
 
-    See Balafoutis and Patel 1991, Eq 7.3.1-4. All quantities are along base axes. Joint i and every
-    joint j inward of it move the subtree of i. Row i contains the changes of the subtree's force at
-    joint i due to joint j. Column i contains the changes of its force at joint j due to joint i. s,
-    sd: position and velocity of o_i relative to o_j. The book covers chains of revolute joints;
-    other joints add terms for the motion of the origin.
+    See Balafoutis and Patel 1991, Eq 7.3.1-4. All quantities are in base axes. The subtree of i
+    moves with joint i and with every joint j inward of i. Row i contains the change of the
+    subtree's force at joint i due to joint j. Column i contains the change of its force at joint j
+    due to joint i. s and sd are the position and velocity of o_i relative to o_j. The book covers
+    chains of revolute joints. Other joint types add terms for the motion of the origin.
     """
     moving = chain(model, q, qd, qdd)
     X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}

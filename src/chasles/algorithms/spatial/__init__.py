@@ -1,1 +1,1 @@
-"""Spatial vectors (Featherstone 2008), with one module per chapter or kind of problem."""
+"""Dynamics with spatial vectors (Featherstone 2008), one module per chapter or kind of problem."""

@@ -1,7 +1,7 @@
-"""Actuators: joint forces from controls and activations, and rates of activations.
+"""Actuator models: joint forces from controls and activations, and activation rates.
 
-An actuator exerts a force along the velocity of its transmission, with a moment arm for each degree
-of freedom (mujoco.readthedocs.io, "Computation", actuation model).
+The force of an actuator acts through its transmission, which has a moment arm for each degree of
+freedom (mujoco.readthedocs.io, "Computation", actuation model).
 """
 
 import math
@@ -30,7 +30,7 @@ from chasles.model.transmissions import Actuator, actuators
 
 
 class Driven(NamedTuple):
-    """State of an actuator: length and velocity of its transmission, moment arms, and force."""
+    """State of an actuator: transmission length and velocity, moment arms, and force."""
 
     length: Number
     velocity: Number
@@ -39,7 +39,7 @@ class Driven(NamedTuple):
 
 
 def actuate(model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations) -> Effort:
-    """Return the joint forces of all actuators, limited to the force ranges of the model."""
+    """Return the total joint forces of the actuators, limited to the force ranges in the model."""
     return _exerted(model, q, _driven(model, q, qd, ctrl, act))
 
 
@@ -52,7 +52,7 @@ def actuator_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Return the concatenated values of the sensors that measure actuators and their forces."""
+    """Return the concatenated values of all sensors that measure actuator states or forces."""
     driven, pulls = _driven(model, q, qd, ctrl, act), defaultdict[str, Number](float)
     joints = {body.data.name: i for i, body in enumerate(model.bodies)}
     named = dict(zip((data.name for data in model.source.actuators), driven, strict=True))
@@ -75,13 +75,13 @@ _FIELDS = {
     "actuator_velocity": "velocity",
     "actuator_force": "force",
 }
-"""Fields that sensors on actuators read."""
+"""Field of `Driven` that each kind of actuator sensor reads."""
 
 
 def _driven(
     model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
 ) -> list[Driven]:
-    """Return all actuators, with forces limited to the ranges of the actuators and tendons."""
+    """Return the state of all actuators. Forces are limited to actuator and tendon ranges."""
     every, found = actuators(model), list[Driven]()
     moving, pulls = _world(model, q, every), defaultdict[str, Number](float)
     for u, each in enumerate(every):
@@ -105,7 +105,7 @@ def _driven(
 
 
 def _exerted(model: Model, q: Position, driven: Iterable[Driven]) -> Effort:
-    """Return the joint forces of the actuators, limited to the ranges of the joints."""
+    """Return the joint forces exerted by the actuators, limited to the range of each joint."""
     tau = {i: [*Vector.zero(body.joint.nv)] for i, body in enumerate(model.bodies)}
     for each in driven:
         for (i, k), arm in each.arms.items():
@@ -116,7 +116,10 @@ def _exerted(model: Model, q: Position, driven: Iterable[Driven]) -> Effort:
 def activation_rate(
     model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
 ) -> Activations:
-    """Return the rate of each activation: ctrl, or (ctrl - act) / time constant for a filter."""
+    """Return the time derivative of each activation.
+
+    It is ctrl for an integrator and (ctrl - act) / time constant for a filter.
+    """
     rates = []
     for u, each in enumerate(actuators(model)):
         if each.data.active:
@@ -128,7 +131,7 @@ def activation_rate(
 
 
 SHORTEST = 1e-15
-"""Shortest time constant of a filter (s), MuJoCo's mjMINVAL."""
+"""Shortest time constant of an activation filter (s), equal to MuJoCo's mjMINVAL."""
 
 
 def within(x: Number, interval: Interval) -> Number:
@@ -139,7 +142,7 @@ def within(x: Number, interval: Interval) -> Number:
 
 
 def _scale(total: Number, interval: Interval) -> Number:
-    """Return the factor that scales the forces on a tendon so that their sum is in its range."""
+    """Return the factor that scales all forces on a tendon to bring their sum into its range."""
     lower, upper = interval
     if (lower, upper) == (-math.inf, math.inf):
         return 1.0
@@ -149,7 +152,7 @@ def _scale(total: Number, interval: Interval) -> Number:
 
 
 def _ranged(model: Model, q: Position, tau: dict[int, list[Number]]) -> Effort:
-    """Add the weight that actuators compensate, and limit forces to the range of each joint."""
+    """Add gravity compensation by actuators, and limit forces to the range of each joint."""
     lift = compensation(model, q) if any(body.data.lifted for body in model.bodies) else {}
     found = {}
     for i, body in enumerate(model.bodies):
@@ -199,7 +202,7 @@ def _at(moving: Moving, frame: Frame) -> tuple[Vector, Matrix]:
 def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
     """Return the transmission of an actuator that exerts a wrench on a frame.
 
-    The wrench is along the axes of the frame, or of the reference frame if there is one.
+    The wrench is expressed in the reference frame, or in the frame itself without a reference.
     """
     assert each.frame is not None
     gear, arms = Vector(each.data.gear), defaultdict[tuple[int, int], Number](float)
@@ -227,7 +230,7 @@ def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
 
 
 def _crank(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
-    """Return the transmission of a slider-crank, whose rod connects the slider and the frame."""
+    """Return the transmission of a slider-crank, whose rod connects the slider to the frame."""
     assert each.frame is not None
     assert each.reference is not None
     p, _ = _at(moving, each.frame)

@@ -1,4 +1,4 @@
-"""Derivatives of inverse and forward dynamics, and linear models."""
+"""Derivatives of inverse and forward dynamics, and linearized models."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -37,11 +37,11 @@ from chasles.model.spaces import (
 
 
 def load_efforts(model: Model, q: Position, loads: Loads) -> tuple[Effort, JointMatrix]:
-    """Return J'F of every joint, and its derivative with respect to q in the tangent space.
+    """Return J'f for every joint, and its derivative with respect to q in the tangent space.
 
-    J holds the joint subspaces in the frame of the body on which a force f acts. When joint j moves
-    that body by J_j, f changes according to its `Load`, and the subspaces of the joints inward of
-    j, seen from the body, move the opposite way: -(J_j x J_i).f = J_i.(J_j x f).
+    J contains the motion subspaces in coordinates of the body on which the force f acts. When joint
+    j moves this body by J_j, f changes as its `Load` specifies. In body coordinates, the subspaces
+    of the joints inward of j move in the opposite direction: -(J_j x J_i).f = J_i.(J_j x f).
     """
     rest, tau = model.at_rest(), model.at_rest()
     K = Blocks()
@@ -72,10 +72,10 @@ def inverse_dynamics_derivatives(
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """Return d tau/d q, d tau/d qd and d tau/d qdd = M (Singh, Russell, Wensing 2022).
 
-    I are composite inertias, B are twice the Coriolis inertias, and f are the forces of subtrees. P
-    and A are the rates of a subspace that moves with the parent: P = v_p x S and A = a_p x S + v_p
-    x P, plus the changes of the subspace itself (`Slopes`, zero for most joints). The derivative
-    with respect to q is taken in the tangent space (see `integrate`).
+    I is the composite inertia, B is twice the Coriolis inertia, and f is the force on a subtree. P
+    and A are the rates of a motion subspace that moves with the parent: P = v_p x S and A = a_p x S
+    + v_p x P. Changes of the subspace itself are added (`Slopes`, zero for most joints). The
+    derivative with respect to q is in the tangent space (see `integrate`).
     """
     X, S, P, A, R, slopes = {}, {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -118,7 +118,7 @@ def inverse_dynamics_derivatives(
 
 
 def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
-    """Add the derivatives of passive loads: springs, tendons, compensated weight and fluid."""
+    """Add the derivatives of passive loads: springs, tendons, gravity compensation and fluid."""
     for blocks, slopes in zip(
         (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
     ):
@@ -129,7 +129,7 @@ def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
 def inverse_dynamics_sensitivities(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q, using spatial vectors."""
+    """Return D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q, using spatial vectors."""
     P0, V0, D0 = inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
     return D0, V0, P0
 
@@ -143,10 +143,10 @@ def inverse_dynamics_perturbation(
     dqd: Velocity,
     dqdd: Velocity,
 ) -> Effort:
-    """Return d tau for small changes, in O(n) (Balafoutis and Patel 1991, section 7.2).
+    """Return d tau for changes dq, dqd and dqdd in O(n) (Balafoutis and Patel 1991, section 7.2).
 
-    Recursive Newton-Euler passes the changes of velocities, accelerations and forces (dv, da, df)
-    from link to link. s is the displacement of the joint. dq is a tangent vector (see `integrate`).
+    A Newton-Euler recursion propagates the changes dv, da and df from link to link. s is the
+    displacement of a joint. dq is a tangent vector (see `integrate`).
     """
     X, S, s, slopes, tau = {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -178,8 +178,8 @@ def forward_dynamics_derivatives(
 ) -> tuple[TreeMatrix, TreeMatrix, TreeMatrix]:
     """Return d qdd/d q, d qdd/d qd and d qdd/d tau = M^-1.
 
-    The first two are -M^-1 times the derivatives of inverse dynamics at the resulting accelerations
-    (Carpentier and Mansard 2018). M^-1 is computed from the sparse factors of M.
+    The first two results are -M^-1 times the derivatives of inverse dynamics at the resulting
+    accelerations (Carpentier and Mansard 2018). M^-1 is computed from the sparse factors of M.
     """
     W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     return W @ P, W @ V, W.inverse
@@ -188,7 +188,7 @@ def forward_dynamics_derivatives(
 def _acceleration_slopes(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads
 ) -> tuple[InverseFactors, Matrix, Matrix]:
-    """Return M^-1 and the derivatives of -tau with respect to q and qd, at the resulting qdd."""
+    """Return M^-1 and the derivatives of -tau with respect to q and qd at the computed qdd."""
     order = model.in_tree_order
     L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
     f = net_forces(model, _bias_forces(model, q, qd, f_ext), tau)
@@ -199,10 +199,10 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return gravity, dissipative, external and Coriolis forces, with driven joints included.
+    """Return the bias forces: gravity, dissipation, Coriolis, external forces and driven joints.
 
-    Coriolis forces are quadratic in qd, so they equal half of their derivative times qd (Euler's
-    theorem on homogeneous functions). The derivative is already computed.
+    Coriolis forces are quadratic in qd, so they are half of their derivative times qd (Euler's
+    theorem on homogeneous functions). The derivative is needed anyway.
     """
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)
@@ -221,10 +221,10 @@ def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[
 def linearize(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
 ) -> tuple[StateMatrix, InputMatrix]:
-    """Return A and B of xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3).
+    """Return A and B in xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3).
 
-    x is (dq, dqd), where dq is a tangent vector (see `integrate`). Therefore the top left block of
-    A is -ad(qd), which is zero for joints whose configuration space is a vector space.
+    x is (dq, dqd), where dq is a tangent vector (see `integrate`). The top left block of A is
+    therefore -ad(qd), which is zero for joints whose configuration space is a vector space.
     """
     W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     order = model.in_tree_order

@@ -57,7 +57,7 @@ def inverse_dynamics(
 def transmitted_forces(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> tuple[dict[int, Force], dict[int, Motions]]:
-    """Return the force that each joint exerts on its body, and the joint's subspace.
+    """Return the force that each joint exerts on its body, and the joint's motion subspace.
 
     Both are in body coordinates.
     """
@@ -77,7 +77,7 @@ def transmitted_forces(
 def joint_reactions(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Reactions:
-    """Return the force of each parent on its child at the joint, along child axes (section 5.3)."""
+    """Return the force of each parent on its child at the joint, in child axes (section 5.3)."""
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
     at_joint = {}
     for i, body in enumerate(model.bodies):
@@ -91,11 +91,11 @@ def newton_euler_vector(
 ) -> Effort:
     """Run the Newton-Euler recursion with classical accelerations.
 
-    The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone table 5.2). w, wd, a:
-    angular velocity, angular acceleration, and acceleration of the body frame's origin minus
-    gravity, in body axes. Linear velocities are not needed. A body has a mass m, a first moment h
-    and an inertia about the origin, so inertias regrouped by dynamic equivalence work too. Equation
-    numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
+    The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone table 5.2). In body axes,
+    w and wd are the angular velocity and acceleration, and a is the acceleration of the body origin
+    minus gravity. Linear velocities are not needed. Bodies have a mass m, a first moment h and an
+    inertia about the origin, so that inertias regrouped by dynamic equivalence can be used.
+    Equation numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
@@ -124,19 +124,19 @@ def newton_euler_vector(
 
 
 def _of_point(w: Vector, wd: Vector, r: Vector) -> Vector:
-    """Return the acceleration of a point at r on a body that rotates about its origin."""
+    """Return the acceleration of the body point r relative to the body origin."""
     return wd.cross(r) + w.cross(w.cross(r))
 
 
 def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT) -> Effort:
-    """Return h of tau = M qdd + h: Coriolis, centrifugal, gravity and external forces (Eq 6.1)."""
+    """Return h in tau = M qdd + h: Coriolis, centrifugal, gravity and external forces (Eq 6.1)."""
     return newton_euler_vector(model, q, qd, model.undriven(2), f_ext)
 
 
 def gravity_forces(model: Model, q: Position) -> Effort:
     """Project the weight of all bodies beyond a joint onto its subspace (Featherstone, Eq 5.12).
 
-    Only the mass m and first moment h of each rigid composite body are needed.
+    Only the mass m and first moment h of each composite body are needed.
     """
     X, a, tau = {}, {WORLD: -model.gravity_vector}, {}
     m, h = {WORLD: 0.0}, {WORLD: Vector.zero()}
@@ -154,8 +154,8 @@ def gravity_forces(model: Model, q: Position) -> Effort:
 def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
     """Return C, where C qd are the Coriolis and centrifugal forces and dM/dt = C + C'.
 
-    The recursion uses composite inertias and composite Coriolis inertias (Echeandia and Wensing
-    2021).
+    The recursion propagates composite inertias and composite Coriolis inertias (Echeandia and
+    Wensing 2021).
     """
     X, S, Sdot, v = {}, {}, {}, {WORLD: Motion.zero()}
     I, B = {WORLD: RigidInertia.zero()}, {}
@@ -179,7 +179,7 @@ def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M, including armature, with composite bodies (Featherstone 2008, table 6.2)."""
+    """Compute M with composite rigid bodies, plus armature (Featherstone 2008, table 6.2)."""
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
@@ -196,7 +196,7 @@ def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
 
 
 def tree_mass_matrix(model: Model, q: Position) -> Matrix:
-    """Return M over the coordinates in tree order, in which its factors have no fill-in."""
+    """Return M with coordinates in tree order, for which factorization causes no fill-in."""
     return Matrix(tuple(map(tuple, assemble(model, mass_matrix(model, q), model.in_tree_order))))
 
 
@@ -217,14 +217,14 @@ def mass_matrix_inverse(model: Model, q: Position) -> TreeMatrix:
 
 
 def accelerations(model: Model, M: JointMatrix, h: Effort, tau: Effort) -> dict[int, Vector]:
-    """Return qdd by joint, using the sparse factors of M (Featherstone 2008, chapter 6)."""
+    """Return qdd for each joint, using the sparse factors of M (Featherstone 2008, chapter 6)."""
     order = model.in_tree_order
     L, D = factor_ltdl(assemble(model, M, order))  # (6.2.16)
     return unstack(model, solve_ltdl(L, D, net_forces(model, h, tau)), order)  # (6.2.16)
 
 
 def net_forces(model: Model, h: Effort, tau: Effort) -> Vector:
-    """Return the net forces tau - h over the coordinates in tree order."""
+    """Return the net forces tau - h in tree order."""
     order = model.in_tree_order
     return stack(tau, order) - stack(model.efforts(h), order)  # (6.2.16)
 
@@ -261,7 +261,7 @@ def forward_dynamics(
 def forward_dynamics_floating_base(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute qdd with articulated bodies on a floating base (Featherstone 2008, table 9.4).
+    """Compute qdd for a floating base by articulated bodies (Featherstone 2008, table 9.4).
 
     Accelerations are relative to free fall, so gravity is added only to the base, at the end.
     """

@@ -1,4 +1,4 @@
-"""Hybrid dynamics: unknown joint forces and accelerations from the known ones."""
+"""Hybrid dynamics, which computes the unknown joint forces and accelerations."""
 
 from chasles.algorithms.spatial.dynamics import mass_matrix, newton_euler_vector
 from chasles.mathematics.linear import (
@@ -27,10 +27,10 @@ from chasles.model.spaces import (
 def hybrid_dynamics(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Solve with the articulated-body algorithm (Featherstone 2008, tables 9.2 and 9.3).
+    """Solve by the articulated-body algorithm (Featherstone 2008, tables 9.2 and 9.3).
 
-    A joint with known acceleration passes on the complete inertia of its body, and its acceleration
-    is part of the bias c.
+    A joint with known acceleration transmits the full articulated inertia to its parent, and its
+    acceleration is included in the bias c.
     """
     X, S, c, U, D, u, found = {}, {}, {}, {}, {}, {}, {}
     v, a = {WORLD: Motion.zero()}, {WORLD: -model.gravity}
@@ -70,10 +70,10 @@ def hybrid_dynamics_mass_matrix(
 ) -> Mixed:
     """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
 
-    C' are the forces at the known accelerations, with the other accelerations zero. Only the block
-    H11 of M is used. Tracing removes the computation of the other entries, so the guards of table
-    9.1 are not needed. The sparse factors of H11 have no fill-in, so the reduced parent array is
-    not needed either.
+    C' are the joint forces for the known accelerations if all unknown accelerations are zero. Only
+    the block H11 of M is used. The compiler removes unused entries, so the guards of table 9.1 are
+    not needed. The sparse factors of H11 have no fill-in, so the reduced parent array is not
+    needed.
     """
     free = [i for i in model.in_tree_order if i not in known]
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}
@@ -91,11 +91,11 @@ def hybrid_dynamics_mass_matrix(
 def hybrid_dynamics_floating_base(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Solve with composite bodies for a floating base (Featherstone 2008, Eq 9.18-9.25, table 9.6).
+    """Solve for a floating base with composite bodies (Featherstone 2008, Eq 9.18-9.25, table 9.6).
 
-    The accelerations of all joints except the base are known. f starts as the force that each
-    subtree needs with the base in free fall. The base acceleration then makes the total force zero,
-    and every subtree accelerates with the base.
+    All joint accelerations except the base acceleration are known. First, f is computed as the
+    force required by each subtree with the base in free fall. Then the base acceleration is chosen
+    to make the total force zero, and every subtree accelerates with the base.
     """
     (b, _, root, I), *outward = model.outward()
     qdd = model.followed({i: given[i] for i in known} | {b: Vector.zero(root.nv)}, 2)

@@ -1,4 +1,4 @@
-"""Positions and motions of bodies and frames (Featherstone 2008, chapters 2 to 4)."""
+"""Positions, velocities and accelerations of frames (Featherstone 2008, chapters 2 to 4)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,9 +16,9 @@ Kind = Literal["classical", "spatial", "proper"]
 
 @dataclass(frozen=True)
 class Viewpoint:
-    """Point P in world coordinates, and the rotation from world axes to the selected axes.
+    """Point P in world coordinates, and the rotation E from world axes to the selected axes.
 
-    moves: True if the point follows the frame. turns: True if the axes rotate with the frame.
+    `moves` is True if the point follows the frame, and `turns` if the axes rotate with the frame.
     """
 
     P: Vector
@@ -28,10 +28,10 @@ class Viewpoint:
 
     @staticmethod
     def of(X: Transform, axes: Axes, at: At) -> "Viewpoint":
-        """Return the viewpoint of a frame whose transform from the world is X.
+        """Return the viewpoint for a frame, where X is the transform from the world to the frame.
 
-        at: "frame" is the frame's origin, "world" is the point of the frame's body that passes
-        through the world's origin, and (x, y, z) is a point given in the frame.
+        `at` is "frame" for the frame origin, "world" for the body point that coincides with the
+        world origin, or the coordinates (x, y, z) of a point in the frame.
         """
         E = X.E if axes == "frame" else Rotation()
         if at == "world":
@@ -39,16 +39,16 @@ class Viewpoint:
         return Viewpoint(X.locate(_in_frame(at)), E, True, axes == "frame")
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
-        """Return a body's motions at P along the world's axes. X: transform from world to body."""
+        """Return motions of a body at P along world axes. X is the transform from world to body."""
         return Transform(X.E, X.r - self.P).inverse() @ S
 
     def turned(self, m: Motion) -> Motion:
-        """Rotate a motion at P from the world's axes to the selected axes."""
+        """Rotate a motion at P from world axes to the selected axes."""
         return Motion(self.E @ m.angular, self.E @ m.linear)
 
 
 def point_in_body(frame: Frame, X: Transform, at: At) -> Vector:
-    """Return the point `at` in the frame of its body, whose transform from the world is X."""
+    """Return the point `at` in body coordinates, where X is the transform from world to body."""
     return X.E @ -X.r if at == "world" else frame.placement.locate(_in_frame(at))
 
 
@@ -73,7 +73,7 @@ def forward_kinematics(model: Model, q: Position, *, frame: Frame) -> Pose:
 def frame_velocity(
     model: Model, q: Position, qd: Velocity, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Twist:
-    """Return the angular velocity, then the linear velocity of the body point `at` (Eq 4.4)."""
+    """Return the angular velocity and the linear velocity of the body point `at` (Eq 4.4)."""
     v, X0 = {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):
         p, joint = model.bodies[i].parent, model.bodies[i].joint
@@ -96,10 +96,11 @@ def frame_acceleration(
     at: At = "frame",
     kind: Kind = "classical",
 ) -> Twist:
-    """Return the angular, then the linear acceleration at `at` (Featherstone 2008, section 2.11).
+    """Return the acceleration of the body point `at` (Featherstone 2008, section 2.11).
 
-    classical: acceleration of the body point. spatial: derivative of the spatial velocity, which is
-    classical minus w x v. proper: classical minus gravity, as measured by an accelerometer.
+    The angular acceleration comes first. A classical acceleration is the acceleration of the body
+    point. A spatial acceleration is the derivative of the spatial velocity: classical minus w x v.
+    A proper acceleration is classical minus gravity, as measured by an accelerometer.
     """
     v, a, X0 = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):
@@ -123,7 +124,7 @@ def frame_acceleration(
 def jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Return the joint subspaces S_i at `at` and along `axes` (Featherstone 2008, example 2.3)."""
+    """Return the motion subspaces S_i at the point `at` (Featherstone 2008, example 2.3)."""
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
     J = {}
@@ -138,8 +139,8 @@ def jacobian_rate(
 ) -> Jacobian:
     """Return Jdot, the derivative of the entries of J: d(J qd)/dt = J qdd + Jdot qd.
 
-    A subspace moves with its body (v x S, Featherstone 2008, example 2.5); the point P and the
-    axes may move too.
+    A motion subspace moves with its body (v x S, Featherstone 2008, example 2.5). The point P and
+    the axes may move too.
     """
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
@@ -153,7 +154,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """Return the rate of s at P, along axes that rotate with `spin`."""
+        """Return the time derivative of s at P, in axes that rotate with velocity `spin`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 
@@ -161,10 +162,10 @@ def jacobian_rate(
 
 
 def integrate(model: Model, q: Position, v: Velocity) -> Position:
-    """Return the configuration after moving with constant joint velocities v for unit time."""
+    """Return the configuration reached from q at constant joint velocities v in unit time."""
     return {i: joint.integrate(q[i], v[i]) for i, _, joint, _ in model.outward()}
 
 
 def difference(model: Model, q0: Position, q1: Position) -> Velocity:
-    """Return the joint velocities that take q0 to q1 in unit time."""
+    """Return the constant joint velocities that move q0 to q1 in unit time."""
     return {i: joint.difference(q0[i], q1[i]) for i, _, joint, _ in model.outward()}

@@ -1,6 +1,6 @@
-"""Lengths of tendons and angles of ball joints: scalar coordinates on which forces act.
+"""Tendon lengths and ball-joint angles, the scalar coordinates of limits and tendon forces.
 
-The angle of a ball joint is the angle of its rotation from zero, 0 to pi, as in MuJoCo
+The angle of a ball joint is its total rotation angle, from 0 to pi, as in MuJoCo
 (mujoco.readthedocs.io, XML reference, body/joint/range).
 """
 
@@ -16,11 +16,11 @@ from chasles.model.spaces import Position, SensorNumbers, Velocity
 from chasles.model.transmissions import Tendon, tendons
 
 _TURNED = 1e-30
-"""Squared vector part of a quaternion below which its axis is undefined and its angle zero."""
+"""Squared norm of a quaternion's vector part below which the rotation angle counts as zero."""
 
 
 class Line(NamedTuple):
-    """Length of a tendon, or angle of a body's ball joint, with its limits."""
+    """Limits of a tendon length, or of the angle of a ball joint."""
 
     name: str
     limits: Interval
@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 def lines(model: Model) -> tuple[Line, ...]:
-    """Return tendons with springs, dampers, limits or friction, then ball joints with limits."""
+    """Return tendons with springs, dampers, friction or limits, then ball joints with limits."""
     found = [
         Line(tendon.data.name, tendon.data.limits, tendon)
         for tendon in tendons(model)
@@ -45,7 +45,7 @@ def lines(model: Model) -> tuple[Line, ...]:
 
 
 def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
-    """Return the Jacobian J (nv,), the length and dJ/dt qd of each line."""
+    """Return the Jacobian J (nv,), the length and dJ/dt qd for each tendon or ball joint."""
     every = lines(model)
     spatial = any(each.tendon is not None and each.tendon.path for each in every)
     moving = in_world(model.bare(), q, qd) if spatial else None
@@ -65,11 +65,11 @@ def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
 
 
 def _angle(i: int, q: Vector, w: Vector) -> Course:
-    """Return the angle of a rotation, its moment arms, and its drift.
+    """Return the rotation angle of a ball joint, its moment arms, and its acceleration bias.
 
-    The rate of the angle is the component of w along the rotation axis. The second derivative of
-    the angle at zero acceleration is |w_n|^2 cot(angle/2) / 2, where w_n is the component of w
-    normal to the axis.
+    The rate of the angle is the component of w along the rotation axis. Without angular
+    acceleration, the second derivative of the angle is |w_n|^2 cot(angle/2) / 2, where w_n is the
+    component of w normal to the axis.
     """
     c, v = q[0], Vector(q.entries[1:])
     square = v.dot(v)

@@ -13,7 +13,7 @@ from chasles.model.spaces import Energy, MomentumMatrix, Point, Position, Veloci
 
 
 def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
-    """Return the mass of all moving bodies and their first moment about the world's origin."""
+    """Return the mass of all moving bodies and their first moment about the world origin."""
     m, h = {WORLD: 0.0}, {WORLD: Vector.zero()}
     for i, _, _, I in model.outward():
         m[i], h[i] = I.m, I.h
@@ -25,7 +25,7 @@ def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
 
 
 def center_of_mass(model: Model, q: Position) -> Point:
-    """Return the center of mass of all moving bodies, in the world."""
+    """Return the center of mass of all moving bodies in the world frame."""
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
         problem = "the moving bodies have no mass, so the center of mass is undefined"
@@ -37,7 +37,7 @@ def center_of_mass(model: Model, q: Position) -> Point:
 def momentum(
     model: Model, q: Position, qd: Velocity, *, at: Literal["world", "com"] = "com"
 ) -> Wrench6:
-    """Return angular momentum about a point, then linear momentum, along world axes (Eq 2.58)."""
+    """Return angular momentum about a point and linear momentum, in world axes (Eq 2.58)."""
     X, v, h = {}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}
     for i, p, joint, I in model.outward():
         X[i] = joint.transform(q[i])
@@ -53,7 +53,7 @@ def momentum(
 def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
     """Return A, where A qd is the momentum about the center of mass (Orin and Goswami 2008).
 
-    Rows are along the world's axes.
+    Momentum is expressed in world axes.
     """
     X0, G = body_transforms(model, q), center_of_mass(model, q)
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -75,18 +75,18 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return -g . m c of all moving bodies, plus the energy of springs.
+    """Return -g . m c for all moving bodies, plus spring energy.
 
-    The gravitational energy is zero if the center of mass is at the origin of the world.
-    Weight canceled by gravity compensation is excluded. Weight compensated by actuators is
-    included, because actuators do not store energy.
+    The gravitational energy is zero if the center of mass is at the world origin. Weight balanced
+    by passive gravity compensation is excluded. Weight compensated by actuators is included,
+    because actuators do not store energy.
     """
     weight = -model.gravity_vector.dot(first_moment(model, q)[1])
     return weight - energy_of_lifted(model, q) + spring_energy(model, q)
 
 
 def energy_of_lifted(model: Model, q: Position) -> Number:
-    """Return -g . m c of the weight that is compensated without an actuator."""
+    """Return -g . m c for the weight balanced by passive gravity compensation."""
     by_actuators = any(joint.lifted for joint in model.source.joints)
     if by_actuators or not any(link.lifted for link in model.source.links):
         return 0.0

@@ -1,4 +1,4 @@
-"""Inertia and velocity of frames on which forces act (Featherstone 2008, chapters 7 and 9)."""
+"""Operational-space inertia and velocity (Featherstone 2008, chapters 7 and 9)."""
 
 from itertools import combinations_with_replacement, product
 
@@ -31,7 +31,7 @@ def operational_inertia_inverse(
 ) -> SpatialMatrix:
     """Compute Phi = J M^-1 J' with the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
 
-    For several frames, J has the rows of all frames.
+    For several frames, J contains the Jacobians of all frames.
     """
     rows = [row for one in each_of(frame) for row in _rows(model, q, one, axes, at)]
     tau = [stack(model.efforts(row), model.in_tree_order) for row in rows]
@@ -40,7 +40,7 @@ def operational_inertia_inverse(
 
 
 def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[dict[int, Vector]]:
-    """Return the rows of a frame's Jacobian, each as one vector per body."""
+    """Return the six rows of a frame's Jacobian, each as a mapping from body to vector."""
     J = jacobian(model, q, frame=frame, axes=axes, at=at)
     return [
         {i: Vector(tuple(tuple(m)[k] for m in S.columns)) for i, S in J.items()} for k in range(6)
@@ -50,11 +50,11 @@ def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[d
 def operational_inertia_inverse_propagation(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Return the sum of u' D^-1 u over the joints that support the frame (or both frames).
+    """Return the sum of u' D^-1 u over all joints that support the frame (or both frames).
 
-    u = S' f is the generalized force that the wrench f exerts on the joint. The joint transmits
-    f - U D^-1 u, where U and D are defined as in the articulated-body algorithm (Featherstone 2008,
-    section 7.2.2; Kreutz-Delgado, Jain, Rodriguez 1992).
+    u = S' f is the generalized force of the wrench f at a joint. The joint transmits f - U D^-1 u
+    to its parent, with U and D as in the articulated-body algorithm (Featherstone 2008, section
+    7.2.2; Kreutz-Delgado, Jain, Rodriguez 1992).
     """
     X, S, U, W = {}, {}, {}, {}
     IA = {WORLD: ArticulatedInertia.zero()}
@@ -82,8 +82,8 @@ def operational_inertia_inverse_propagation(
 def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[Force]:
     """Return the six unit wrenches at the frame, in the coordinates of its body.
 
-    Power is the same in both coordinate systems, so each wrench is dual to one component of the
-    motion.
+    Each wrench is dual to one component of the motion, because power is the same in both coordinate
+    systems.
     """
     X = body_transforms(model, q)[frame.body]
     view = Viewpoint.of(frame.placement @ X, axes, at)
@@ -97,8 +97,8 @@ def generalized_jacobian(
 ) -> Jacobian:
     """Return J_i - J_0 I_0^-1 F_i, for zero momentum I_0 v_0 + F qd (Featherstone, example 9.4).
 
-    I_0 and F are the momenta for unit velocities of the base and the joints, in base coordinates.
-    If the base is fixed, it does not recoil and the result is J.
+    In base coordinates, I_0 and F map the velocities of the base and the joints to momentum. If the
+    base is fixed, it does not recoil and the result is J.
     """
     b, X, S = model.base, {}, {WORLD: Motions(())}
     Xb, Ic, J = {b: Transform.identity()}, {WORLD: RigidInertia.zero()}, {WORLD: Motions(())}

@@ -1,7 +1,7 @@
-"""Passive forces: springs, tendons, compensated weight, and fluid.
+"""Passive forces of springs, tendons, gravity compensation and fluid.
 
-Like gravity, each passive force is expressed by the joint forces that balance it. The definitions
-follow mujoco.readthedocs.io, "Computation", passive forces, and its inertia-based fluid model.
+Each force is returned as the joint forces that balance it, as for gravity. The definitions follow
+mujoco.readthedocs.io, "Computation", passive forces, and its inertia-based fluid model.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ PI = 3.141592653589793
 
 
 def spring_forces(model: Model, q: Position) -> Effort:
-    """Return the derivative of the spring energy of joints and tendons."""
+    """Return the gradient of the spring energy of joints and tendons."""
     tau = _nothing(model)
     for i, body in enumerate(model.bodies):
         k, d = body.joint.stiffness, body.joint.displacement(q[i])
@@ -34,7 +34,7 @@ def spring_forces(model: Model, q: Position) -> Effort:
 
 
 def spring_energy(model: Model, q: Position) -> Number:
-    """Return half of stiffness times displacement squared, summed over joints and tendons."""
+    """Return the spring energy of joints and tendons."""
     V: Number = 0.0
     for i, body in enumerate(model.bodies):
         for k, x in zip(body.joint.stiffness, body.joint.displacement(q[i]), strict=True):
@@ -46,7 +46,7 @@ def spring_energy(model: Model, q: Position) -> Number:
 
 
 def loads(model: Model, q: Position, qd: Velocity) -> Effort:
-    """Return all passive joint loads. Damping and fluid are included if the model has losses."""
+    """Return all passive joint loads. Damping and fluid are omitted if the model is lossless."""
     tau = dict(spring_forces(model, q))
     for i, lift in compensation(model, q).items():
         if not model.bodies[i].data.lifted:
@@ -62,14 +62,14 @@ def loads(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def compensation(model: Model, q: Position) -> Effort:
-    """Return the joint forces equivalent to the upward force on weight-compensated links."""
+    """Return the joint forces that support the compensated weight of all links."""
     if not any(link.lifted for link in model.source.links):
         return _nothing(model)
     return gravity_forces(lifted(model), q)
 
 
 def lifted(model: Model) -> Model:
-    """Return the model with only the compensated part of each link's mass."""
+    """Return a model in which each link has only the mass that gravity compensation supports."""
     parts = [RigidInertia.zero() for _ in model.bodies]
     for link in model.source.links:
         frame = model.frames[link.name]
@@ -90,7 +90,7 @@ def _nothing(model: Model) -> dict[int, Vector]:
 def _courses(
     model: Model, q: Position
 ) -> list[tuple[Tendon, Number, dict[tuple[int, int], Number]]]:
-    """Return the tendons that have a spring or a damper, with their lengths and moment arms."""
+    """Return all tendons that have a spring or a damper, with their lengths and moment arms."""
     acting = [t for t in tendons(model) if t.data.stiffness or t.data.damping]
     moving = in_world(model.bare(), q, None) if any(t.path for t in acting) else None
     found = []
@@ -101,7 +101,7 @@ def _courses(
 
 
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:
-    """Add the joint forces that a force exerts through its moment arms."""
+    """Add the joint forces due to a force with the given moment arms."""
     for (i, k), arm in arms.items():
         entries = list(tau[i])
         entries[k] = entries[k] + arm * force
@@ -112,7 +112,7 @@ def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Num
 
 
 def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:
-    """Return the joint forces that the fluid exerts on all links, each modeled as a box."""
+    """Return the joint forces exerted by the fluid. Each link is modeled as a box."""
     if (fluid := model.source.fluid) is None:
         return _nothing(model)
     X, v, f, E = {}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}, {WORLD: Rotation()}
@@ -133,7 +133,7 @@ def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def _on_box(v: Motion, wind: Vector, fluid: FluidData, box: BoxData) -> Force:
-    """Return the force on a moving box, at its center and along its axes."""
+    """Return the fluid force on a moving box, at its center and in its axes."""
     a, b, c = box.size
     w, u = v.angular, v.linear - wind
     round_ = (a + b + c) / 3.0

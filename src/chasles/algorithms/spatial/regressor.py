@@ -1,4 +1,4 @@
-"""Regressor: the matrix that maps inertia parameters to joint forces."""
+"""Regressor matrix, which maps inertial parameters to joint forces."""
 
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
@@ -8,13 +8,12 @@ from chasles.model.spaces import Blocks, Position, RegressorMatrix, Velocity
 
 
 def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> RegressorMatrix:
-    """Return Y with M qdd + h = Y p, without armature (Atkeson, An, Hollerbach 1986).
+    """Return Y in M qdd + h = Y p, without armature (Atkeson, An, Hollerbach 1986).
 
-    A body's ten parameters are its mass, first moment (3) and inertia about the origin of its
-    link's frame (xx, yy, zz, xy, xz, yz), along that frame's axes. Velocities and accelerations are
-    computed by the three-vector Newton-Euler recursion. The motion subspace of each supporting
-    joint is transformed to the body and multiplied by the body's inertia forces, one unit parameter
-    at a time.
+    The ten parameters of a body are its mass, first moment (3) and inertia about the link origin
+    (xx, yy, zz, xy, xz, yz), in link axes. Velocities and accelerations are computed by the
+    three-vector Newton-Euler recursion. The entries of Y are the products of the motion subspaces
+    of the supporting joints with the inertia forces for each unit parameter.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
@@ -40,12 +39,12 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
 
 
 def _spin(w: Vector, wd: Vector) -> Matrix:
-    """Return the matrix wd x + w x w x, which maps a point's position to its acceleration."""
+    """Return the matrix wd x + w x w x, which maps the position of a point to its acceleration."""
     return Matrix.skew(wd) + Matrix.skew(w) @ Matrix.skew(w)
 
 
 def _row(s: Motion, w: Vector, wd: Vector, a: Vector) -> list[Number]:
-    """Return the power of the inertia forces of ten unit parameters if the body moves with s."""
+    """Return the power of the inertia forces on motion s, for each of ten unit parameters."""
     m = s.linear.dot(a)
     h = a.cross(s.angular) + _spin(w, wd).T @ s.linear
     (x, y, z), (p, q, r), (u, v, t) = w, wd, s.angular

@@ -1,7 +1,7 @@
-"""Sensor values: motion, forces and energies as measured on a mechanism.
+"""Sensor values: motion, forces and energies measured on a mechanism.
 
-Definitions follow MuJoCo (mujoco.readthedocs.io, "XML Reference", sensor), which has most of these
-sensors.
+Definitions follow the MuJoCo sensors (mujoco.readthedocs.io, "XML Reference", sensor) where they
+exist.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,14 +26,15 @@ from chasles.model.spaces import Loads, Position, SensorNumbers, Velocity
 from chasles.model.transmissions import tendons
 
 SHALLOW = 1e-15
-"""Smallest depth in front of a camera (m), MuJoCo's mjMINVAL."""
+"""Smallest depth in front of a camera (m), equal to MuJoCo's mjMINVAL."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """State of a mechanism: X from the world to each body, and v and a in body coordinates.
+    """State of a mechanism.
 
-    f: force of the parent on each body, including the effect of all external forces `loads`.
+    X is the transform from the world to each body. v and a are in body coordinates. f is the force
+    of the parent on each body, which depends on the external forces `loads`.
     """
 
     model: Model
@@ -46,7 +47,7 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """Return a frame given by its pose in a named frame (in the world if the name is empty)."""
+        """Return the frame at a pose in a named frame, or in the world if the name is empty."""
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 
@@ -59,7 +60,7 @@ class Scene:
         return frame.placement @ self.X[frame.body]
 
     def joint(self, name: str) -> int:
-        """Return the body of a named joint."""
+        """Return the index of the body that a named joint moves."""
         return next(i for i, body in enumerate(self.model.bodies) if body.data.name == name)
 
 
@@ -72,7 +73,7 @@ def sensor_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Return the concatenated sensor values for a motion under external forces."""
+    """Return the concatenated sensor values for a motion with external forces."""
     feels = any(sensor.kind in FELT for sensor in sensors)
     loads = (*f_ext, *pulls(model, q, qd)) if feels else f_ext
     scene = _scene(model, q, qd, qdd, loads, by_body(model, loads))
@@ -87,7 +88,7 @@ def _scene(
     loads: Sequence[Load],
     f_ext: Mapping[int, Force],
 ) -> Scene:
-    """Return the motion and transmitted forces of all bodies (Featherstone 2008, table 5.1)."""
+    """Compute body motions and transmitted forces (Featherstone 2008, table 5.1)."""
     X, v, a, f = body_transforms(model, q), {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {}
     for i, p, joint, I in model.outward():
         XJ, S = joint.transform(q[i]), joint.subspace(q[i])
@@ -102,11 +103,11 @@ def _scene(
 
 
 FELT = ("force", "torque", "force_torque")
-"""Sensor kinds that measure forces on links, including the forces of spatial tendons."""
+"""Sensor kinds that measure forces on links, including forces of spatial tendons."""
 
 
 def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
-    """Return values clipped to the cutoff."""
+    """Clip sensor values to the cutoff of the sensor."""
     most = sensor.cutoff
     if most <= 0.0 or not sensor.traits.cuts:
         return list(values)
@@ -114,17 +115,17 @@ def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
     return [maximum(least, minimum(most, x)) for x in values]
 
 
-# On a frame --------------------------------------------------------------------------------------
+# Frames -----------------------------------------------------------------------------------------
 
 
 def _velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Return the velocity of the sensor's frame, along its axes."""
+    """Return the velocity of the sensor frame, in its own axes."""
     at = scene.on(sensor)
     return at.placement @ scene.v[at.body]
 
 
 def _acceleration(scene: Scene, sensor: SensorData) -> Motion:
-    """Return the classical acceleration minus gravity, along the sensor's axes."""
+    """Return the classical acceleration minus gravity, in sensor axes."""
     at = scene.on(sensor)
     v, a = at.placement @ scene.v[at.body], at.placement @ scene.a[at.body]
     return a + Motion(Vector.zero(), v.angular.cross(v.linear))
@@ -136,7 +137,7 @@ def _acceleration_in_world(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Return the velocity relative to the reference frame, which may rotate, along its axes."""
+    """Return the velocity relative to the reference frame, which may rotate, in its axes."""
     ends = scene.on(sensor), scene.end(sensor.reference, sensor.reference_pose)
     X, R = map(scene.seen, ends)
     v, u = (_in_world(scene, end) for end in ends)
@@ -145,7 +146,7 @@ def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _in_world(scene: Scene, frame: Frame) -> Motion:
-    """Return the velocity of a frame's origin, along the world's axes."""
+    """Return the velocity of a frame origin in world axes."""
     v, E = frame.placement @ scene.v[frame.body], scene.seen(frame).E
     return Motion(E.T @ v.angular, E.T @ v.linear)
 
@@ -165,7 +166,7 @@ def _axis(k: int) -> Callable[[Scene, SensorData], Vector]:
 
 
 def _quaternion(scene: Scene, sensor: SensorData) -> Vector:
-    """Return a continuous quaternion. `numbers` gives its sign at the neutral configuration."""
+    """Return a continuous quaternion. `numbers` fixes its sign at the neutral configuration."""
     ends = [scene.on(sensor)]
     if sensor.reference:
         ends.append(scene.end(sensor.reference, sensor.reference_pose))
@@ -186,9 +187,9 @@ def _magnetic(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _projection(scene: Scene, sensor: SensorData) -> tuple[Number, Number]:
-    """Return the sensor's pixel in the reference camera, which looks along -z.
+    """Return the pixel coordinates of the sensor in the reference camera, which looks along -z.
 
-    As in MuJoCo, depths are kept away from zero, where the pixel is undefined.
+    As in MuJoCo, depth is kept away from zero, where the projection is undefined.
     """
     fx, fy, cx, cy = sensor.numbers
     x, y, z = _position(scene, sensor)
@@ -205,7 +206,7 @@ def _distance(scene: Scene, ray: rays.Ray, shape: Surface) -> Number:
 
 
 def _range(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return the distance to the first shape along z, or -1 if the ray hits none."""
+    """Return the distance to the first shape along z, or -1 if the ray hits nothing."""
     X = scene.seen(scene.on(sensor))
     ray = (X.r, X.E.T @ Vector.of(0.0, 0.0, 1.0))
     found = reduce(minimum, (_distance(scene, ray, shape) for shape in sensor.seen), rays.FAR)
@@ -221,7 +222,7 @@ def _inside(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _touch(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Sum the normal forces on the sensor's link whose lines of action meet the sensor's zone."""
+    """Sum the normal forces on the sensor's link whose lines of action intersect the touch zone."""
     total: Number = 0.0
     links = _links_of_frames(scene.model)
     for load in scene.loads:
@@ -244,11 +245,11 @@ def _links_of_frames(model: Model) -> dict[str, str]:
     return own | {frame.name: frame.link for frame in model.source.frames}
 
 
-# Parts of the tree -------------------------------------------------------------------------------
+# Subtrees ---------------------------------------------------------------------------------------
 
 
 def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
-    """Return the links fixed to a link (itself included), and the bodies that their joints move."""
+    """Return a link with all links fixed to it, and the bodies connected to them by joints."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     links, bodies = [link], []
     for name in links:
@@ -261,14 +262,14 @@ def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
 
 
 def _part(model: Model, links: Sequence[str]) -> RigidInertia:
-    """Return the inertia of the given links of one body, in the body's coordinates."""
+    """Return the total inertia of some links of one body, in body coordinates."""
     inertias = {link.name: link.inertia for link in model.source.links}
     parts = (model.frames[name].placement.T @ inertias[name] for name in links)
     return reduce(lambda a, b: a + b, parts, RigidInertia.zero())
 
 
 def _wrench(scene: Scene, sensor: SensorData) -> Force:
-    """Return the wrench on the sensor's link from its parent link, at the sensor."""
+    """Return the wrench of the parent link on the sensor's link, at the sensor."""
     model, at = scene.model, scene.on(sensor)
     links, bodies = _carried(model, _links_of_frames(model)[sensor.frame])
     I, v, a = _part(model, links), scene.v[at.body], scene.a[at.body]
@@ -284,7 +285,7 @@ def _wrench(scene: Scene, sensor: SensorData) -> Force:
 
 
 def _sums(scene: Scene, link: str) -> tuple[Number, Vector, Force]:
-    """Return the mass, first moment and momentum of a link's subtree, about the world's origin."""
+    """Return the mass, first moment and momentum of a link's subtree about the world origin."""
     model, b = scene.model, scene.model.frame(link).body
     links, bodies = _carried(model, link)
     parts = [(b, _part(model, links))]
@@ -314,7 +315,7 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return -g . m c of all links, including fixed links, plus the energy of springs."""
+    """Return -g . m c for all links, including fixed links, plus spring energy."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])
@@ -326,7 +327,7 @@ def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _limit(scene: Scene, sensor: SensorData, lower: Number, upper: Number) -> tuple[Number]:
-    """Return `lower` or `upper` if the joint is beyond that limit or within its margin, else 0."""
+    """Return `lower` or `upper` if q is beyond that joint limit or within its margin, else 0."""
     i = scene.joint(sensor.joint)
     limits, x = scene.model.bodies[i].data.limits, scene.q[i][0]
     (margin,) = sensor.numbers or (0.0,)
@@ -399,4 +400,4 @@ READINGS: dict[str, Reading] = {
     "potential_energy": _potential,
     "kinetic_energy": lambda scene, s: (kinetic_energy(scene.model, scene.q, scene.qd),),
 }
-"""Functions for each kind of sensor that depends on motion and external forces."""
+"""Function that evaluates each kind of sensor. Actuator sensors are evaluated elsewhere."""

@@ -1,8 +1,8 @@
 """Lengths and moment arms of tendons.
 
-A tendon of straight segments has the kinetic energy armature/2 (dL/dt)^2. Its rotor has the
-velocity dL/dt = J qd and the acceleration J qdd + dJ/dt qd. This adds armature J'J to the mass
-matrix and armature J' (dJ/dt qd) to the bias forces (mujoco.readthedocs.io, XML reference,
+A tendon with straight segments and armature has the kinetic energy armature/2 (dL/dt)^2, where
+dL/dt = J qd. Its second derivative is J qdd + dJ/dt qd. This adds armature J'J to the mass matrix
+and armature J' (dJ/dt qd) to the bias forces (mujoco.readthedocs.io, XML reference,
 tendon/spatial/armature).
 """
 
@@ -22,13 +22,16 @@ from chasles.model.transmissions import Tendon, tendons
 
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
-    """Return the model with the gear ratios of its tendons at q, and their drift at qd."""
+    """Return the model with tendon gear ratios computed at q, and their drift at qd."""
     moving = in_world(model.bare(), q, qd)
     return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
 
 
 class Moving(NamedTuple):
-    """Motion of every body in world coordinates: S, velocity, acceleration with all qdd zero."""
+    """Motion of every body in world coordinates.
+
+    S contains the motion subspaces, v the velocities, and a the accelerations with all qdd zero.
+    """
 
     X0: dict[int, Transform]
     S: dict[int, Motions]
@@ -43,7 +46,7 @@ class Moving(NamedTuple):
 
 
 def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
-    """Return the poses and motions of all bodies of a model without rotors."""
+    """Compute the poses and motions of all bodies, for a model without rotors."""
     X0, S = body_transforms(model, q), {}
     v, a, speeds = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, qd or model.at_rest()
     for i, p, joint, _ in model.outward():
@@ -56,11 +59,11 @@ def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
 
 
 Arms = dict[tuple[int, int], Number]
-"""Moment arms by (i, k): velocity for a unit velocity of degree of freedom k of joint i."""
+"""Moment arms by (i, k): tendon velocity for a unit velocity of degree of freedom k of joint i."""
 
 
 class Course(NamedTuple):
-    """Length and moment arms of a path at a position, and its acceleration with all qdd zero."""
+    """Length and moment arms of a tendon path, and its acceleration with all qdd zero."""
 
     length: Number
     arms: Arms
@@ -68,7 +71,7 @@ class Course(NamedTuple):
 
 
 def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
-    """Return the `Course` of a path. For each segment d of length L, dL/dt = (d / L) . dd/dt."""
+    """Compute the `Course` of a path. For each segment d of length L, dL/dt = (d / L) . dd/dt."""
     length, J, drift = 0.0, defaultdict[tuple[int, int], Number](float), 0.0
     for a, r, b, s, factor in path:
         ends = (a, moving.X0[a].locate(r), -factor), (b, moving.X0[b].locate(s), factor)
@@ -88,7 +91,7 @@ def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
 
 
 def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | None) -> Course:
-    """Return the length and moment arms of a tendon. A tendon with a path requires `moving`."""
+    """Compute the `Course` of a tendon. A tendon with a spatial path requires `moving`."""
     if tendon.path:
         assert moving is not None
         found = course(model, tendon.path, moving)
@@ -101,7 +104,7 @@ def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | No
 
 
 def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
-    """Return the spring and damper forces of spatial tendons on the links at their ends."""
+    """Return the spring and damper forces of spatial tendons on the links that they connect."""
     acting = [t for t in tendons(model) if t.path and (t.data.stiffness or t.data.damping)]
     if not acting:
         return []
@@ -129,7 +132,7 @@ def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
 
 
 def stretch(tendon: Tendon, length: Number) -> Number:
-    """Return the signed distance of a length from the range in which the spring is slack."""
+    """Return the signed elongation of a tendon spring, which is zero in its slack range."""
     lower, upper = tendon.data.rest
     if lower == upper:
         return length - lower
@@ -138,7 +141,7 @@ def stretch(tendon: Tendon, length: Number) -> Number:
 
 
 def _stretched(model: Model, body: Body, moving: Moving) -> Body:
-    """Return a rotor. If it has a path, its gear ratios are computed from the path."""
+    """Return a rotor with gear ratios computed from its path, if it has one."""
     if not body.path:
         return body
     found = course(model, body.path, moving)
@@ -147,5 +150,5 @@ def _stretched(model: Model, body: Body, moving: Moving) -> Body:
 
 
 def at_point(motion: Motion, point: Vector) -> Vector:
-    """Return the velocity of a point that moves with a body."""
+    """Return the velocity at a point of a body."""
     return motion.linear + motion.angular.cross(point)

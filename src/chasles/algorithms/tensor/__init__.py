@@ -1,1 +1,1 @@
-"""Cartesian tensors (Balafoutis and Patel 1991): dynamics of manipulators, extended to trees."""
+"""Dynamics with Cartesian tensors (Balafoutis and Patel 1991), extended from chains to trees."""

@@ -1,4 +1,4 @@
-"""Equations of motion in closed form, with a coefficient for each tuple of coordinates."""
+"""Closed-form equations of motion, with a coefficient for each combination of coordinates."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ from chasles.model.spaces import (
 )
 
 Form = tuple[FreedomMatrix, Symbols, Effort]
-"""D, C and G: the mass matrix, Christoffel symbols and the forces against gravity."""
+"""D, C and G: mass matrix, Christoffel symbols and gravity forces."""
 
 
 def vukobratovic(
@@ -41,9 +41,10 @@ def vukobratovic(
 def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     """Return D, C and G from the inertial parameters of generalized links (Eq 5.2.19-20).
 
-    The book covers chains of revolute joints. Here a degree of freedom is (z, v): v is zero for a
-    rotation, z is zero for a translation, and every joint is a combination of these. Unlike in the
-    book, G uses the composite center of mass and has the sign of a force against gravity.
+    The book covers chains of revolute joints. Here, a degree of freedom is a pair (z, v). v is zero
+    for a rotation, and z is zero for a translation. All other joints are combinations of these.
+    Unlike in the book, G uses the composite center of mass and has the sign of a force against
+    gravity.
     """
     links, S, bend = _generalized(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
@@ -57,7 +58,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """Return the integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm.
 
-        Joint b must not be beyond joint c.
+        The joint of b must be the joint of c or inward of it.
         """
         if a == c:
             return 0.0
@@ -80,16 +81,16 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 
 
 def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
-    """Return the force that accelerates a link's points r by z_b x (z_c x r + v_c) (5.2.19b)."""
+    """Return the force that accelerates link points r by z_b x (z_c x r + v_c) (5.2.19b)."""
     z, w, v = b.angular, c.angular, c.linear
     eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
     return Force(eta, z.cross(w.cross(link.h) + v * link.m))
 
 
 class _Generalized(NamedTuple):
-    """Generalized links: each link with all bodies beyond it, in base axes about the link origin.
+    """Generalized links, i.e. composite bodies, in base axes about the link origin.
 
-    S[i, a] is degree of freedom a, which moves link i, at the origin of the link. bend[i, a, b] is
+    S[i, a] is the motion of link i due to degree of freedom a, at the link origin. bend[i, a, b] is
     half of dS_a/dq_b + dS_b/dq_a for two degrees of freedom of one joint (`bends`), at the same
     origin.
     """
@@ -100,7 +101,7 @@ class _Generalized(NamedTuple):
 
 
 def _generalized(model: Model, q: Position) -> _Generalized:
-    """Return the generalized links (5.2.20).
+    """Compute the generalized links (5.2.20).
 
     The recursion is U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ for each link.
     """
@@ -128,23 +129,23 @@ def freedoms(model: Model) -> dict[int, tuple[Freedom, ...]]:
 
 
 def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
-    """Yield every body with all degrees of freedom that move it, the outer ones first."""
+    """Yield each body with all degrees of freedom that move it, outermost first."""
     own = freedoms(model)
     for i in own:
         yield i, [a for j in model.support(i) for a in own[j]]
 
 
 def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
-    """Yield coordinates b and c that both move the same body, each pair once.
+    """Yield each pair of degrees of freedom b and c that move the same body, once.
 
-    The joint of c is the joint of b or is beyond it.
+    c belongs to the same joint as b or to a joint beyond it.
     """
     for i, path in paths(model):
         yield from ((b, c) for c, b in combinations_with_replacement(path, 2) if c.i == i)
 
 
 def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
-    """Yield coordinates a, b and c that move the same body, with (b, c) as in `pairs`."""
+    """Yield degrees of freedom a, b and c that move the same body, with (b, c) as in `pairs`."""
     for i, path in paths(model):
         for c, b in combinations_with_replacement(path, 2):
             yield from ((a, b, c) for a in path if i in (a.i, c.i))
@@ -158,7 +159,7 @@ def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """Return the armature as the initial value of D. All other entries are zero."""
+    """Return D with only the armature entries, to which the link inertias are added."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}
@@ -166,7 +167,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """Return the changed symbols of joints whose rotors rotate with their bodies."""
+    """Return corrected Christoffel symbols for joints whose rotors rotate with their bodies."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]
@@ -178,7 +179,7 @@ def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], 
 
 
 def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vector]:
-    """Group one number per degree of freedom into one vector per joint."""
+    """Group the entries of a mapping by joint, as one vector per joint."""
     return {i: Vector(tuple(numbers[a] for a in own)) for i, own in freedoms(model).items()}
 
 
@@ -187,7 +188,7 @@ def efforts(
 ) -> dict[int, Vector]:
     """Return tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a (5.2.17).
 
-    Dissipation, other joint loads and external forces are included.
+    Dissipation, passive loads and external forces are included.
     """
     D, C, G = form
     total = defaultdict[Freedom, Number](float)
@@ -203,7 +204,7 @@ def efforts(
 
 
 def external_efforts(model: Model, q: Position, f_ext: Wrenches) -> dict[int, Vector]:
-    """Return the projections of the external forces on all bodies beyond each joint (J'F)."""
+    """Return J'F, the external forces on all bodies beyond each joint, projected onto the joint."""
     f, tau = {WORLD: Force.zero()}, {}
     for i, *_ in model.outward():
         f[i] = f_ext[i]

@@ -1,4 +1,4 @@
-"""Dynamics with Cartesian tensors, which needs the fewest operations.
+"""Dynamics with Cartesian tensors, which require the fewest operations.
 
 See Balafoutis and Patel 1991, chapters 5 and 6.
 """
@@ -38,11 +38,11 @@ def parallel_axes(
 ) -> Effort:
     """Run the Newton-Euler recursion about body origins, with angular acceleration tensors.
 
-    See section 5.3. A body rotates relative to its carrier g, the body before the first of several
-    parallel joints, by the sum of their angles. Its origin moves with its parent p. The joint's
-    force f and moment eta about the origin are passed to the parent, except the moment normal to
-    the parallel axes. That moment does not affect these joints and is passed directly to the
-    carrier.
+    See section 5.3. Consecutive parallel joints are combined: a body rotates by the sum of their
+    angles relative to its carrier g, the body before the first of them. The body origin moves with
+    the parent p. The joint force f and the moment eta about the origin are transmitted to the
+    parent, except for the moment normal to the parallel axes. It does no work at these joints and
+    is transmitted directly to the carrier.
     """
     X, S, turn = {}, {}, turns(model, q)
     vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}
@@ -74,11 +74,11 @@ def parallel_axes(
 
 
 class Chain(NamedTuple):
-    """Motion of every body along body axes (steps 1 and 2 of the recursions in section 5.3).
+    """Motion of every body in body axes (steps 1 and 2 of the recursions in section 5.3).
 
-    X, S: transform and subspace of the joint. Omega: angular acceleration tensor. zeta: part of the
-    origin's acceleration due to sliding of the joint. sdd: acceleration of the origin minus
-    gravity.
+    X and S are the transform and motion subspace of the joint. Omega is the angular acceleration
+    tensor. sdd is the acceleration of the body origin minus gravity, and zeta is its contribution
+    from joint translation.
     """
 
     X: dict[int, Transform]
@@ -89,7 +89,7 @@ class Chain(NamedTuple):
 
 
 def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
-    """Return the motion of every body (Balafoutis and Patel 1991, Eq 5.3.7 and 5.3.45).
+    """Compute the motion of every body (Balafoutis and Patel 1991, Eq 5.3.7 and 5.3.45).
 
     The recursion is Omega_k = wd~ + w~ w~ and sdd_k = A'(sdd_i + Omega_i s) + zeta_k.
     """
@@ -111,10 +111,9 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInertia]:
     """Return mbar, u and K of every augmented link (5.3.9-12).
 
-    An augmented link is a body with an additional point mass for each joint that it carries. The
-    point mass equals the mass of all bodies beyond the joint and is at the origin of the child
-    frame. X are the transforms of the joints. For revolute joints, the result does not depend on
-    the configuration, so the traced values are constants.
+    An augmented link is a body with a point mass added at the origin of each child frame. The point
+    mass is the mass of all bodies beyond that joint. X contains the joint transforms. For revolute
+    joints the result does not depend on the configuration, so it is computed at compile time.
     """
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     for i, p, *_ in model.inward():
@@ -125,7 +124,10 @@ def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInerti
 def augmented_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute joint forces without link forces (Balafoutis and Patel 1991, algorithm 5.7)."""
+    """Compute joint forces with augmented links (Balafoutis and Patel 1991, algorithm 5.7).
+
+    Forces between links are not computed.
+    """
     moving = chain(model, q, qd, qdd)
     links, sdd = augmented(model, moving.X), moving.sdd
     Udd, eta = transmitted(model, moving, links, f_ext)
@@ -139,12 +141,12 @@ def augmented_tensor(
 def transmitted(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], f_ext: Wrenches = ABSENT
 ) -> tuple[dict[int, Vector], dict[int, Vector]]:
-    """Return Udd and eta of each joint, in body axes about the body's origin.
+    """Return Udd and eta for each joint, in body axes about the body origin.
 
-    links: augmented links. Udd: second time derivative of the first moment of all bodies beyond the
-    joint about its origin, minus the external forces on them. The joint transmits the force mbar
-    sdd + Udd and the moment eta. The terms of all child bodies are summed, including terms for
-    sliding joints.
+    Udd is the second time derivative of the first moment of all bodies beyond the joint, minus the
+    external forces on them. The joint transmits the force mbar sdd + Udd and the moment eta. Both
+    are sums over all children, with additional terms for prismatic joints. `links` are the
+    augmented links.
     """
     X, _, Omega, zeta, sdd = moving
     Udd, eta = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}
@@ -164,7 +166,7 @@ def transmitted(
 def bias_forces_parallel_axes(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return b = C + G: inverse dynamics with all qdd zero.
+    """Return b = C + G, the inverse dynamics for qdd = 0.
 
     See Balafoutis and Patel 1991, section 6.2.
     """
@@ -174,15 +176,15 @@ def bias_forces_parallel_axes(
 def bias_forces_augmented_tensor(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute b = C + G by algorithm 5.7 (Balafoutis and Patel 1991, section 6.2), with qdd = 0."""
+    """Compute b = C + G by algorithm 5.7 with qdd = 0 (Balafoutis and Patel 1991, section 6.2)."""
     return augmented_tensor(model, q, qd, model.undriven(2), f_ext)
 
 
 def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M, including armature, with composite bodies (Featherstone 2008, table 6.2).
+    """Compute M with composite rigid bodies, plus armature (Featherstone 2008, table 6.2).
 
-    Inertias and forces of bodies on parallel joints are passed directly to the carrier (see
-    `parallel_axes`). I: inertia of a body plus the inertias for which it is the carrier. along:
+    Inertias and forces of bodies on parallel joints are transmitted directly to the carrier (see
+    `parallel_axes`). I is the inertia of a body and of all bodies that it carries. `along` is the
     inertia of the bodies beyond it on the same parallel axes.
     """
     M = Blocks()
@@ -208,10 +210,10 @@ def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
 def _carriers(
     model: Model, turn: Mapping[int, Turn], X: Mapping[int, Transform], i: int
 ) -> Iterator[tuple[int, int, Transform]]:
-    """Yield (j, k, X) for each body j that carries body i.
+    """Yield (j, k, X) for each body j that supports body i.
 
-    Body k transmits force to j, and X maps from j to k. A parent receives force from its child,
-    and a carrier receives force from the last of its bodies on parallel joints.
+    Body k transmits force to j, and X is the transform from j to k. A carrier receives force from
+    the last body on its parallel joints. Any other body receives force from its child.
     """
     last = i
     for child, j in pairwise(model.support(i)):
@@ -225,9 +227,10 @@ def _carriers(
 def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
     """Compute M with generalized links (Balafoutis and Patel 1991, algorithm 6.2).
 
-    U, E: moments of all bodies beyond a joint about its origin. The part in the augmented links is
-    constant for revolute joints. A unit acceleration of a degree of freedom (w, v) needs the force
-    w x U + mbar v and the moment E w + U x v. The book omits the last term.
+    U and E are the first and second moments of all bodies beyond a joint about its origin. The
+    contribution of the augmented links is constant for revolute joints. A unit acceleration of a
+    degree of freedom (w, v) requires the force w x U + mbar v and the moment E w + U x v. The book
+    omits the last term.
     """
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
     S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
@@ -246,10 +249,11 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
 def columns(
     model: Model, X: Mapping[int, Transform], S: Mapping[int, Motions], F: Mapping[int, Forces]
 ) -> Blocks:
-    """Return M[i, j]: F of joint i, passed inward to joint j and projected onto its subspace.
+    """Return M[i, j], the force F[i] transmitted inward to joint j and projected onto its subspace.
 
-    F[i] has a column for each degree of freedom of joint i: the wrench that accelerates all bodies
-    beyond it, in the axes and about the origin of body i. Armature is added to the diagonal.
+    F[i] has a column for each degree of freedom of joint i. The column is the wrench that
+    accelerates all bodies beyond the joint, in the axes and about the origin of body i. Armature is
+    added to the diagonal.
     """
     M = Blocks()
     parts = {i: _parts(transform) for i, transform in X.items()}
@@ -264,7 +268,7 @@ def columns(
 
 
 def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
-    """Return X' F from the parts of X (see `_parts`)."""
+    """Return X' F, where X is given by its factors (see `_parts`)."""
     forces = []
     for column in F.columns:
         f = turn.T @ column.force
@@ -274,11 +278,11 @@ def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
 
 
 def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
-    """Return (turn, s, placed), where X.E is the constant `placed` followed by `turn`.
+    """Return (turn, s, placed), where X.E is the constant rotation `placed` followed by `turn`.
 
-    s is X.r in the axes between `placed` and `turn`. The split is chosen so that s has the most
-    zeros. Between the twist and the rotation of a joint, the offset of a Denavit-Hartenberg row is
-    (a, 0, d).
+    s is X.r in the axes between `placed` and `turn`. The split that gives s the most zeros is
+    chosen. For Denavit-Hartenberg parameters, s is (a, 0, d) in the axes between twist and joint
+    rotation.
     """
     factors = X.E.factors
     ways = [(X.E, X.r, Rotation())]
@@ -291,7 +295,7 @@ def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
 
 
 def _rounded(s: Vector) -> Vector:
-    """Set entries that are zero up to rounding to exactly zero."""
+    """Set entries that are zero except for rounding errors to exactly zero."""
     size = max(abs(x) if type(x) is float else 0.0 for x in s)
     return Vector(tuple(0.0 if type(x) is float and abs(x) < 4e-16 * size else x for x in s))
 
@@ -299,7 +303,7 @@ def _rounded(s: Vector) -> Vector:
 def forward_dynamics_parallel_axes(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve M qdd = tau - b with the sparse factors of M (Featherstone 2008, chapter 6)."""
+    """Solve M qdd = tau - b with a sparse factorization of M (Featherstone 2008, chapter 6)."""
     M = mass_matrix_parallel_axes(model, q)
     return accelerations(model, M, bias_forces_parallel_axes(model, q, qd, f_ext), tau)
 

@@ -1,8 +1,8 @@
-"""Links expressed along base axes, and the operators of Rodriguez and Kreutz between them.
+"""Links in base axes, and the spatial operators of Rodriguez and Kreutz between them.
 
-Phi' shifts motions from one origin to another, and Phi shifts forces back. Along common axes both
-are translations. The mass matrix H Phi I Phi' H' then has the form of the covariance of the
-innovations of a Kalman filter, link by link from the tips inward, and is factored in the same way.
+Phi' maps motions from one origin to another, and Phi maps forces back. In common axes, both are
+translations. The mass matrix H Phi I Phi' H' then has the form of the innovations covariance of a
+Kalman filter that runs link by link from the tips to the base. It is factored in the same way.
 """
 
 from itertools import pairwise
@@ -25,10 +25,10 @@ def transition(a: Vector, b: Vector) -> Transform:
 
 
 class Links(NamedTuple):
-    """Subspaces and inertias of every body, along base axes and about the body origin.
+    """Motion subspaces and inertias of every body, in base axes and about the body origin.
 
-    turn: rotation from base axes to body axes. Phi: transition from the parent, Phi'(p, i). H:
-    motion subspace of the joint (H' in the book). I: inertia.
+    `turn` is the rotation from base axes to body axes. Phi is the transition from the parent,
+    Phi'(p, i). H is the motion subspace of the joint (H' in the book). I is the inertia.
     """
 
     turn: dict[int, Transform]
@@ -38,7 +38,7 @@ class Links(NamedTuple):
 
 
 def links(model: Model, q: Position) -> Links:
-    """Return all links at the configuration q."""
+    """Compute all links at the configuration q."""
     W = body_transforms(model, q)
     found = Links({}, {}, {}, {})
     for i, p, joint, I in model.outward():
@@ -50,11 +50,11 @@ def links(model: Model, q: Position) -> Links:
 
 
 def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Matrix]]:
-    """Return the gains G, which pass joint forces inward, and the joint-space inertias D.
+    """Return the gains G, which transmit joint forces inward, and the joint-space inertias D.
 
-    This is the Riccati recursion for P, the articulated inertia of a link's subtree. D = H P H',
-    with the armature in place of noise, and G = P H' D^-1. The part of P that the joint transmits
-    is passed to the parent (Rodriguez, Kreutz 1988).
+    P is the articulated inertia of a link's subtree, computed by a Riccati recursion. D = H P H'
+    plus the armature, which corresponds to noise, and G = P H' D^-1. The inertia that the joint
+    transmits is added to the parent (Rodriguez, Kreutz 1988).
     """
     (_, Phi, H, I), G, D = bodies, {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
@@ -68,7 +68,7 @@ def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Mat
 
 
 def congruence(A: JointMatrix, D: JointMatrix) -> Blocks:
-    """Return A D A' block by block, for a block diagonal D."""
+    """Return A D A' block by block, for a block-diagonal D."""
     M = Blocks()
     for k, _ in D:
         column = {i: block for (i, c), block in A.items() if c == k}
@@ -85,8 +85,8 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
 
     A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19) have a block for
     each joint and each joint inward of it. D contains the articulated inertia at each joint. Psi
-    transmits the force of a joint through rigid links, Phi through joints that yield. Phi of Eq
-    6.2.19 differs from Phi of algorithm 5.5, which is called Psi here.
+    transmits force through locked joints, and Phi through joints that move freely. Phi in Eq 6.2.19
+    differs from Phi in algorithm 5.5, which is called Psi here.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

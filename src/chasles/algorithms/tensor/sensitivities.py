@@ -1,4 +1,4 @@
-"""Derivatives of joint forces with the tensors of augmented links (chapter 7)."""
+"""Derivatives of joint forces from augmented-link tensors (chapter 7)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -22,11 +22,11 @@ class Change(NamedTuple):
     """Effect of one degree of freedom on the motion of its body, in body axes.
 
     Pairs are (effect on the rotation, effect on the origin). `freedom` is (z, 0) for a revolute
-    joint and (0, z) for a prismatic joint. zd2: twice the change of angular velocity due to a step
-    along `freedom`. by_q: the change of accelerations due to that step, (Omega z, sdd x z) or (0,
-    Omega z). slid: the part of the second entry of by_q that is not a rotation with the body, 0 or
-    Omega z. by_qd: half the change of accelerations due to a change of velocity, (w x z, 0) or (0,
-    w x z).
+    joint and (0, z) for a prismatic joint. `zd2` is twice the change of angular velocity for a unit
+    change of the coordinate. `by_q` is the corresponding change of acceleration, (Omega z, sdd x z)
+    or (0, Omega z). `slid` is the second entry of `by_q` without the rotation of the body, 0 or
+    Omega z. `by_qd` is half the change of acceleration for a unit change of velocity, (w x z, 0) or
+    (0, w x z).
     """
 
     freedom: Motion
@@ -36,7 +36,7 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """Return the effect on an outer link whose origin is at s with relative velocity sd."""
+        """Return the effect on an outer link with origin at s and relative velocity sd."""
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)
         return Change(
@@ -51,7 +51,7 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """Return the `Change` of each degree of freedom of every joint: zd_j and zdd_j of (7.3.1-4)."""
+    """Return the `Change` for every degree of freedom: zd_j and zdd_j in (7.3.1-4)."""
     found = {}
     for i, _, joint, _ in model.outward():
         S, sdd, zeta = moving.S[i], moving.sdd[i], moving.zeta[i]
@@ -67,9 +67,9 @@ def changes(
 def _change(
     Omega: AngularAcceleration, sdd: Vector, zeta: Vector, vJ: Motion, aJ: Motion, *column: Motion
 ) -> Change:
-    """Return the derivatives with respect to one degree of freedom of a joint with vJ and aJ.
+    """Return the `Change` for one degree of freedom of a joint with motion vJ and aJ.
 
-    column: the motion subspace s, and N, K, C as in `Slopes`.
+    `column` contains the motion subspace s, and N, K, C as in `Slopes`.
 
     The angular velocity of the parent is w - vJ. The angular acceleration tensor of the parent maps
     a vector x to Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint rotates
@@ -91,10 +91,10 @@ def _change(
 def generalized(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], qd: Velocity
 ) -> tuple[dict[int, GeneralizedLink], dict[int, Vector]]:
-    """Return the generalized link of every link, and sd (algorithm 7.1, step 1).
+    """Return the generalized link of every body, and sd (algorithm 7.1, step 1).
 
-    The generalized link is the sum of the augmented links in the subtree, in the link's frame and
-    about its origin. sd is the rate of the link's position in its parent, along the parent's axes.
+    A generalized link is the sum of the augmented links in a subtree, in link axes about the link
+    origin. sd is the time derivative of the link position relative to its parent, in parent axes.
     """
     X, S, Omega = moving.X, moving.S, moving.Omega
     U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}
@@ -117,11 +117,11 @@ def generalized(
 def inverse_dynamics_sensitivities(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q.
+    """Return D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q.
 
     See Balafoutis and Patel 1991, algorithm 7.1. The book covers chains of revolute joints. Other
-    joints differ only in the initial values of rows (B, f), C and of columns (H, -fh), (G, -fb),
-    which are then passed inward as wrenches. Branches are summed.
+    joints differ only in the initial values of the rows (B, f), C and the columns (H, -fh), (G,
+    -fb), which are transmitted inward like wrenches. Branches are summed.
     """
     moving = chain(model, q, qd, qdd)
     X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)
@@ -165,7 +165,7 @@ def inverse_dynamics_sensitivities(
 def _rows(
     rows: Sequence[Force], C: Sequence[Vector], changes: Sequence[Change]
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Return d, v and p of these rows: B.z, 2 (B w~ - C).z, (B Omega - 2 C w~ + f sdd~).z."""
+    """Return rows of D0, V0, P0: B.z, 2 (B w~ - C).z, (B Omega - 2 C w~ + f sdd~).z."""
     entries = [
         [
             (f.dot(S), (f.dot(by_qd) - c.dot(S.angular)) * 2.0, f.dot(by_q) - c.dot(zd2))
@@ -178,5 +178,5 @@ def _rows(
 
 
 def _columns(forces: Sequence[Force], changes: Sequence[Change]) -> Matrix:
-    """Return H.z or G.z, and -fh.z or -fb.z for a prismatic joint."""
+    """Return H.z or G.z. For a prismatic joint, return -fh.z or -fb.z."""
     return Matrix(tuple(tuple(f.dot(change.freedom) for f in forces) for change in changes))

@@ -1,4 +1,4 @@
-"""All commands, in the order of the help text. Each command is defined in a separate file."""
+"""All commands, each defined in its own file."""
 
 from collections.abc import Callable
 
@@ -46,4 +46,7 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     export,
     cache,
 )
-"""All commands. Typer reads their options from signatures and their help from docstrings."""
+"""All commands, in the order shown in the help.
+
+Typer reads their options from the signatures and their help from the docstrings.
+"""

@@ -1,10 +1,9 @@
 """The command `chasles bench`: time a robot's main functions on this machine.
 
-Each time is the minimum of many runs. Runs are interleaved, so that all methods are subject to the
-same noise. Times on one core are processor times of this process, which exclude waiting for other
-programs. Times on several cores are wall-clock times. Pinocchio is called from Python once per
-state, after its results have been compared. The timed calls discard its results, which gives
-Pinocchio a small advantage.
+Each reported time is the minimum over many interleaved runs. Single-core times are CPU times, and
+multi-core times are wall-clock times. Pinocchio is called from Python once per state, after its
+results have been checked. Its timed calls discard the results, which gives Pinocchio a small
+advantage.
 """
 
 import os
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Function(NamedTuple):
-    """A function (or all its first derivatives), its input arrays, and its name in Pinocchio."""
+    """A function or its first derivatives, with its inputs and the Pinocchio function."""
 
     name: str
     inputs: tuple[str, ...]
@@ -61,32 +60,32 @@ FUNCTIONS = (
 )
 
 STEPS = 2 * len(FUNCTIONS) + 1
-"""Number of progress messages of `run`."""
+"""Number of progress messages that `run` reports."""
 
 CHECKED = 32
-"""Number of states whose results are compared with Pinocchio's."""
+"""Number of states at which results are compared with Pinocchio."""
 
 LARGE = 2**27
-"""Size (bytes) of the arrays of a batch too large for any cache."""
+"""Array size (bytes) for a batch that exceeds every CPU cache."""
 
 SECONDS = 0.7
-"""Time (s) spent on timing one function."""
+"""Time budget (s) for timing one function."""
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Largest accepted relative error, and its increase per radian of change by snapped angles."""
+"""Relative tolerance, and its increase per radian by which angles were snapped."""
 
 
 class WrongAnswer(InputError):
-    """Error for a result that differs from Pinocchio's result."""
+    """Raised if a result differs from Pinocchio's result."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Times (s) of one function: to trace and compile it, per call, and per state of a batch.
+    """Compile time, time per call, and times per state (s) of one function.
 
-    one_core, all_cores: float64. single: float32 on one core. pinocchio: one call from Python.
-    error: relative difference from Pinocchio.
+    one_core, all_cores: float64 batch. single: float32 batch on one core. pinocchio: one call from
+    Python. error: relative difference from Pinocchio's result.
     """
 
     function: Function
@@ -101,9 +100,9 @@ class Speed:
 
 @dataclass(frozen=True)
 class Bench:
-    """All speeds of a robot, and their ratios to the limits of the machine.
+    """Benchmark results for one robot.
 
-    `note` explains why Pinocchio's times are missing, and is empty if Pinocchio was timed.
+    `note` is the reason why Pinocchio was not timed, or "".
     """
 
     robot: Robot
@@ -115,7 +114,7 @@ class Bench:
 
 
 class Peer(NamedTuple):
-    """The robot in Pinocchio, and the conversion of its states."""
+    """Pinocchio's model of the robot, and the conversion between both coordinate conventions."""
 
     robot: Pinocchio
     convention: conventions.Convention
@@ -126,7 +125,7 @@ class Peer(NamedTuple):
         return partial(getattr(there.library, function.pinocchio), there.model, there.data)
 
     def inputs(self, function: Function, states: dict[str, np.ndarray]) -> list[np.ndarray]:
-        """Return a function's arrays in Pinocchio's coordinates."""
+        """Convert the inputs of a function to Pinocchio's coordinates."""
         to, q, qd = self.convention, states["q"], states["qd"]
         there = {
             "q": to.to_position(q),
@@ -137,7 +136,7 @@ class Peer(NamedTuple):
         return [np.ascontiguousarray(there[name]) for name in function.inputs]
 
     def answer(self, function: Function, x: np.ndarray, *rest: np.ndarray) -> list[np.ndarray]:
-        """Return Pinocchio's results for one state, in the robot's coordinates."""
+        """Return Pinocchio's results for one state, converted to chasles coordinates."""
         found, back = self.call(function)(x, *rest), self.convention
         arrays = map(np.array, found if isinstance(found, tuple) else (found,))
         return [
@@ -156,11 +155,11 @@ def bench(
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.
 
-    One call from Python, and batches on one core, on all cores and in float32,
-    are compared with the limits of the machine's arithmetic and memory.
+    Times single calls from Python, and batches on one core, on all cores and in
+    float32. Compares the times with the machine's arithmetic and memory limits.
 
-    Pinocchio is timed too for .urdf files, if it is installed; results must
-    agree.
+    If Pinocchio is installed, it is also timed on .urdf files, after its results
+    have been checked.
 
     Examples:
         chasles bench panda
@@ -188,16 +187,17 @@ def run(
     gpu: bool = True,
     step: Callable[[str], None] = lambda _: None,
 ) -> Bench:
-    """Compile, check and time every function. `step` receives the name of each step.
+    """Compile, check and time every function.
 
-    large: bytes of the arrays of the largest batch. gpu: time kernels on a GPU if there is one.
+    large: array size (bytes) of the largest batch. gpu: also time GPU kernels, if there is a GPU.
+    step: called with the name of each step.
     """
     rng = np.random.default_rng(0)
     qd, qdd, tau = rng.normal(size=(3, batch, robot.nv))
     states = {"q": robot.random(rng, size=batch), "qd": qd, "qdd": qdd, "tau": tau}
     peer, note = _peer(robot, target, floating)
     step("measuring the machine")
-    from chasles.cli.roofline import Roofline  # loads LLVM
+    from chasles.cli.roofline import Roofline  # slow import that loads LLVM
 
     roofline = Roofline.measured(gpu=gpu)
     speeds: list[Speed] = []
@@ -221,12 +221,12 @@ def run(
 
 
 def _has_peer(target: str) -> bool:
-    """Return True if Pinocchio is installed and reads the robot's file."""
+    """Return True if Pinocchio is installed and can read the robot's file."""
     return Path(target).suffix.lower() == ".urdf" and find_spec("pinocchio") is not None
 
 
 def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
-    """Return Pinocchio's model of a .urdf file, or None and the reason."""
+    """Load a .urdf file in Pinocchio. On failure, return None and the reason."""
     if Path(target).suffix.lower() != ".urdf":
         return None, "Pinocchio reads only .urdf files, so its times are not shown."
     try:
@@ -248,7 +248,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function. On one core, the faster of two calling methods is reported."""
+    """Check and time a function. On one core, report the faster of `compiled` and `fast`."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)
@@ -257,7 +257,7 @@ def _speed(
     processor, wall = time.process_time, time.perf_counter
     if function.derivatives:
         call: Callable[..., Any] = compiled.fast
-    else:  # time the robot's method, as users call it for one state, after a first call
+    else:  # time the public method, after a first call that compiles it
         getattr(robot, function.name)(*rows[0])
         call = getattr(robot, function.name)
     ways = [
@@ -282,7 +282,7 @@ def _speed(
 def _checked(
     robot: Robot, function: Function, peer: Peer, rows: Sequence[tuple[np.ndarray, ...]], out: Any
 ) -> float:
-    """Return the largest relative difference from Pinocchio; raise an error if too large."""
+    """Return the largest relative difference from Pinocchio; raise an error if it is too large."""
     notes = (re.search(r"angle (\S+) taken as", note) for note in robot.notes)
     angles = np.array([float(match[1]) for match in notes if match])
     snapped = np.sum(np.abs(np.remainder(angles + np.pi / 4, np.pi / 2) - np.pi / 4))
@@ -293,8 +293,8 @@ def _checked(
             worst = max(worst, float(np.max(np.abs(a[k] - b)) / np.max(np.abs(b))))
             if not np.all(np.isfinite(a[k])) or not worst <= allowed:
                 problem = (
-                    f"{function.title} differs from Pinocchio's result by {worst:.1e} (relative), "
-                    f"more than {allowed:.1e}"
+                    f"{function.title} differs from Pinocchio's result: relative error "
+                    f"{worst:.1e}, tolerance {allowed:.1e}"
                 )
                 raise WrongAnswer("E-CLI-001", problem, "timing was skipped", part=robot.name)
     return worst
@@ -302,7 +302,7 @@ def _checked(
 
 @contextmanager
 def _empty_cache() -> Iterator[None]:
-    """Use an empty cache, so that compile times are measured."""
+    """Use a temporary, empty cache, so that every function is compiled."""
     before = os.environ.get("CHASLES_CACHE")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CHASLES_CACHE"] = folder
@@ -329,7 +329,7 @@ def _data(bench: Bench) -> dict[str, Any]:
 
 
 def show(bench: Bench, output: Path, console: Console) -> None:
-    """Print the times, and their ratios to Pinocchio's. `output` is the path of the plot."""
+    """Print the times and the speedups over Pinocchio. `output` is the path of the plot."""
     console.print(
         f"[bold]{escape(bench.robot.name)}[/] (nv {bench.robot.nv}): time per "
         f"call from Python, and per state in a batch of {bench.batch}:"
@@ -364,7 +364,7 @@ def _mimics(robot: Robot) -> bool:
 
 
 def _label(speed: Speed) -> str:
-    """Return the label of a row. Derivatives are listed below their function."""
+    """Return the row label of a function. Derivatives are indented below their function."""
     return "  derivatives" if speed.function.derivatives else f"[cyan]{speed.function.name}[/]"
 
 
@@ -373,7 +373,7 @@ def _taken(speed: Speed) -> tuple[float, ...]:
 
 
 def _plot(bench: Bench, path: Path, *, overwrite: bool) -> None:
-    """Plot times per state, one group of bars per function, to a file."""
+    """Save a bar chart of the times per state, grouped by function."""
     labels = ["one call", "batch, 1 core", f"batch, {bench.cores} cores", "batch, 1 core, float32"]
     bars = [[1e6 * x for x in _taken(speed)] for speed in bench.speeds]
     if not bench.note:

@@ -16,10 +16,10 @@ from chasles.cli.options import option
 from chasles.errors import FileError
 
 SHOWN = 10
-"""Number of entries listed."""
+"""Maximum number of cache entries that are listed."""
 
 MOST_NAMED = 3
-"""Largest number of entries that an error names if they cannot be removed."""
+"""Maximum number of entries named in an error message."""
 
 UNITS = ((2.0**30, "GB"), (2.0**20, "MB"), (2.0**10, "kB"))
 PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
@@ -28,7 +28,8 @@ PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")
 def cache(clear: Annotated[bool, option("Remove all entries.")] = False) -> Answer:
     """Show or clear the cache of compiled code.
 
-    The cache is in the platform's cache folder, or in the folder CHASLES_CACHE.
+    The environment variable CHASLES_CACHE sets the folder. The default is the
+    platform's cache folder.
 
     Examples:
         chasles cache
@@ -87,10 +88,10 @@ def _entries(count: int) -> str:
 
 
 def problem(place: Path) -> str:
-    """Return the reason why the cache is not used; empty if it is used."""
+    """Return the reason why the cache is not used, or "" if it is used."""
     if not os.path.lexists(place):
         return "The folder does not exist yet; compiling the first function creates it."
-    remedy = "functions are compiled again in each process. Set CHASLES_CACHE to another folder."
+    remedy = "each process recompiles its functions. Set CHASLES_CACHE to another folder."
     if place.is_symlink() or not place.is_dir():
         return f"The path is a link or not a folder, so the cache is not used: {remedy}"
     if not store.is_private(place):
@@ -115,7 +116,7 @@ def content(place: Path, name: str) -> dict[str, str]:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes as text with a unit."""
+    """Format a size in bytes with a suitable unit."""
     for unit, name in UNITS:
         if count >= unit:
             return f"{count / unit:.3g} {name}"
@@ -123,7 +124,7 @@ def size(count: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Return a duration as words, such as "3 hours ago"."""
+    """Format an elapsed time in words, such as "3 hours ago"."""
     for period, name in PERIODS:
         if seconds >= period:
             number = int(seconds // period)

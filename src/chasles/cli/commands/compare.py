@@ -38,8 +38,8 @@ def compare(
     Compares placements, masses, Jacobians, the mass matrix, gravity and bias
     forces, accelerations and loops.
 
-    If they differ, the first difference is shown with its likely cause, and the
-    exit status is 1.
+    If a term differs, shows the first difference and its likely cause, and exits
+    with status 1.
 
     Examples:
         chasles compare robot.urdf --with pinocchio --no-mimic --no-snap
@@ -61,7 +61,7 @@ def compare(
 
 
 def _show(found: Agreement, console: Console) -> None:
-    """Print one row per term with its worst relative difference."""
+    """Print one row per term with its largest relative difference."""
     console.print(f"[bold]{escape(found.robot)}[/] in chasles and in {found.library}:")
     rows = table(["", "term", "worst of"], ["difference"])
     for name, worst in found.terms:

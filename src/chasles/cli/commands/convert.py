@@ -20,10 +20,10 @@ def convert(
     ],
     overwrite: Overwrite = False,
 ) -> Answer:
-    """Write a robot in another format, with all digits.
+    """Convert a robot to another file format, in full precision.
 
-    If the format cannot represent a part that affects the motion, an error names
-    the part, and no file is written. Notes name other parts that are left out.
+    If the format cannot represent something that affects the motion, the command
+    fails and writes no file. Notes list other omissions.
 
     Examples:
         chasles convert robot.urdf robot.xml

@@ -25,13 +25,13 @@ COLUMNS = {
     "sqrt": "square_roots",
     "sin, cos": "sines_and_cosines",
 }
-"""Headings of the tables, and the field of `Count` in each column."""
+"""Column headings, and the `Count` field shown in each column."""
 
 NONE = "·"
 MANY = 12
-"""Number of degrees of freedom above which closed forms are counted only on request.
+"""Maximum number of degrees of freedom for which closed forms are counted by default.
 
-Closed forms of larger robots take more than about a hundred thousand operations.
+Closed forms for larger robots have more than about a hundred thousand operations.
 """
 
 MAIN = (
@@ -66,11 +66,11 @@ def cost(
         ),
     ] = "",
 ) -> Answer:
-    """Count the operations of each function, for each method.
+    """Count the arithmetic operations of each function and method.
 
-    Counts are for one state of the robot and for the program that runs, after
-    simplification. --rules book counts like Balafoutis and Patel (1991): sines
-    and sign changes are not counted, and equations do not share results.
+    Counts apply to one robot state and to the simplified program that runs.
+    --rules book counts like Balafoutis and Patel (1991), without sines, sign
+    changes or common subexpressions.
 
     Examples:
         chasles cost puma560
@@ -88,13 +88,13 @@ def cost(
             raise InputError("E-CLI-004", "--steps cannot be combined with --table", remedy)
         if rules:
             remedy = "omit --rules or --table"
-            raise InputError("E-CLI-005", "--table always counts by both rules", remedy)
+            raise InputError("E-CLI-005", "--rules cannot be combined with --table", remedy)
         return _compared(robot, functions, method, where)
     return _listed(robot, functions, method, where, steps=steps, rules=_checked(rules))
 
 
 def _checked(rules: str) -> Rules:
-    """Return the named counting rules, by default "simplified"; raise an error if unknown."""
+    """Check the name of the counting rules. The default is "simplified"."""
     for known in get_args(Rules):
         if rules in ("", known):
             return known
@@ -105,7 +105,7 @@ def _checked(rules: str) -> Rules:
 def _listed(
     robot: Robot, functions: Sequence[str], method: str, frame: str, *, steps: bool, rules: Rules
 ) -> Answer:
-    """Return one row per function and method and, with `steps`, one row per statement."""
+    """Count operations per function and method and, with `steps`, per statement."""
     found = list(rows(robot, functions, method, frame, rules))
     data = _about(robot, frame) | {"rules": rules, "counts": [_data(row, steps) for row in found]}
 
@@ -126,7 +126,7 @@ def _listed(
 
 
 def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -> Answer:
-    """Return one row per method: operations by both rules, and the ratio to the best method."""
+    """Compare methods by both counting rules, with the ratio to the cheapest method."""
     plain, book = (list(rows(robot, functions, method, frame, r)) for r in get_args(Rules))
     best: dict[str, int] = {}
     for function, _, count in plain:
@@ -163,7 +163,7 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count the operations of the given functions, by default of the main functions.
+    """Count the operations of the given functions. The default is `MAIN`.
 
     The count is None if a method does not support the robot's mimic joints.
     """
@@ -192,9 +192,10 @@ def rows(
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
-    """Return the methods that support a robot, the method `wanted`, and "fastest".
+    """Return the names of the methods to count.
 
-    "fastest" is included if there is a choice of methods or of inertias.
+    The list contains all methods that support the robot, the method `wanted`, and "fastest" if
+    there is a choice of methods or inertias.
     """
     methods = [
         m

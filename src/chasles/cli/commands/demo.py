@@ -1,4 +1,4 @@
-"""The command `chasles demo`: an arm moves, and three independent computations must agree."""
+"""The command `chasles demo`: compute and check the joint torques of a moving arm."""
 
 import itertools
 import time
@@ -35,13 +35,13 @@ def demo(
     ] = None,
     overwrite: Overwrite = False,
 ) -> Answer:
-    """Move an arm, check its torques in three ways, and save a plot.
+    """Compute the torques of a moving arm, check them, and save a plot.
 
-    The built-in PUMA 560 follows a smooth motion. Its torques are computed by
-    inverse dynamics.
+    The built-in PUMA 560 follows a smooth motion. Inverse dynamics computes its
+    joint torques.
 
-    Checks that forward dynamics reproduces the motion, and that work equals the
-    change of energy.
+    Checks that forward dynamics reproduces the motion, and that the work done
+    equals the change in energy.
 
     Examples:
         chasles demo
@@ -57,17 +57,17 @@ def demo(
 
 
 def _unused() -> Path:
-    """Return demo.png, or demo-2.png, demo-3.png, ... if the files before it exist."""
+    """Return the first unused name among demo.png, demo-2.png, demo-3.png, ..."""
     names = (Path(f"demo-{k}.png" if k > 1 else "demo.png") for k in itertools.count(1))
     return next(path for path in names if not path.exists())
 
 
-# The experiment --------------------------------------------------------------------------------
+# Experiment ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Check:
-    """A value that is zero in exact arithmetic, and the bound that it must stay below."""
+    """A residual that is zero in exact arithmetic, and its upper bound."""
 
     what: str
     value: float
@@ -81,7 +81,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Speed:
-    """Number of operations of a function, and times (s) to compile it, per call and per state."""
+    """Operation count of a function, and its times (s) to compile, per call and per state."""
 
     function: str
     operations: int
@@ -92,7 +92,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Demo:
-    """The motion (one row per sample), its forces and energies, checks and speeds."""
+    """Motion, torques, energies, checks and timings of the demo."""
 
     robot: Robot
     t: np.ndarray
@@ -109,10 +109,9 @@ class Demo:
 
 
 def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
-    """Move the PUMA 560, and check its torques by forward dynamics and by energy.
+    """Compute a motion of the PUMA 560, and check its torques by simulation and energy balance.
 
-    There are two samples per step, since the Runge-Kutta method and Simpson's rule use the
-    midpoint.
+    Each step has two samples, because the Runge-Kutta method and Simpson's rule need midpoints.
     """
     robot, h = puma560(), DURATION / steps
     compiled = {name: _timed(partial(robot.function, name)) for name in TIMED}
@@ -168,11 +167,11 @@ def _timed(make: Callable[[], Compiled]) -> tuple[Compiled, float]:
 
 
 def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Speed:
-    """Time a function: the shortest of several runs on one thread, with a reused output array."""
+    """Return the shortest times of a function over several single-threaded runs."""
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
-    single = partial(compiled.fast, out=out[0])  # methods of Robot call `fast` too
+    single = partial(compiled.fast, out=out[0])  # Robot methods also call `fast`
     states = [tuple(x[0] for x in inputs)] * CALLS
     ways = [
         Way(CALLS, partial(loop, single, states), time.perf_counter),
@@ -182,7 +181,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
     return Speed(name, compiled.program.count.flops, compile_time, call, state)
 
 
-# The report ------------------------------------------------------------------------------------
+# Report ----------------------------------------------------------------------------------------
 
 
 def _data(demo: Demo) -> dict[str, Any]:
@@ -207,7 +206,7 @@ def _data(demo: Demo) -> dict[str, Any]:
 
 
 def _show(demo: Demo, output: Path, console: Console) -> None:
-    """Print the motion by joint, the checks, and the speeds. `output` is the path of the plot."""
+    """Print joint motions, checks and timings. `output` is the path of the plot."""
     robot = demo.robot
     duration = f"{demo.t[-1]:g} s"
     console.print(f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {duration}.")
@@ -244,7 +243,7 @@ def _show(demo: Demo, output: Path, console: Console) -> None:
 
 
 def _plot(demo: Demo, path: Path, *, overwrite: bool) -> None:
-    """Plot joint angles, torques and energies over time to a file."""
+    """Save a plot of joint angles, torques and energies over time."""
     figure, (angles, torques, energy) = sheet(3)
     steps = demo.t[::2]
     some = slice(None, None, max(1, len(steps) // 12))

@@ -53,11 +53,11 @@ def excite(
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
-    """Find a motion for identification and write it as a motion file.
+    """Optimize an excitation motion for parameter identification.
 
-    The motion is a Fourier series or a spline that starts and ends at rest,
-    within all limits of the robot. Run it on the robot, record the torques,
-    then run `chasles identify`.
+    The motion is a Fourier series or a spline that starts and ends at rest and
+    respects the robot's limits. Execute it on the robot, record the torques, and
+    run `chasles identify`.
 
     Examples:
         chasles excite puma560 --velocity 2 --effort 100 -o motion.csv

@@ -31,13 +31,13 @@ def export(
     dt: Annotated[float, option("Step size of time_step (s).")] = 0.0,
     overwrite: Overwrite = False,
 ) -> Answer:
-    """Write functions of a robot as plain C99, with a test.
+    """Export robot functions as C99 source code with a test program.
 
     Writes a header, a source file, CMakeLists.txt, and a test program that
-    compares results with stored numbers. NAME_derivatives stands for the
-    derivatives of NAME with respect to all its arguments. time_step is a step
-    of `chasles simulate` with the contacts of the file, joint limits and
-    friction; it takes controls if the file has actuators, else joint torques.
+    compares results with stored values. NAME_derivatives denotes the derivatives
+    of NAME with respect to all its arguments. time_step computes one step of
+    `chasles simulate` with the file's contacts, joint limits and friction. Its
+    inputs are controls if the file has actuators, otherwise joint torques.
 
     Examples:
         chasles export puma560 -f inverse_dynamics,mass_matrix --output puma
@@ -75,7 +75,7 @@ def export(
 
 
 def _stepping(robot: Robot, functions: Sequence[str], dt: float) -> dict[str, Any]:
-    """Return the options of a time step with the contacts and actuators of the file."""
+    """Return the export options for `time_step`."""
     given: dict[str, Any] = {"dt": dt} if dt else {}
     if TIME_STEP in functions:
         given |= {"contacts": "file", "ctrl": bool(robot.actuators)}
@@ -85,7 +85,7 @@ def _stepping(robot: Robot, functions: Sequence[str], dt: float) -> dict[str, An
 def _viewpoint(
     robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
 ) -> dict[str, Any]:
-    """Return the options of functions that take a frame. The default frame is the robot's tool."""
+    """Return the options for functions of a frame. The default frame is the robot's tool."""
     given: dict[str, Any] = {"axes": axes} if axes else {}
     if at:
         given["at"] = at if at in ("frame", "world") else _point(at)

@@ -116,8 +116,8 @@ def identify(
 ) -> command.Answer:
     """Identify a robot's parameters from logs of motions and torques.
 
-    Logs have a column t and columns J.q, J.qd, J.qdd, J.tau for every joint J;
-    qd and qdd may be missing.
+    Each log has a column t and, for every joint J, the columns J.q, J.qd, J.qdd
+    and J.tau. J.qd and J.qdd are optional.
 
     Writes a robot file with physically consistent parameters and a report.
 
@@ -135,7 +135,7 @@ def identify(
     reading: dict[str, Any] = {"smoothing": smoothing, "cutoff": cutoff, "delay": _delay(delay)}
     total = count_of([Path(file) for log in logs for file in files(log)])
     with warnings.catch_warnings(), command.counting(total) as told:
-        warnings.simplefilter("ignore", UserWarning)  # the notes contain the same text
+        warnings.simplefilter("ignore", UserWarning)  # the notes repeat the warnings
         paths = [str(path) for path in logs]
         reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
         reading |= {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
@@ -161,7 +161,7 @@ def identify(
 
 
 def _delay(text: str) -> Any:
-    """Parse a delay: a number of seconds or "estimate", for all joints or by joint."""
+    """Parse a delay in seconds or "estimate", for all joints or by joint."""
     if text == "estimate":
         return text
     if "=" in text:
@@ -174,7 +174,7 @@ def _delay(text: str) -> Any:
 
 
 def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
-    """Return the first samples of logs, for the report."""
+    """Return the first samples in the logs, for validation and plots."""
     taken: list[Sample] = []
     left = SHOWN
     for sample in itertools.islice(measured.samples([str(path) for path in logs]), 100):
@@ -187,7 +187,7 @@ def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
 
 
 def _errors(result: Identified, samples: list[Sample]) -> list[float]:
-    """Return the RMS error of the identified robot's prediction for each joint torque."""
+    """Return the identified robot's RMS prediction error for each joint torque."""
     q, qd, qdd, tau, loads = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
     f_ext = external(result.model.wrenches, loads)
     return [float(x) for x in result.validate(q, qd, qdd, tau, f_ext=f_ext)]
@@ -212,7 +212,7 @@ def _data(
 def _show(
     robot: Robot, result: Identified, error: list[float], written: dict[str, Path], console: Console
 ) -> None:
-    """Print the accuracy of predicted torques, notes, and paths of files."""
+    """Print torque prediction errors, notes and output paths."""
     console.print(
         f"[bold]{escape(robot.name)}[/]: {len(result.base)} base parameters from {result.samples} "
         f"states, condition number {result.condition:.3g}"

@@ -14,13 +14,13 @@ from chasles.model import Body
 from chasles.robot import Robot
 
 MOST_NOTES = 50
-"""Largest number of notes shown. Published robots have fewer."""
+"""Maximum number of notes shown."""
 
 
 def info(asked: Asked) -> Answer:
     """Show a robot's joints, links, masses, frames and notes.
 
-    Arguments of a built-in robot follow its name after a colon: planar:4.
+    Append arguments of a built-in robot after a colon, as in planar:4.
 
     Examples:
         chasles info puma560
@@ -93,7 +93,7 @@ def _joint(robot: Robot, i: int) -> dict[str, Any]:
 
 
 def _carrier(robot: Robot, link: str) -> str | None:
-    """Return the joint that moves a link; None for a link fixed to the world."""
+    """Return the joint that moves a link, or None for a link fixed to the world."""
     carrier = robot.model.frames[link].body
     return robot.model.bodies[carrier].data.name if carrier >= 0 else None
 
@@ -142,7 +142,7 @@ def _show(robot: Robot, console: Console) -> None:
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:
-    """Return the indices of a joint's coordinates, or the joint that they follow."""
+    """Return the index ranges of a joint in q and qd, or the formula of a mimic joint."""
     follow = robot.model.bodies[i].follow
     if robot.model.bodies[i].drive is not None:
         return "prescribed motion", ""
@@ -158,7 +158,7 @@ def _span(where: slice) -> str:
 
 
 def _kind(body: Body) -> str:
-    """Return the joint type as it is named in files, or the class of a user-defined joint."""
+    """Return the joint type, or the class name of a user-defined joint."""
     own = body.data.custom
     kind = body.data.kind if own is None else type(own).__name__
     return f"reversed {kind}" if body.data.reversed else kind

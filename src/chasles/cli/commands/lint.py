@@ -1,4 +1,4 @@
-"""The command `chasles lint`: findings in each file, and repaired copies."""
+"""The command `chasles lint`: check robot files and write repaired copies."""
 
 import difflib
 import os
@@ -24,7 +24,7 @@ from chasles.writing import store
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 FailOn = StrEnum("FailOn", ["error", "warning", "note", "never"])
-"""The lowest severity at which the exit status is 1."""
+"""Lowest severity that sets exit status 1."""
 
 
 def lint(
@@ -48,7 +48,8 @@ def lint(
 
     Checks inertias, units, symmetry, limits, names, loops and shapes.
 
-    Exit status: 0 clean, 1 findings, 2 a file cannot be read.
+    The exit status is 0 if all files are clean, 1 if there are findings, and 2 if
+    a file cannot be read.
 
     Examples:
         chasles lint robot.urdf
@@ -67,11 +68,11 @@ def lint(
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of a file, and its repaired copy.
+    """Findings for one file, and its repaired copy.
 
-    unreadable: the error if the file cannot be read. asked: True if a repair was requested. copy,
-    diff: repaired copy and its differences, if any. left: faults that could not be repaired, and
-    why. unwritten: the error if the copy could not be written.
+    unreadable: error from reading the file. asked: True if a repair was requested. copy, diff: path
+    of the repaired copy, and its diff from the original. left: findings that could not be repaired,
+    with reasons. unwritten: error from writing the copy.
     """
 
     file: str
@@ -102,15 +103,14 @@ def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
-    """Write a repaired copy; return its name, and its difference from the unchanged file.
+    """Write a repaired copy; return its path and its diff from the original.
 
-    The copy of a file is written next to it. The copy of an installed robot is written to the
-    current folder.
+    The copy is written next to the file or, for an installed robot, to the current folder.
     """
     copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
     if os.path.lexists(copy):
         problem = "the file already exists"
-        raise ModelError("E-CLI-017", problem, "remove or rename it", file=copy)
+        raise ModelError("E-CLI-017", problem, "remove or rename the file", file=copy)
     old, new = repaired(sheet)
     if old == new:
         return "", ""
@@ -130,14 +130,14 @@ def _status(reports: Sequence[Report], fail_on: str) -> int:
 
 
 def _plain(report: Report) -> dict[str, Any]:
-    """Return a report as machine-readable data. Errors are dictionaries of their fields."""
+    """Convert a report to machine-readable data, with errors as dictionaries."""
     errors = {"unreadable": report.unreadable, "unwritten": report.unwritten}
     told = {key: None if error is None else error.fields() for key, error in errors.items()}
     return asdict(replace(report, unreadable=None, unwritten=None)) | told
 
 
 def _show(report: Report, console: Console) -> None:
-    """Print the findings of a file by check, the most severe first, then the repair."""
+    """Print the findings by check, with the most severe first, and the result of the repair."""
     if report.unreadable:
         told = " ".join(str(report.unreadable).split())
         console.print(f"[red]unreadable[/] {escape(told)}", soft_wrap=True)

@@ -30,7 +30,7 @@ def motion(
         Path,
         typer.Argument(
             metavar="MOTION",
-            help="Simulation, .csv or .parquet file, folder of files, or text with q qd qdd.",
+            help="Simulation, .csv or .parquet file, folder of logs, or text with q qd qdd.",
         ),
     ],
     frame: Annotated[
@@ -139,11 +139,11 @@ def _logs(
     others: Mapping[str, Any],
     cluster: str | None,
 ) -> command.Answer:
-    """Compute the tables for logs of any length."""
+    """Compute one table per log, for logs of any length."""
     for name, value in others.items():
         if value:
             problem = f"{name} cannot be combined with --columns or a folder of logs"
-            raise InputError("E-CLI-273", problem, "omit it, or give one motion file")
+            raise InputError("E-CLI-273", problem, "omit the option, or give one motion file")
     if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
         kind = "a folder" if logs.is_dir() else "a .parquet file"
         problem = f"the output of this command must be {kind}"
@@ -195,7 +195,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
 
 
 def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Console) -> None:
-    """Print the length of the motion, joint torques, the frame's motion and the energy."""
+    """Print the duration, joint torques, frame motion and energy."""
     robot, frame = task.robot, task.summarized
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
     console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} instants{length}")
@@ -221,7 +221,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
 
 
 def _draw(task: Task, summary: Summary, path: Path, *, overwrite: bool) -> None:
-    """Plot joint positions, joint torques and the frame's speed over time to a file."""
+    """Save a plot of joint positions, joint torques and frame speed over time."""
     robot = task.robot
     figure, (positions, forces, speed) = sheet(3)
     samples, rest = summary.samples[:, 0], summary.samples[:, 1:]

@@ -22,7 +22,7 @@ from chasles.robot import Robot
 from chasles.writing import check_target, whole
 
 MOST_ROWS = 10
-"""Largest number of unreachable poses listed; --json lists all."""
+"""Maximum number of unreachable poses that are listed without --json."""
 
 
 def reach(
@@ -53,8 +53,8 @@ def reach(
     """Find joint positions that move a frame to a pose, within the joint limits.
 
     A pose without an orientation constrains only the position.
-    A table of poses with a column t is a path: each solution starts from the
-    previous one. Without t, poses are solved independently. The output is a
+    A table of poses with a column t is a path, and each solution starts from the
+    previous solution. Without t, poses are solved independently. The output is a
     motion file for `chasles motion`, `view` and `trajectory`.
 
     The exit status is 1 if a pose is out of reach.
@@ -68,7 +68,9 @@ def reach(
         problem = "exactly one of --pose and --poses is required"
         raise InputError("E-CLI-070", problem, "give --pose or --poses")
     if every and poses is not None:
-        raise InputError("E-CLI-071", "--all takes one pose", "give the pose with --pose")
+        raise InputError(
+            "E-CLI-071", "--all cannot be combined with --poses", "give the pose with --pose"
+        )
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
     robot = asked.robot()
@@ -103,13 +105,13 @@ def reach(
 
 
 def _only_solutions(found: Solution) -> dict[str, Any]:
-    """Return the fields of a `solutions="all"` result without its unused rows."""
+    """Return the fields of a `solutions="all"` result without rows of NaN."""
     used = ~np.isnan(found.q).any(axis=-1)
     return vars(found) | {n: getattr(found, n)[used] for n in ("q", "solved", "residual", "limits")}
 
 
 def _typed(text: str) -> np.ndarray:
-    """Parse the value of --pose: return a position (3,), or a position and a quaternion (7,)."""
+    """Parse --pose into a position (3,), or a position and a quaternion (7,)."""
     found = _numbers("--pose", text, (3, 6, 7))
     if len(found) == 6 and np.abs(found[3:]).max() > 2.0 * np.pi:
         command.note("note: roll, pitch and yaw of --pose exceed a turn; they are in rad")
@@ -117,7 +119,7 @@ def _typed(text: str) -> np.ndarray:
 
 
 def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
-    """Return numbers separated by commas or spaces."""
+    """Parse numbers separated by commas or spaces."""
     words = text.replace(",", " ").split()
     try:
         found = np.array([float(word) for word in words])
@@ -126,9 +128,9 @@ def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
     if len(found) not in counts or not np.isfinite(found).all():
         wanted = " or ".join(map(str, counts))
         problem = (
-            f"{len(found)} numbers"
+            f"{len(found)} numbers were given"
             if len(found) not in counts
-            else "the list has a number that is not finite"
+            else "the list contains a number that is not finite"
         )
         raise InputError("E-CLI-073", problem, f"give {wanted} finite numbers", part=name)
     return found
@@ -159,14 +161,14 @@ def _followed(
 def _write(
     robot: Robot, t: np.ndarray | None, found: Solution, output: Path, *, overwrite: bool
 ) -> None:
-    """Write the solutions as a motion file, with the errors of each solution."""
+    """Write the solutions and their residuals to a motion file."""
     rows = [
         found.q.reshape(-1, robot.nq),
         found.solved.reshape(-1, 1),
         found.residual.reshape(-1, 2),
     ]
     table = np.column_stack(rows if t is None else [t, *rows]).astype(float)
-    table = table[~np.isnan(table).any(axis=1)]  # drop rows of missing solutions
+    table = table[~np.isnan(table).any(axis=1)]  # drop missing solutions
     names = ([] if t is None else ["t"]) + columns(robot.model)["q"] + list(REACHED)
     with (
         whole(output, overwrite=overwrite) as part,
@@ -178,7 +180,7 @@ def _write(
 def _show_pose(
     robot: Robot, frame: str, found: Solution, files: Mapping[str, Path], console: Console
 ) -> None:
-    """Print the joint positions for a pose, with a column for each solution."""
+    """Print the joint positions for a pose, with one column per solution."""
     q = found.q.reshape(-1, robot.nq)
     solved = found.solved.reshape(-1)
     shown = q[solved] if solved.any() else q[:1]

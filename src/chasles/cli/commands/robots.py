@@ -17,7 +17,7 @@ from chasles.robots import ROBOTS
 def robots() -> Answer:
     """List the names of built-in and installed robots.
 
-    Arguments of a built-in robot follow its name after a colon: planar:4.
+    Append arguments of a built-in robot after a colon, as in planar:4.
     Installed robots come from example-robot-data and from the cache of
     robot_descriptions.
 

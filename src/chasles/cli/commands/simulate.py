@@ -39,14 +39,14 @@ from chasles.view.video import check_video
 from chasles.writing import check_target, whole
 
 MOST_SHOWN = 4000
-"""Approximate largest number of instants in a plot."""
+"""Approximate maximum number of instants in a plot."""
 
 Arrays = Mapping[str, np.ndarray]
 
 FOLDER = Path("simulation")
 
 NUMBERS = "X,...|JOINT=X"
-"""Format of coordinates on the command line."""
+"""Placeholder for coordinates in the help."""
 
 
 def simulate(
@@ -159,7 +159,8 @@ def simulate(
 
     Options override the values of a scenario file.
 
-    Ctrl-C keeps the results so far; --resume continues with identical results.
+    Ctrl-C saves the results so far. --resume continues the simulation and gives
+    the same results as an uninterrupted run.
 
     Examples:
         chasles simulate puma560 --random 1 --duration 2
@@ -230,7 +231,7 @@ def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> 
 def _recorded(
     task: work.Task, recording: Recording, film: partial[Any] | None, *, plots: bool
 ) -> command.Answer:
-    """Run a task in its folder. `film` is a function that records a video of the motion."""
+    """Run a task and write its results. `film` records a video of the motion."""
     aside = command.Terminal(stderr=True)
     command.write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
@@ -268,7 +269,7 @@ def _recorded(
 def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
     """Return a machine-readable summary.
 
-    arrays: the complete motion. wall: wall-clock time (s).
+    arrays: the complete motion, or None after an interruption. wall: wall-clock time (s).
     """
     scene, end = recording.scene, recording.end
     found: dict[str, Any] = {
@@ -308,7 +309,7 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     """Print the summary of a complete motion."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
     rows = command.table(["joint"])
-    for column in ("q", "qd"):  # wrap vectors of free joints
+    for column in ("q", "qd"):  # vectors of free joints may wrap
         rows.add_column(column, justify="right", overflow="fold")
     for joint in robot.joints:
         parts = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]
@@ -337,7 +338,7 @@ def _numbers(values: np.ndarray) -> str:
 
 
 def _write_table(arrays: Arrays, robot: Robot, path: Path, *, overwrite: bool) -> None:
-    """Write one row per instant: t, q, qd and tau by joint, energies, contact gaps and forces."""
+    """Write a table with the state, joint torques, energies and contacts at each instant."""
     found = motion_columns(robot.model) | {"tau": effort_columns(robot.model)}
     names, columns = ["t"], [arrays["t"]]
     for key in ("q", "qd", "tau"):

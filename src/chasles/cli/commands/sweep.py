@@ -44,8 +44,8 @@ def sweep(
     Vary values of the scenario, such as duration, start.q.JOINT and
     control.stiffness, or parameters of the robot, such as LINK.mass.
 
-    Writes a folder of Parquet tables, one dataset with a row per run. Run the
-    same command again to continue an interrupted sweep.
+    Writes a folder of Parquet tables with one row per run. Run the same command
+    again to continue an interrupted sweep.
 
     Examples:
         chasles sweep hold.toml --over link3.mass=1:5:9 -o masses
@@ -56,7 +56,7 @@ def sweep(
     scenario = with_flags(read(target), {}) if is_scenario(target) else None
     scenario = scenario or with_flags(None, {"robot": target})
     work = Sweep(scenario, loaded(scenario, trust=trust), axes, motions, overwrite)
-    work.simulated(0)  # raise errors before any file is written
+    work.simulated(0)  # check the scenario before any file is written
     done = failed = resumed = 0
     with command.counting(axes.count) as told:
         for some in tasks.run(work, parts(work, output), cluster=cluster, told=told):
@@ -68,7 +68,7 @@ def sweep(
 
 
 def _show(data: dict[str, Any], console: Console) -> None:
-    """Print the number of runs."""
+    """Print the numbers of completed and failed runs."""
     again = f" ({data['resumed']} were there already)" if data["resumed"] else ""
     console.print(f"[bold]{escape(data['robot'])}[/]: {data['runs']} runs{again}")
     if data["failed"]:

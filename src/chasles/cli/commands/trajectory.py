@@ -21,7 +21,7 @@ from chasles.plots.paper import efforts, sheet
 from chasles.robot import Robot
 
 NUMBERS = "X,...|JOINT=X"
-"""Format of coordinates on the command line."""
+"""Placeholder for coordinates in the help."""
 
 POLYNOMIALS: dict[str, Callable[..., make.Move]] = {
     "minimum-jerk": make.minimum_jerk,
@@ -30,15 +30,21 @@ POLYNOMIALS: dict[str, Callable[..., make.Move]] = {
     "quintic": make.quintic,
     "septic": make.septic,
 }
-"""Kinds of trajectories that take a duration."""
+"""Functions for polynomial trajectories, by kind."""
 
 ORIENTATIONS = ("path", "free")
-"""Values of `--orientation` for a frame that follows a line."""
+"""Values of `--orientation` for a frame that follows a path."""
+
+STRAIGHT = "line"
+"""Value of `--via` for a straight segment."""
+
+PATHS = ("line", "arc", "path")
+"""Kinds in which a frame follows lines and arcs."""
 
 JUMPING = ("trapezoid", "time-optimal")
-"""Kinds with discontinuous accelerations, so that their jerk is unbounded."""
+"""Trajectory kinds with discontinuous acceleration and thus unbounded jerk."""
 
-KINDS = (*POLYNOMIALS, "trapezoid", "s-curve", "spline", "line", "time-optimal")
+KINDS = (*POLYNOMIALS, "trapezoid", "s-curve", "spline", *PATHS, "time-optimal")
 """All kinds of trajectories."""
 
 
@@ -64,19 +70,26 @@ def trajectory(
     through: Annotated[
         Path | None, option("Table of postures (.csv), for spline and time-optimal.")
     ] = None,
-    frame: Annotated[str, option("Frame that follows a line. Default: the tool.")] = "",
+    frame: Annotated[str, option("Frame that follows a line or arc. Default: the tool.")] = "",
     position: Annotated[
         list[str] | None,
-        option("End of a line: x,y,z (m); repeatable for corners.", metavar="X,Y,Z"),
+        option("End of a line or arc: x,y,z (m); repeatable for corners.", metavar="X,Y,Z"),
+    ] = None,
+    via: Annotated[
+        list[str] | None,
+        option(
+            f"Point on the arc to each --position, or {STRAIGHT!r} (kind path).",
+            metavar=f"X,Y,Z|{STRAIGHT}",
+        ),
     ] = None,
     orientation: Annotated[
         str,
         option(
-            "Orientation of the frame on a line: path (constant) or free.",
+            "Orientation of the frame on lines and arcs: path (constant) or free.",
             autocompletion=among(ORIENTATIONS),
         ),
     ] = "path",
-    blend: Annotated[float, option("Blend distance at corners of a line (m).")] = 0.0,
+    blend: Annotated[float, option("Blend distance at corners of lines and arcs (m).")] = 0.0,
     duration: Annotated[
         float | None, option("Duration (s). Default: 1, or the shortest possible.")
     ] = None,
@@ -91,10 +104,10 @@ def trajectory(
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
-    """Make a trajectory and write it as a motion file.
+    """Plan a trajectory and write it to a motion file.
 
     The trajectory connects two postures, passes through a table of postures, or
-    moves a frame along straight lines.
+    moves a frame along straight lines and arcs.
 
     `chasles motion`, `view --motion` and `simulate --follow` read the file.
 
@@ -102,6 +115,7 @@ def trajectory(
         chasles trajectory puma560 --to joint1=1 --duration 2 -o move.csv
         chasles trajectory puma560 --through points.csv --kind spline -o a.csv
         chasles trajectory robot.urdf --kind line --position 0.5,0.1,0.2 -o b.csv
+        chasles trajectory a.urdf --kind arc --via 1,0,1 --position 1,1,1 -o c.csv
     """
     command.check_new_table(output, overwrite=overwrite, suffixes=(".csv",))
     if plot is not None:
@@ -118,9 +132,10 @@ def trajectory(
         )
     }
     first = _posture(robot, "--from", start, robot.neutral(within=True))
-    if kind == "line":
+    if kind in PATHS:
         options = {"blend": blend, "orientation": orientation}
-        made = _line(robot, frame, position, first, duration, options)
+        points = _points("--position", position), _on_arcs(kind, via)
+        made = _along(robot, frame, points, first, duration, options)
     elif through is not None:
         made = _through(robot, kind, through, limits, grid)
     else:
@@ -145,7 +160,7 @@ def trajectory(
 
 
 def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarray) -> np.ndarray:
-    """Return a posture, given as a list of all coordinates or as values of some joints by name."""
+    """Parse a posture from a list of all coordinates, or from JOINT=X pairs."""
     given = coordinates(flag, words)
     if given is None:
         return default
@@ -162,7 +177,7 @@ def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarr
 def _needed(
     kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot
 ) -> dict[str, Any]:
-    """Return the limits that a kind of trajectory needs. Velocity limits default to the robot's."""
+    """Return the limits that a trajectory kind needs. Velocity limits default to the robot's."""
     found = {}
     for name in names:
         value = limits[name]
@@ -204,9 +219,9 @@ def _fastest(robot: Robot, path: make.Move, limits: dict[str, Any], grid: int) -
 
 
 def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid: int) -> make.Move:
-    """Return a trajectory through the configurations of a table, by default one second apart."""
+    """Return a trajectory through a table of postures, 1 s apart if the table has no times."""
     if kind not in ("spline", "time-optimal"):
-        problem = f"--kind {kind} takes two postures"
+        problem = f"--kind {kind} connects only two postures"
         raise InputError(
             "E-CLI-254", problem, "use --kind spline or --kind time-optimal", part="--through"
         )
@@ -218,22 +233,39 @@ def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid:
     return path if kind == "spline" else _fastest(robot, path, limits, grid)
 
 
-def _line(
+def _points(flag: str, words: list[str] | None) -> list[list[float]]:
+    points = [coordinates(flag, [text]) for text in words or ()]
+    if not points or any(not isinstance(p, list) or len(p) != 3 for p in points):
+        problem = f"{flag} needs three coordinates"
+        raise InputError("E-CLI-255", problem, f"give {flag} X,Y,Z", part="trajectory")
+    return points
+
+
+def _on_arcs(kind: str, via: list[str] | None) -> list[list[float] | None] | None:
+    """Return a point on each arc, and None for each line."""
+    if kind == "line":
+        if via:
+            problem = "--kind line has no arcs"
+            raise InputError("E-CLI-276", problem, "use --kind arc or --kind path", part="--via")
+        return None
+    straight = STRAIGHT if kind == "path" else None
+    return [None if text == straight else _points("--via", [text])[0] for text in via or ()]
+
+
+def _along(
     robot: Robot,
     frame: str,
-    position: list[str] | None,
+    points: tuple[list[list[float]], list[list[float] | None] | None],
     first: np.ndarray,
     duration: float | None,
     options: dict[str, Any],
 ) -> make.Move:
-    """Return a motion that moves a frame along straight lines."""
-    points = [coordinates("--position", [text]) for text in position or ()]
-    if not points or any(not isinstance(p, list) or len(p) != 3 for p in points):
-        problem = "a line needs an end point"
-        raise InputError("E-CLI-255", problem, "give --position X,Y,Z", part="trajectory")
+    """Return a motion that moves a frame along straight lines and arcs."""
+    ends, via = points
     seconds = 1.0 if duration is None else duration
+    every = [None] * len(ends) if via is None else via
     chosen = frame or robot.tool
-    return make.line(robot, chosen, points, start=first, duration=seconds, **options)
+    return make.path(robot, chosen, ends, every, start=first, duration=seconds, **options)
 
 
 def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, Any]:
@@ -260,7 +292,7 @@ def _limited(value: float) -> str:
 
 
 def _show(data: dict[str, Any], console: Console) -> None:
-    """Print the summary."""
+    """Print the duration, and the peak velocity, acceleration and jerk of each joint."""
     console.print(
         f"[bold]{escape(data['robot'])}[/]: {data['kind']}, {data['duration']:.6g} s, "
         f"{data['instants']} instants"

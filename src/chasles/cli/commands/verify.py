@@ -12,7 +12,7 @@ from chasles.cli.command import FOUND, Answer, steps, table
 from chasles.cli.options import Asked, option
 
 WIDE = 120
-"""Smallest console width at which function and method are printed next to the check."""
+"""Minimum console width (columns) for printing the function and method in their own column."""
 
 
 def verify(
@@ -23,8 +23,9 @@ def verify(
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
 
-    Checks all methods, Newton's and Euler's laws, energy, derivatives, loops and
-    backends at random states of the robot. The exit status is 1 if a check fails.
+    Compares all methods and backends, and checks the Newton-Euler equations,
+    energy, derivatives and loops at random states. The exit status is 1 if a
+    check fails.
 
     Examples:
         chasles verify puma560
@@ -40,7 +41,7 @@ def verify(
 
 
 def show(found: Verification, console: Console) -> None:
-    """Print one row per check with the function and method that have the worst error."""
+    """Print one row per check, with the function and method that have the largest error."""
     console.print(f"[bold]{escape(found.robot)}[/]: {len(found.results)} comparisons")
     wide = console.width >= WIDE
     words = ["", "check", "worst of"] if wide else ["", "check, and its worst term"]

@@ -15,7 +15,7 @@ from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import check_video
 
 MOST_NOTES = 3
-"""Largest number of notes shown. A robot may have one per mesh."""
+"""Maximum number of notes shown. Every mesh may add one."""
 
 
 def view(
@@ -52,12 +52,12 @@ def view(
     size: Size = DEFAULT_SIZE,
     overwrite: Overwrite = False,
 ) -> Answer:
-    """Show a robot in a browser: move its joints, play a motion.
+    """Show a robot in a browser, move its joints, and play motions.
 
     Overlays show frames, inertias, gravity torques, reactions and manipulability.
 
-    Only this machine has access, and only at the printed address, which contains
-    a token. Nothing is downloaded.
+    By default, only this machine can open the page. The printed address contains
+    a secret token. Nothing is downloaded.
 
     Press Ctrl-C to stop.
 
@@ -95,7 +95,7 @@ def view(
         shadows=shadows,
     )
     ended = threading.Event()
-    # Handle Ctrl-C before the address is printed.
+    # Install the Ctrl-C handler before the address is printed.
     before = signal.signal(signal.SIGINT, lambda *_: ended.set())
 
     def serve() -> None:
@@ -116,5 +116,5 @@ def view(
 
 
 def wait(ended: threading.Event) -> None:
-    """Wait for Ctrl-C, which is the regular way to end this command."""
+    """Wait until Ctrl-C is pressed."""
     ended.wait()

@@ -1,4 +1,4 @@
-"""Support for arrays of other libraries. Each module is named after the package it handles."""
+"""Support for other array libraries. Each module is named after its package."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from chasles.backends.cuda.resident import Library, resident
 def in_front(
     function: Any, arrays: Sequence[Any], places: Sequence[int | None], move: Callable[..., Any]
 ) -> list[Any]:
-    """Return arrays with the mapped axis moved before all other leading axes."""
+    """Return arrays with the mapped axis in front of all other leading axes."""
     sizes = [len(v.shape) for v in function.interface.inputs]
     ranks = [
         a.ndim - size - (place is not None)
@@ -28,9 +28,9 @@ def in_front(
 def learn(
     function: Any, library: Library, kernel: Any, device: int, count: int, *, rows: bool
 ) -> None:
-    """Prepare fast calls with a library's GPU arrays, for about `count` states.
+    """Prepare fast calls with GPU arrays of a library, for about `count` states.
 
-    rows: True if the arrays store one state per row.
+    `rows` is True if the arrays are row-major, with one state per row.
     """
     known, bits = function.residents, 8 * kernel.dtype.itemsize
     with COMPILING:

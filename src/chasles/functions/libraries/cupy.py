@@ -1,4 +1,4 @@
-"""CuPy arrays, passed to the CUDA backend on CuPy's current stream."""
+"""Support for CuPy arrays, which the CUDA backend processes on the current stream of CuPy."""
 
 import contextlib
 import math
@@ -20,7 +20,8 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """Call a function with CuPy arrays on one device, in float32 if all arrays are float32."""
     title = function.recipe.function
     if threads is not None:
-        raise ArgumentError("E-GPU-021", "threads= applies only to the CPU", "omit it", part=title)
+        problem = "threads= applies only to the CPU"
+        raise ArgumentError("E-GPU-021", problem, "omit threads", part=title)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)
@@ -33,7 +34,7 @@ def single(arguments: Sequence[Any]) -> bool:
 
 
 def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
-    """Run a function's kernel, and prepare fast calls with similar arrays."""
+    """Run the kernel of a function, and prepare fast calls with similar arrays."""
     found = kernel.call(function.recipe.function, arguments, out)
     result, variable = found[0] if isinstance(found, tuple) else found, kernel.interface.outputs[0]
     count = math.prod(result.shape[: result.ndim - len(variable.shape)])
@@ -47,20 +48,20 @@ def _new(like: Any, *shape: int) -> Any:
 
 
 def _turned(like: Any, *shape: int) -> Any:
-    """Return a new column-major array: its first axis (states) varies fastest in memory."""
+    """Return a new column-major array, in which the states are contiguous in memory."""
     ahead = cupy.ndarray((*shape[1:], shape[0]), like.dtype)
     return ahead.transpose(ahead.ndim - 1, *range(ahead.ndim - 1))
 
 
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
-"""Functions with which compiled code reads and creates CuPy arrays."""
+"""Functions for compiled code to read and create CuPy arrays."""
 
 
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
 ) -> Graph:
-    """Capture a function in a graph, which owns the memory that it allocates."""
-    backends.described("cuda")  # raises an error without a GPU
+    """Capture a function in a CUDA graph, which owns the memory allocated during capture."""
+    backends.described("cuda")  # raise an error if there is no GPU
     pool, place = cupy.cuda.MemoryPool(), cupy.cuda.Device(device)
     with place, cupy.cuda.using_allocator(pool.malloc):
         inputs = {name: cupy.asarray(a) for name, a in values.items()}
@@ -91,7 +92,7 @@ def captured(
 def converted(
     title: str, variables: Sequence[Variable], arguments: Sequence[Any], dtype: Any
 ) -> list[Any]:
-    """Return all arguments as arrays of one dtype, on the device of the CuPy arrays among them."""
+    """Return all arguments as CuPy arrays with one dtype on one device."""
     given = {
         v.name: a for v, a in zip(variables, arguments, strict=True) if isinstance(a, cupy.ndarray)
     }

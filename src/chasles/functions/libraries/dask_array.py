@@ -1,7 +1,8 @@
-"""Lazy evaluation of Dask arrays: one call of the compiled function for each chunk of states.
+"""Lazy evaluation of Dask arrays, with one call of the compiled function for each chunk of states.
 
-A task holds the recipe of the function, not its code: each process compiles the function once, or
-loads the code from its cache. Results are bitwise identical to one call with all states.
+Tasks contain the recipe of the function instead of its code. Each process compiles the function
+once, or loads the code from its cache. Results are bitwise identical to a single call with all
+states.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy results. Leading axes keep their chunks; the axes of a state form one chunk."""
+    """Return lazy results. Leading axes keep their chunks. The axes of one state form one chunk."""
     title, inputs = function.recipe.function, function.interface.inputs
     check_out(title, out)
     given = [a if isinstance(a, lazy.Array) else np.asarray(a) for a in arguments]
@@ -42,20 +43,20 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def check_out(title: str, out: Any) -> None:
-    """Raise an error for `out=`, since results do not exist yet."""
+    """Raise an error for `out=`, because lazy results have no memory to write to."""
     if out is not None:
         problem = "out= cannot be combined with lazy arrays"
-        raise ArgumentError("E-CALL-119", problem, "omit it", part=title)
+        raise ArgumentError("E-CALL-119", problem, "omit out", part=title)
 
 
 def result_type(function: Any, types: Sequence[Any]) -> np.dtype:
-    """Return the dtype of results for arguments of given dtypes."""
+    """Return the dtype of the results for the dtypes of the arguments."""
     single = function.recipe.dtype == "float32" or all(t == np.float32 for t in types)
     return np.dtype("float32" if single else "float64")
 
 
 def _axes(name: str, variable: Variable, sizes: dict[str, int]) -> str:
-    """Return the axes of a variable in a signature, and add their sizes to `sizes`."""
+    """Return the axes of a variable in a gufunc signature, and add their sizes to `sizes`."""
     named = {f"{name}_{k}": size for k, size in enumerate(variable.shape)}
     sizes.update(named)
     return f"({','.join(named)})"

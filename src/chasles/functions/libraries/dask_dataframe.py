@@ -1,8 +1,8 @@
-"""Lazy evaluation of Dask data frames: one call of a compiled function for each partition.
+"""Lazy evaluation of Dask data frames, with one call of a compiled function for each partition.
 
 The columns of an argument are its entries, in order. The columns of a result have names such as
-`inverse_dynamics.0`, or `mass_matrix.0.1` for a matrix. A result has the same index and divisions
-as the first argument. As for Dask arrays, tasks hold the recipe of the function.
+`inverse_dynamics.0`, or `mass_matrix.0.1` for a matrix. The index and divisions of a result are
+those of the first argument. As for Dask arrays, tasks contain the recipe of the function.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy data frames. Arguments that are not data frames apply to all states."""
+    """Return lazy data frames. Arguments of other types apply to all states."""
     title, interface = function.recipe.function, function.interface
     check_out(title, out)
     fixed: dict[int, np.ndarray] = {}
@@ -38,7 +38,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
             types.append(fixed[k].dtype)
     if len({frame.npartitions for frame in frames}) > 1:
         problem = "the data frames have different partitions"
-        raise ArgumentError("E-CALL-421", problem, "select them from one data frame", part=title)
+        raise ArgumentError("E-CALL-421", problem, "use columns of one data frame", part=title)
     several = len(interface.outputs) > 1
     names = [_names(title, variable, several) for variable in interface.outputs]
     columns = list(itertools.chain.from_iterable(names))
@@ -50,7 +50,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _names(title: str, variable: Variable, several: bool) -> list[str]:
-    """Return the names of the columns of a result."""
+    """Return the column names of a result."""
     start = f"{title}.{variable.name}" if several else title
     places = itertools.product(*map(range, variable.shape))
     return [".".join([start, *map(str, place)]) for place in places]

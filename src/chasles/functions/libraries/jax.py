@@ -1,8 +1,8 @@
-"""Support for JAX arrays: a primitive with compiled derivatives, which XLA calls without Python.
+"""Support for JAX arrays by a primitive with compiled derivatives, called by XLA without Python.
 
-Each call binds the primitive `chasles`, with the compiled function as its parameter. The JVP rule
-binds the primitive with the function's pushforward, and the transpose rule binds it with the
-pullback. Therefore `jit`, `vmap`, `jvp`, `grad` and their combinations work to any order.
+Each call binds the primitive `chasles` with the compiled function as its parameter. The JVP rule
+binds the primitive with the pushforward of the function, and the transpose rule with the pullback.
+Therefore `jit`, `vmap`, `jvp`, `grad` and their combinations work to any order.
 """
 
 import math
@@ -28,12 +28,12 @@ from chasles.functions.libraries import in_front
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Call a function with JAX arrays; `out` and `threads` are not supported."""
+    """Call a function with JAX arrays. `out` and `threads` are not supported."""
     title = function.recipe.function
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
             raise ArgumentError(
-                "E-CALL-043", f"{name}= is not supported for JAX arrays", "omit it", part=title
+                "E-CALL-043", f"{name}= does not support JAX arrays", f"omit {name}", part=title
             )
     if type(arguments[0]) is _CONCRETE and _CONCRETE not in function.quick:
         function.quick[_CONCRETE] = _direct(function)
@@ -45,7 +45,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _direct(function: Any) -> Callable[..., Any]:
-    """Return the function for concrete arrays, with the whole call compiled by XLA."""
+    """Return a callable for concrete arrays, in which XLA compiles the whole call."""
     whole = jax.jit(function.call)
 
     def direct(*arguments: Any, **named: Any) -> Any:
@@ -57,7 +57,7 @@ def _direct(function: Any) -> Callable[..., Any]:
 
 
 def concrete() -> type:
-    """Return the type of JAX's concrete arrays, even inside a transformation."""
+    """Return the type of concrete JAX arrays, even inside a transformation."""
     with jax.ensure_compile_time_eval():
         return type(jnp.zeros(()))
 
@@ -66,7 +66,7 @@ _CONCRETE = concrete()
 
 
 def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
-    """Return all arguments as JAX arrays, in float32 if all arrays are float32; check shapes."""
+    """Check all arguments, and return them as JAX arrays with a common dtype."""
     title, inputs = function.recipe.function, function.interface.inputs
     arrays = []
     for v, argument in zip(inputs, arguments, strict=True):
@@ -86,7 +86,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Broadcast arrays to the full batch shape, except arrays without leading axes."""
+    """Broadcast arrays to the full batch shape. Arrays without leading axes stay as they are."""
     inputs, title = function.interface.inputs, function.recipe.function
     ahead = leads(inputs, arrays)
     try:
@@ -108,11 +108,11 @@ def _shapes(*arrays: Any, function: Any) -> list[Any]:
 
 
 Target = tuple[str, tuple[int, ...]]
-"""Name of a function's machine code in XLA, and the indices of results stored in columns."""
+"""XLA name of the machine code of a function, and the indices of its column-major results."""
 
 
 def _rows(*arrays: Any, function: Any, target: Callable[[Any, int], Target]) -> list[Any]:
-    """Lower the primitive for a device type: call the machine code on rows."""
+    """Lower the primitive for a device by calling the machine code on arrays of rows."""
     interface = function.interface
     ahead = leads(interface.inputs, arrays)
     batch = max(ahead, key=len)
@@ -167,14 +167,14 @@ def _on_gpu(function: Any, count: int) -> Target:
 
 @cache
 def _minor_version() -> int:
-    """Return the minor version of XLA's foreign function interface, from the header in JAX."""
+    """Return the minor version of XLA's foreign function interface, from the JAX headers."""
     header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text("utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
     if int(found["MAJOR"]) != xla.MAJOR:
         problem = (
             f"version {found['MAJOR']} of jaxlib's foreign function interface is not supported"
         )
-        raise StateError("E-CALL-048", problem, f"use a jaxlib with version {xla.MAJOR}")
+        raise StateError("E-CALL-048", problem, f"use a jaxlib with interface version {xla.MAJOR}")
     return int(found["MINOR"])
 
 
@@ -188,7 +188,7 @@ def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) ->
 
 
 def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[Any]:
-    """Return the covectors of the directions (transpose rule of a pushforward)."""
+    """Return the covectors of the tangents (transpose rule for a pushforward)."""
     origin, applied = function.parent, function.recipe.chain[-1]
     count = len(origin.interface.inputs)
     point, directions = arrays[:count], arrays[count:]
@@ -206,7 +206,7 @@ def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[A
 
 
 def _mapped(arrays: Sequence[Any], places: Sequence[Any], *, function: Any) -> Any:
-    """Evaluate a batch, with the mapped axis as the first leading axis (batching rule)."""
+    """Evaluate a batch with the mapped axis in front (batching rule)."""
     moved = in_front(function, arrays, places, jnp.moveaxis)
     results = _EVALUATE.bind(*_aligned(function, moved), function=function)
     return results, [0] * len(results)

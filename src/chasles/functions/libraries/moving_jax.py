@@ -1,4 +1,4 @@
-"""Simulation of motions with JAX arrays, by a differentiable callback from XLA."""
+"""Simulation with JAX arrays, through a differentiable callback from XLA."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,10 +14,10 @@ def moved(
     given: Sequence[Any],
     shapes: Sequence[tuple[int, ...]],
 ) -> tuple[Any, ...]:
-    """Return the results of `ahead` as JAX arrays; `back` computes the gradient.
+    """Return the results of `ahead` as JAX arrays, with gradients computed by `back`.
 
-    ahead: function of the arrays `given`. back: function of these arrays, the results and the
-    covectors of the results. shapes: shapes of the results.
+    `ahead` is a function of the arrays `given`. `back` is a function of these arrays, the results
+    and their covectors. `shapes` contains the shapes of the results.
     """
     single = all(a.dtype == np.float32 for a in given if isinstance(a, jax.Array))
     dtype = np.dtype(np.float32) if single else jnp.result_type(float)

@@ -1,4 +1,4 @@
-"""Simulation of motions with PyTorch tensors, as one differentiable operation."""
+"""Simulation with PyTorch tensors, as one differentiable operation."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,16 +15,16 @@ _SINGLE, _DOUBLE = torch.float32, torch.float64
 def moved(
     ahead: Callable[..., Any], back: Callable[..., Any], given: Sequence[Any], _: Any
 ) -> tuple[Any, ...]:
-    """Return the results of `ahead` as tensors; `back` computes the gradient.
+    """Return the results of `ahead` as tensors, with gradients computed by `back`.
 
-    ahead: function of the arrays `given`. back: function of these arrays, the results and the
-    covectors of the results.
+    `ahead` is a function of the arrays `given`. `back` is a function of these arrays, the results
+    and their covectors.
     """
     tensors = [a for a in given if isinstance(a, torch.Tensor)]
     for t in tensors:
         if t.device.type != "cpu":
-            problem = f"a tensor is on {t.device}, but motions of tensors run on the CPU"
-            raise InputError("E-MOTION-197", problem, "move it: tensor.cpu()", part="rollout")
+            problem = f"a tensor is on {t.device}, but rollouts of tensors run on the CPU"
+            raise InputError("E-MOTION-197", problem, "use tensor.cpu()", part="rollout")
     kind = _SINGLE if {t.dtype for t in tensors} == {_SINGLE} else _DOUBLE
     wide = [a if isinstance(a, torch.Tensor) else torch.as_tensor(np.asarray(a)) for a in given]
     wide = [a.to(kind) for a in wide]
@@ -32,7 +32,7 @@ def moved(
 
 
 class _Move(torch.autograd.Function):  # type: ignore[misc]
-    """A motion as an autograd function. Only first derivatives are available."""
+    """Simulation as an autograd function. Only first derivatives are available."""
 
     @staticmethod
     def forward(ctx: Any, ahead: Any, back: Any, *tensors: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Inverse kinematics for arrays on a GPU. CuPy accesses PyTorch and JAX arrays without copies."""
+"""Inverse kinematics for GPU arrays. CuPy accesses PyTorch and JAX arrays without copies."""
 
 import contextlib
 import sys
@@ -13,7 +13,7 @@ from chasles.errors import InputError
 
 
 def resident(arrays: Sequence[Any]) -> bool:
-    """Return True if arrays of a library are on a GPU and are not being differentiated."""
+    """Return True if all arrays are on a GPU and are not being differentiated."""
     return all(isinstance(a, cupy.ndarray) or _is_plain(a) for a in arrays)
 
 
@@ -29,7 +29,7 @@ def _is_plain(array: Any) -> bool:
 
 
 class Arrays:
-    """Arrays that define targets; results are float32 if all of these arrays are float32."""
+    """GPU arrays that define targets. Results are float32 if all of these arrays are float32."""
 
     names = cupy
 
@@ -39,7 +39,7 @@ class Arrays:
             self._dtype = np.dtype(np.float64)
         seen = {cupy.from_dlpack(a).device.id for a in given}
         if len(seen) > 1:
-            problem = f"targets are on GPUs {sorted(seen)}"
+            problem = f"targets are on different GPUs: {sorted(seen)}"
             raise InputError(
                 "E-GPU-032", problem, "copy them to one GPU", part="inverse_kinematics"
             )
@@ -47,13 +47,13 @@ class Arrays:
 
     @contextlib.contextmanager
     def working(self) -> Any:
-        """Select the device of the arrays and the current stream of their library."""
+        """Activate the device of the arrays and the current stream of their library."""
         torch = sys.modules.get("torch")
         with contextlib.ExitStack() as stack:
             stack.enter_context(cupy.cuda.Device(self._device))
             if torch is not None and issubclass(self._kind, torch.Tensor):
                 pointer = torch.cuda.current_stream(self._device).cuda_stream
-                with warnings.catch_warnings():  # its replacement does not accept a pointer
+                with warnings.catch_warnings():  # its replacement accepts no stream pointer
                     warnings.simplefilter("ignore", DeprecationWarning)
                     stream = cupy.cuda.ExternalStream(pointer, self._device)
                 stack.enter_context(stream)
@@ -68,10 +68,10 @@ class Arrays:
         return cupy.from_dlpack(value).astype(cupy.float64)
 
     def values(self, _: Any) -> None:
-        """Return None, because reading the values of an array would wait for the GPU."""
+        """Return None. Reading the values of a GPU array would block until the GPU has finished."""
 
     def results(self) -> Callable[[Any], Any]:
-        """Return the function that converts arrays to the library's type and precision."""
+        """Return a function that converts results to the array type and dtype of the targets."""
         torch, jax = (sys.modules.get(name) for name in ("torch", "jax"))
 
         def made(array: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Inverse kinematics for JAX arrays, by a differentiable callback from XLA."""
+"""Inverse kinematics for JAX arrays, through a differentiable callback from XLA."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Arrays:
-    """JAX arrays that define targets; results are float32 if all of these arrays are float32."""
+    """JAX arrays that define targets. Results are float32 if all of these arrays are float32."""
 
     names = jnp
 
@@ -22,16 +22,24 @@ class Arrays:
         return jnp.asarray(value, dtype=self._dtype)
 
     def values(self, array: Any) -> np.ndarray | None:
-        """Return the values of an array, or None for a traced array, which has no values."""
+        """Return the values of an array, or None if it is being traced."""
         return None if isinstance(array, jax.core.Tracer) else np.asarray(array)
+
+    def recorded(self, array: Any) -> bool:
+        """Return True if an array is traced."""
+        return self.values(array) is None
+
+    def result(self, array: np.ndarray) -> Any:
+        """Return a NumPy array as a JAX array."""
+        return jnp.asarray(array, self._dtype if array.dtype.kind == "f" else None)
 
     def solved(
         self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], shapes: Sequence[Any]
     ) -> Any:
-        """Return the results of `solve`; the first result is differentiable.
+        """Return the results of `solve`, of which the first is differentiable.
 
-        The second result of `solve` holds its derivatives and is omitted. shapes: shapes of the
-        results of one problem.
+        The second result of `solve` contains the derivatives and is omitted. `shapes` contains the
+        result shapes for one problem.
         """
         arrays = [goals, *map(self.array, given)]
         lead = jnp.broadcast_shapes(*(a.shape[:-1] for a in arrays))

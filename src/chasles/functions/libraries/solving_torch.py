@@ -11,7 +11,7 @@ _SINGLE, _DOUBLE = torch.float32, torch.float64
 
 
 class Arrays:
-    """Tensors that define targets; results are float32 if all of these tensors are float32."""
+    """Tensors that define targets. Results are float32 if all of these tensors are float32."""
 
     names = torch
 
@@ -23,22 +23,31 @@ class Arrays:
         }
 
     def array(self, value: Any) -> Any:
-        """Convert a value to a tensor; a differentiable value stays differentiable."""
+        """Convert a value to a tensor, keeping it differentiable."""
         if isinstance(value, torch.Tensor):
             return value.to(**self._kind)
         return torch.as_tensor(np.asarray(value, float), **self._kind)
 
     def values(self, tensor: Any) -> np.ndarray | None:
-        """Return the values of a tensor, or None for a transformed tensor without values."""
+        """Return the values of a tensor, or None inside a transformation such as vmap."""
         try:
             return np.asarray(tensor.detach().cpu().resolve_neg().numpy())
         except RuntimeError:
             return None
 
-    def solved(self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], _: Any) -> Any:
-        """Return the results of `solve`; the first result is differentiable.
+    def recorded(self, tensor: Any) -> bool:
+        """Return True if operations on a tensor are recorded or transformed."""
+        return bool(tensor.requires_grad and torch.is_grad_enabled()) or self.values(tensor) is None
 
-        The second result of `solve` holds its derivatives and is omitted.
+    def result(self, array: np.ndarray) -> Any:
+        """Return a NumPy array as a tensor, without derivatives."""
+        tensor = torch.from_numpy(np.array(array)).to(self._kind["device"])
+        return tensor.to(self._kind["dtype"]) if tensor.is_floating_point() else tensor
+
+    def solved(self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], _: Any) -> Any:
+        """Return the results of `solve`, of which the first is differentiable.
+
+        The second result of `solve` contains the derivatives and is omitted.
         """
         tensors = [goals, *(self.array(a) for a in given)]
         lead = torch.broadcast_shapes(*(t.shape[:-1] for t in tensors))
@@ -48,9 +57,9 @@ class Arrays:
 
 
 class _Solve(torch.autograd.Function):  # type: ignore[misc]
-    """Autograd function of a search, which also returns its derivatives.
+    """Autograd function for a search that also returns the derivatives of its solution.
 
-    Second derivatives of a posture are not available; they are NaN.
+    Second derivatives are not available and are NaN.
     """
 
     @staticmethod
@@ -93,7 +102,7 @@ class _Solve(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Push(torch.autograd.Function):  # type: ignore[misc]
-    """Product of the derivatives of postures with a direction; second derivatives are NaN."""
+    """Product of posture derivatives and a tangent vector. Second derivatives are NaN."""
 
     generate_vmap_rule = True
 

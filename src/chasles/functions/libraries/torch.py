@@ -1,7 +1,7 @@
-"""Support for PyTorch tensors, without copies, with derivatives, and inside `torch.compile`.
+"""Support for PyTorch tensors, with derivatives, without copies, and inside `torch.compile`.
 
-Outside `torch.compile`, plain tensors are passed directly to the compiled code. Tensors that are
-differentiated or mapped go through a `torch.autograd.Function`. Its derivatives of any order are
+Outside `torch.compile`, plain tensors are passed directly to the compiled code. Differentiated or
+mapped tensors are passed through a `torch.autograd.Function`. Its derivatives of any order are
 compiled functions as well. Inside `torch.compile`, a call becomes the operation
 `chasles::evaluate`.
 """
@@ -30,7 +30,7 @@ _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Call a function on the device of its tensors; `out` is allowed only without autograd."""
+    """Call a function on the device of its tensors. `out` requires plain tensors."""
     tensors = _tensors(function, arguments)
     if out is not None:
         results = _fill(function, tensors, out, threads)
@@ -48,7 +48,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
-    """Prepare fast calls with similar tensors, if this version of PyTorch allows it."""
+    """Prepare fast calls with similar tensors if the PyTorch version supports it."""
     if _LIBRARY is not None:
         chosen = function.single if tensors[0].dtype == _SINGLE else function
         rows = all(t.is_contiguous() for t in tensors)
@@ -59,7 +59,7 @@ def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
 
 
 def _library() -> Library | None:
-    """Return the interface to tensors through PyTorch's C functions (since 2.10), or None."""
+    """Return the interface to PyTorch's C functions for tensors (since 2.10), or None."""
     read = exchange(torch.Tensor)
     if read is None or not hasattr(forward_ad, "_current_level"):
         return None
@@ -74,7 +74,7 @@ compiled.is_traced = torch.compiler.is_compiling
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
 ) -> Graph:
-    """Capture a function of tensors in a graph, without gradients."""
+    """Capture a function of tensors in a CUDA graph, without gradients."""
     if not torch.cuda.is_available():
         remedy = "check torch.cuda.is_available()"
         raise StateError("E-GPU-031", "PyTorch did not find a GPU", remedy, part="graph")
@@ -83,13 +83,13 @@ def captured(
         inputs = {name: torch.from_numpy(a).cuda() for name, a in values.items()}
         torch.cuda.synchronize()
         with torch.cuda.stream(torch.cuda.Stream()):
-            for _ in range(2):  # compile
+            for _ in range(2):  # compile before capture
                 function(*inputs.values())
         torch.cuda.synchronize()
         with warnings.catch_warnings(), torch.cuda.graph(graph):
             try:
                 outputs = function(*inputs.values())
-            except BaseException:  # hide the warning that the graph is empty
+            except BaseException:  # suppress the warning about an empty graph
                 warnings.simplefilter("ignore")
                 raise
     return Graph(inputs, outputs, graph.replay, _copy)
@@ -99,11 +99,11 @@ def _copy(target: Any, given: Any) -> None:
     target.copy_(torch.as_tensor(given))
 
 
-# Checks of arguments -----------------------------------------------------------------------------
+# Argument checks ---------------------------------------------------------------------------------
 
 
 def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
-    """Return all arguments as tensors on one device, in float32 if all tensors are float32."""
+    """Return all arguments as tensors on one device: float32 if all tensors are, else float64."""
     given = [a for a in arguments if isinstance(a, torch.Tensor)]
     device, dtype = given[0].device, given[0].dtype
     alike = [a.dtype == dtype and a.device == device for a in given]
@@ -118,7 +118,7 @@ def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _checked(function: Any, arguments: Sequence[Any]) -> Any:
-    """Return the common dtype of tensors; raise an error for invalid tensors."""
+    """Check tensors, and return their common dtype."""
     title, dtype, first = function.recipe.function, _SINGLE, None
     for variable, a in zip(function.interface.inputs, arguments, strict=True):
         if not isinstance(a, torch.Tensor):
@@ -140,13 +140,13 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
 
 
 def _bare(tensors: Sequence[Any]) -> bool:
-    """Return True if tensors are plain: not differentiated, mapped or fake."""
+    """Return True if no tensor is differentiated, mapped or fake."""
     recording = torch.is_grad_enabled()
     try:
         for t in tensors:
             if recording and t.requires_grad:
                 return False
-            t.data_ptr()  # raises an error if the tensor has no memory
+            t.data_ptr()  # raises an error for a tensor without memory
             if forward_ad.unpack_dual(t).tangent is not None:
                 return False
     except RuntimeError:
@@ -155,15 +155,15 @@ def _bare(tensors: Sequence[Any]) -> bool:
 
 
 def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Sequence[Any]:
-    """Write the results to the tensors of `out`."""
+    """Write the results to the tensors in `out`."""
     title = function.recipe.function
     if torch.compiler.is_compiling() or not _bare(tensors):
         problem = "out= cannot be combined with differentiation, vmap or compilation"
-        raise ArgumentError("E-CALL-052", problem, "omit it", part=title)
+        raise ArgumentError("E-CALL-052", problem, "omit out", part=title)
     outs = out if isinstance(out, tuple) else (out,)
     for target in outs:
         if target.requires_grad:
-            problem = "out requires a gradient, which out= does not support"
+            problem = "tensors in out= must not require a gradient"
             raise ArgumentError("E-CALL-053", problem, "pass out.detach()", part=title)
         if target.device != tensors[0].device:
             first = function.interface.inputs[0].name
@@ -172,13 +172,13 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
     return _run(function, tensors, threads, out=outs)
 
 
-# Running -----------------------------------------------------------------------------------------
+# Evaluation -------------------------------------------------------------------------------------
 
 
 def _run(
     function: Any, tensors: Sequence[Any], threads: int | None, out: tuple[Any, ...] | None = None
 ) -> Sequence[Any]:
-    """Return the results for plain tensors: new tensors, or `out` filled with the results."""
+    """Evaluate a function on plain tensors. Return new tensors, or `out` after filling it."""
     chosen = function.single if tensors[0].dtype == _SINGLE else function
     if tensors[0].device.type == "cuda":
         return _run_on_gpu(chosen, tensors, out)
@@ -195,7 +195,7 @@ def _run(
 def _run_on_gpu(
     function: Any, tensors: Sequence[Any], out: tuple[Any, ...] | None
 ) -> Sequence[Any]:
-    """Run the CUDA backend in PyTorch's memory and on its current stream."""
+    """Run the CUDA kernel on PyTorch's current stream, with memory from PyTorch."""
     device, kernel = tensors[0].device.index, function.cuda.kernel
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):
@@ -206,12 +206,12 @@ def _run_on_gpu(
 
 
 class _OnGPU:
-    """Tensors of one dtype on one GPU, for the CUDA backend. Results are row-major."""
+    """Row-major tensors with one dtype on one GPU, for the CUDA backend."""
 
     def __init__(self, tensor: Any) -> None:
         self.dtype, self.device = tensor.dtype, tensor.device.index
-        # Code generated by PyTorch's compiler uses this function: torch.cuda.current_stream is
-        # slow.
+        # torch.cuda.current_stream is slow. Code generated by PyTorch's compiler also uses this
+        # function.
         self.stream: int = torch._C._cuda_getCurrentRawStream(self.device)
         self.new_empty = tensor.new_empty
 
@@ -230,14 +230,14 @@ class _OnGPU:
 
 
 def _evaluated(function: Any, tensors: Sequence[Any], threads: int | None) -> Sequence[Any]:
-    """Return the results, recorded for differentiation or mapping."""
+    """Evaluate a function on tensors that may be differentiated or mapped."""
     if _bare(tensors):
         return _run(function, tensors, threads)
     return _Evaluate.apply(function, threads, *tensors)
 
 
 class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
-    """A function of tensors for autograd and `torch.func`."""
+    """Autograd function that evaluates a compiled function, also for `torch.func`."""
 
     @staticmethod
     def forward(function: Any, threads: int | None, *tensors: Any) -> tuple[Any, ...]:
@@ -276,17 +276,17 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
 def _reduced(
     function: Any, tensors: Sequence[Any], wrt: tuple[str, ...], bars: Sequence[Any]
 ) -> list[Any]:
-    """Return the covectors with the shapes of the inputs, summed over broadcast axes."""
+    """Sum covectors over broadcast axes, so that they have the shapes of the inputs."""
     found = dict(zip(wrt, bars, strict=True))
     pairs = zip(function.interface.inputs, tensors, strict=True)
     return [found[v.name].sum_to_size(t.shape) if v.name in found else None for v, t in pairs]
 
 
-# The operation in compiled graphs ----------------------------------------------------------------
+# Operation in compiled graphs ---------------------------------------------------------------------
 
 
 def _address(function: Any) -> tuple[str, str]:
-    """Return strings that identify a function in a graph: a key, and the derivatives applied.
+    """Return strings that identify a function in a graph: its cache key and its derivatives.
 
     The key belongs to the function before differentiation.
     """
@@ -310,7 +310,7 @@ def _operation(
 
 
 def _shapes(key: str, chain: str, inputs: Any, threads: int | None) -> list[Any]:
-    """Return empty tensors with the shapes of the results, for a compiler."""
+    """Return empty tensors with the shapes of the results, for PyTorch's compiler."""
     function = _found(key, chain)
     for v, t in zip(function.interface.inputs, inputs, strict=True):
         check_shape(function.recipe.function, v, tuple(t.shape))

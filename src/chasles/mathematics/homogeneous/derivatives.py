@@ -1,8 +1,9 @@
 """Derivatives of M, W, J and L with respect to time and joint coordinates (Legnani II, section 3).
 
-For time derivatives, quantities fixed to a body move with the body's velocity W. For derivatives
-with respect to q_m, the bodies after joint m move with the joint's screw L_m, and the bodies before
-it are at rest. The argument X of the functions is W or L_m. All quantities are in frame 0.
+Each function takes an argument X. If X is the velocity W of a body, the function returns the time
+derivative of a quantity fixed to the body. If X is the screw L_m of joint m, it returns the
+derivative with respect to q_m: bodies after joint m move with the screw L_m, and bodies before it
+are at rest. All quantities are expressed in frame 0.
 """
 
 from collections.abc import Iterable
@@ -18,14 +19,14 @@ def dM(X: Velocity | Screw, M: Position) -> Block:
 
 
 def dM_inverse(X: Velocity, M: Position) -> Block:
-    """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1 with W_(1) in the second frame (appendix, A1)."""
+    """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1, with W_(1) in the second frame (appendix, A1)."""
     return -M.to_second(X) @ M.inverse()
 
 
 def dL(X: Velocity | Screw, L: Screw) -> Velocity:
-    """Return dL_i/dt = W L_i - L_i W, with the velocity W of the body before the joint (A2).
+    """Return dL_i/dt = W L_i - L_i W, or dL_i/dq_m for X = L_m with m < i (appendix, A2).
 
-    For X = L_m, return dL_i/dq_m for m < i (appendix, A2).
+    W is the velocity of the body before joint i.
     """
     return X.bracket(L)
 
@@ -36,14 +37,18 @@ def dJ(X: Velocity | Screw, J: Inertia) -> Inertia:
 
 
 def dW_dq(L: Screw, W: Velocity) -> Velocity:
-    """Return dW_0h/dq_m = L_m W_mh - W_mh L_m, with the velocity of h relative to m (m <= h)."""
+    """Return dW_0h/dq_m = L_m W_mh - W_mh L_m, where W_mh is the velocity of h relative to m.
+
+    The formula holds for m <= h.
+    """
     return L.bracket(W)
 
 
 def dW_dt(chain: Iterable[tuple[Screw, Number, Number]]) -> Velocity:
-    """Return dW_0h/dt of the last body of a chain, from (L_i, qd_i, qdd_i) of its joints.
+    """Return dW_0h/dt for the last body of a chain. `chain` contains (L_i, qd_i, qdd_i) per joint.
 
-    It is the sum over the joints of W_0,i-1 W_i - W_i W_0,i-1 + L_i qdd_i, with W_i = L_i qd_i.
+    dW_0h/dt is the sum of W_0,i-1 W_i - W_i W_0,i-1 + L_i qdd_i over all joints, with
+    W_i = L_i qd_i.
     """
     W, rate = Velocity.zero(), Velocity.zero()
     for L, qd, qdd in chain:

@@ -1,9 +1,9 @@
-"""Positions M and rototranslations Q of bodies, and the base class of Legnani's matrices.
+"""Positions M and rototranslations Q of bodies, and the base classes of Legnani's matrices.
 
-The matrices print, multiply and convert like 4x4 arrays. Subscripts follow the paper (Legnani,
-Casolo, Righettini, Zappa 1996): the motion of body j relative to body i, expressed in frame k. `@`
-is the matrix product; invalid combinations of types raise errors. All operations accept floats and
-symbols.
+The matrices print and multiply like 4x4 arrays, and NumPy can convert them. Subscripts follow the
+paper (Legnani, Casolo, Righettini, Zappa 1996): the motion of body j relative to body i, expressed
+in frame k. `@` is the matrix product, which raises an error for incompatible types. All operations
+accept floats and symbols.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from chasles.mathematics.spatial import Transform
 
 
 def mismatch(operation: str, a: object, b: object) -> ArgumentError:
-    """Return the error for an invalid combination of types."""
-    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
+    """Return an error for operands of incompatible types."""
+    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__} objects"
     return ArgumentError("E-MATH-022", problem)
 
 
@@ -30,21 +30,21 @@ def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) 
 
 
 class Dense:
-    """A 4x4 matrix stored by its independent entries; `np.asarray(X)` returns the array."""
+    """4x4 matrix that stores only independent entries. `np.asarray(X)` returns the full array."""
 
     __slots__ = ()
 
-    __array_ufunc__ = None  # NumPy scalars on the left defer to this class
+    __array_ufunc__ = None  # for products with a NumPy scalar on the left
 
     _mismatch = staticmethod(mismatch)
 
     def matrix(self) -> Matrix:
-        """Return the matrix with all sixteen entries.
+        """Return the full matrix with sixteen entries.
 
         Returns
         -------
         X : Matrix
-            The 4x4 matrix; `np.asarray` of this object gives the same entries as an array.
+            The 4x4 matrix. Use `np.asarray` to convert this object to an array instead.
 
         Examples
         --------
@@ -55,12 +55,12 @@ class Dense:
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        import numpy as np  # only needed if a user requests arrays
+        import numpy as np  # imported only if needed
 
         if copy is False:
-            problem = f"{type(self).__name__} does not store an array: omit copy=False"
-            raise InputError("E-MATH-023", problem)
-        rows = [[x + 0.0 for x in row] for row in self.matrix().rows]  # no negative zeros
+            problem = f"a {type(self).__name__} cannot be converted to an array without a copy"
+            raise InputError("E-MATH-023", problem, "omit copy=False")
+        rows = [[x + 0.0 for x in row] for row in self.matrix().rows]  # removes negative zeros
         return np.array(rows, dtype=dtype)
 
     def __repr__(self) -> str:
@@ -71,17 +71,17 @@ class Dense:
 
 
 def _cell(x: Number) -> str:
-    """Format a number with six digits (zero without a sign), or an expression."""
+    """Format an expression, or a number with six digits and without negative zeros."""
     return repr(x) if type(x) is Scalar else f"{float(x) + 0.0:.6g}"
 
 
 class Factor(Dense):
-    """A matrix that can be the right factor of a product with a velocity or acceleration."""
+    """Matrix that can be multiplied by a velocity or acceleration from the left."""
 
     __slots__ = ()
 
     def from_left(self, left: "Block") -> "Block":
-        """Return the product left @ X, where the last row of the left factor is zero.
+        """Multiply this matrix X from the left by a matrix whose last row is zero.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Factor(Dense):
         Returns
         -------
         product : Block
-            The product; `W @ X` returns the same for a velocity W.
+            The product left @ X. For a velocity W, it equals `W @ X`.
 
         Examples
         --------
@@ -104,7 +104,7 @@ class Factor(Dense):
 
 
 class Framed(Dense):
-    """A matrix that a position M = [R t; 0 1] can transform from one frame to another."""
+    """Matrix that a position M = [R t; 0 1] can transform to another frame."""
 
     __slots__ = ()
 
@@ -114,7 +114,7 @@ class Framed(Dense):
         Parameters
         ----------
         R : Rotation
-            Rotation of M; its columns are the axes of the second frame in the first.
+            Rotation of M. Its columns are the axes of the second frame in the first.
         t : Vector
             Origin of the second frame in the first (m).
 
@@ -143,7 +143,7 @@ class Framed(Dense):
         Parameters
         ----------
         R : Rotation
-            Rotation of M; its columns are the axes of the second frame in the first.
+            Rotation of M. Its columns are the axes of the second frame in the first.
         t : Vector
             Origin of the second frame in the first (m).
 
@@ -172,14 +172,14 @@ Displaced = TypeVar("Displaced", "Rototranslation", "Position", Vector)
 
 
 class Rate(Protocol):
-    """A velocity, an acceleration or a screw."""
+    """Protocol for velocities, accelerations and screws."""
 
     def block(self) -> "Block": ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block(Factor, Additive):
-    """A 4x4 matrix [A b; 0 0] with a zero last row, such as a product of typed matrices."""
+    """4x4 matrix [A b; 0 0], the result of products of typed matrices."""
 
     A: Matrix
     b: Vector
@@ -188,7 +188,7 @@ class Block(Factor, Additive):
         return bordered(self.A, self.b, (0.0, 0.0, 0.0, 0.0))
 
     def __matmul__(self, point: Vector) -> Vector:
-        """Return the product X P with a point P."""
+        """Return the product X P for a point P."""
         if type(point) is not Vector:
             raise mismatch("multiply", self, point)
         return self.A @ point + self.b
@@ -197,17 +197,17 @@ class Block(Factor, Additive):
         return Block(left.A @ self.A, left.A @ self.b)
 
     def trace(self, other: "Rate") -> Number:
-        """Return trace(X Y'), the sum of products of entries of X and Y.
+        """Return trace(X Y'), the sum of the products of corresponding entries of X and Y.
 
         Parameters
         ----------
         other : Velocity, Acceleration or Screw
-            Y.
+            The matrix Y.
 
         Returns
         -------
         trace : float
-            The sum. 1/2 trace(W J W') is the kinetic energy of a body.
+            The trace. The kinetic energy of a body is 1/2 trace(W J W').
 
         Examples
         --------
@@ -225,14 +225,14 @@ class Block(Factor, Additive):
         return total
 
     def skew(self) -> tuple[Vector, Vector]:
-        """Return X - X' as (c, f): the entries of [c~ f; -f' 0].
+        """Return the vectors c and f of the skew-symmetric matrix X - X' = [c~ f; -f' 0].
 
         Returns
         -------
         c : Vector
-            Vector of the skew-symmetric 3x3 block: angular momentum about the origin if X = W J.
+            Vector of the 3x3 block. If X = W J, it is the angular momentum about the origin.
         f : Vector
-            The last column: linear momentum if X = W J.
+            Last column. If X = W J, it is the linear momentum.
 
         Examples
         --------
@@ -247,24 +247,24 @@ class Block(Factor, Additive):
 
 
 def product(left: Block, X: object, other: object) -> Block:
-    """Return the product X @ other, where `left` is X as a `Block`."""
+    """Return X @ other. `left` is X converted to a `Block`."""
     if not isinstance(other, Factor):
         raise mismatch("multiply", X, other)
     return other.from_left(left)
 
 
 def angular(X: Dense) -> Vector:
-    """Return the vector w of the skew-symmetric part w~ of the 3x3 block (SPACELIB's m4v3).
+    """Return the vector w from the skew-symmetric part w~ of the 3x3 block (SPACELIB's m4v3).
 
-    For W, L and H, the vector is the angular velocity, the axis, and the angular acceleration
-    (because w~ w~ is symmetric). For Gamma and Phi, it is the angular momentum and the couple.
+    The vector is the angular velocity for W, the axis for L, the angular momentum for Gamma, and
+    the couple for Phi. For H, it is the angular acceleration, because w~ w~ is symmetric.
     """
     A = X.matrix()
     return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]) * 0.5
 
 
 def linear(X: Dense) -> Vector:
-    """Return the last column: velocity or acceleration of the pole, momentum, force or origin."""
+    """Return the first three entries of the last column, such as the velocity of the pole."""
     return Vector(tuple(row[3] for row in X.matrix().rows[:3]))
 
 
@@ -273,7 +273,7 @@ def linear(X: Dense) -> Vector:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Placed(Dense):
-    """Entries of a matrix [R t; 0 1]."""
+    """Base class of matrices [R t; 0 1]."""
 
     R: Rotation
     t: Vector
@@ -284,16 +284,16 @@ class _Placed(Dense):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Position(_Placed, Factor):
-    """Pose M = [R t; 0 1] of one frame (the second) in another (the first).
+    """Pose M = [R t; 0 1] of a second frame in a first frame.
 
-    `P0 = M01 @ P1` maps the coordinates of a point to the first frame. `to_first` and `to_second`
-    change the frame in which a matrix is expressed: M X M^-1 for Q, W, H and L, and M X M' for J,
-    Gamma and Phi. They do not compute the inverse matrix.
+    `P0 = M01 @ P1` transforms the coordinates of a point to the first frame. `to_first` and
+    `to_second` transform other matrices between the frames: M X M^-1 for Q, W, H and L, and M X M'
+    for J, Gamma and Phi. They do not compute the inverse of M.
     """
 
     @staticmethod
     def identity() -> "Position":
-        """Return the identity, the relative position of coincident frames.
+        """Return the identity, the position of coincident frames.
 
         Returns
         -------
@@ -314,18 +314,18 @@ class Position(_Placed, Factor):
 
     @staticmethod
     def of(X: Transform) -> "Position":
-        """Create a position from the spatial transform from the first frame to the second.
+        """Create a position from the spatial transform between the two frames.
 
         Parameters
         ----------
         X : Transform
-            Transform (E, r) of `chasles.mathematics.spatial`: rotation from first to second axes,
-            and origin of the second frame in the first (m).
+            Transform (E, r) from the first frame to the second. E is the rotation, and r is the
+            origin of the second frame in the first (m).
 
         Returns
         -------
         M : Position
-            [E' r; 0 1].
+            Position M = [E' r; 0 1].
 
         Examples
         --------
@@ -343,7 +343,7 @@ class Position(_Placed, Factor):
         Parameters
         ----------
         M : Matrix
-            Matrix [R t; 0 1] with a rotation R; the last row is not read.
+            Matrix [R t; 0 1] with a rotation R. The last row is ignored.
 
         Returns
         -------
@@ -366,7 +366,7 @@ class Position(_Placed, Factor):
         Returns
         -------
         X : Transform
-            Transform (R', t) of `chasles.mathematics.spatial`.
+            Transform (R', t), as defined in `chasles.mathematics.spatial`.
 
         Examples
         --------
@@ -454,7 +454,10 @@ class Position(_Placed, Factor):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rototranslation(_Placed, Framed):
-    """Displacement Q = [R t; 0 1] in a single frame; Q = M02 M01^-1 moves frame 1 to frame 2."""
+    """Displacement Q = [R t; 0 1], expressed in one frame.
+
+    Q = M02 M01^-1 moves frame 1 to frame 2.
+    """
 
     @staticmethod
     def between(M01: Position, M02: Position) -> "Rototranslation":
@@ -468,7 +471,7 @@ class Rototranslation(_Placed, Framed):
         Returns
         -------
         Q : Rototranslation
-            M02 M01^-1.
+            Displacement M02 M01^-1.
 
         Examples
         --------
@@ -503,8 +506,8 @@ def position_from_extended_dh(
 ) -> Position:
     """Return Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6).
 
-    The joint coordinate is part of theta (revolute) or s (prismatic). For b = 0, these are the
-    standard Denavit-Hartenberg parameters.
+    theta includes the coordinate of a revolute joint, and s the coordinate of a prismatic joint.
+    For b = 0, the constants are the standard Denavit-Hartenberg parameters.
     """
     Rz = turn(2, theta)
     return Position(turn(0, alpha).then(Rz), Rz @ Vector.of(a, b, s))

@@ -1,4 +1,4 @@
-"""Velocities W, screws L, accelerations H, inertias J, momenta Gamma and actions Phi of bodies."""
+"""Velocity W, screw L, acceleration H, inertia J, momentum Gamma and action Phi of a body."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from chasles.mathematics.tensor import (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Twist(Framed, Factor):
-    """Entries of a matrix [w~ v; 0 0]."""
+    """Base class of matrices [w~ v; 0 0]."""
 
     w: Vector
     v: Vector
@@ -38,12 +38,12 @@ class _Twist(Framed, Factor):
         Parameters
         ----------
         motion : Motion
-            Angular and linear part, about the origin of the frame.
+            Angular and linear parts, about the origin of the frame.
 
         Returns
         -------
         X : same type
-            [w~ v; 0 0].
+            Matrix [w~ v; 0 0].
 
         Examples
         --------
@@ -55,12 +55,12 @@ class _Twist(Framed, Factor):
         return cls(motion.angular, motion.linear)
 
     def motion(self) -> Motion:
-        """Return the matrix as a spatial motion vector.
+        """Convert the matrix to a spatial motion vector.
 
         Returns
         -------
         motion : Motion
-            Angular and linear part, about the origin of the frame (rad/s and m/s for a velocity).
+            Angular and linear parts, about the origin of the frame (rad/s and m/s for a velocity).
 
         Examples
         --------
@@ -71,7 +71,7 @@ class _Twist(Framed, Factor):
         return Motion(self.w, self.v)
 
     def block(self) -> Block:
-        """Return the matrix as a `Block`, the result type of matrix products.
+        """Convert the matrix to a `Block`, the type of all matrix products.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class _Twist(Framed, Factor):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """Return X P, the velocity of a point, or the product with a matrix (X M = dM/dt)."""
+        """Return the velocity X P of a point P, or the product X M (dM/dt for a position M)."""
         if type(other) is Vector:
             return self.w.cross(other) + self.v
         return product(self.block(), self, other)
@@ -113,17 +113,17 @@ class _Twist(Framed, Factor):
         return type(self)(R.T @ self.w, R.T @ (self.v + self.w.cross(t)))
 
     def bracket(self, other: "Velocity | Screw") -> "Velocity":
-        """Return X Y - Y X: the rate of Y if it moves with X (dL/dt = W L - L W).
+        """Return the Lie bracket X Y - Y X, which is dY/dt if Y moves with the velocity X.
 
         Parameters
         ----------
         other : Velocity or Screw
-            Y, in the same frame.
+            Matrix Y, expressed in the same frame.
 
         Returns
         -------
         rate : Velocity
-            The Lie bracket.
+            The Lie bracket, for example dL/dt = W L - L W.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class _Twist(Framed, Factor):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Velocity(_Twist, Additive):
-    """Velocity W = [w~ v; 0 0] with angular velocity w and velocity v of the pole.
+    """Velocity W = [w~ v; 0 0], with the angular velocity w and the velocity v of the pole.
 
     The pole is the point of the body at the origin of the frame. `W @ P` is the velocity of a
     point. Velocities add: W_ik = W_ij + W_jk (Eq I.10).
@@ -172,11 +172,11 @@ class Velocity(_Twist, Additive):
 class Screw(_Twist):
     """Joint axis L = [u~ b; 0 0], with a unit vector u = w and b = v = -u~ p + pitch u.
 
-    p is a point on the axis. For a translation, u = 0 and b is its direction.
+    p is a point on the axis. For a translation, u = 0, and b is the direction.
     """
 
     def velocity(self, qd: Number) -> Velocity:
-        """Return the velocity W = L qd, also written `L * qd`.
+        """Return the velocity W = L qd, like `L * qd`.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Screw(_Twist):
         Returns
         -------
         W : Velocity
-            Velocity of the body relative to the previous one.
+            Velocity of the body relative to the previous body.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class Screw(_Twist):
         Returns
         -------
         H : Acceleration
-            Acceleration of the body relative to the previous one.
+            Acceleration of the body relative to the previous body.
 
         Examples
         --------
@@ -224,7 +224,7 @@ class Screw(_Twist):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Acceleration(Framed):
-    """Acceleration H = [G a; 0 0] with G = wd~ + w~ w~ and the acceleration a of the pole.
+    """Acceleration H = [G a; 0 0], with G = wd~ + w~ w~ and the acceleration a of the pole.
 
     `H @ P` is the acceleration of a point. Accelerations compose by Coriolis' theorem (`after`):
     H_ik = H_ij + H_jk + 2 W_ij W_jk (Eq I.13).
@@ -236,7 +236,7 @@ class Acceleration(Framed):
 
     @staticmethod
     def zero() -> "Acceleration":
-        """Return the acceleration of a body that does not accelerate.
+        """Return a zero acceleration.
 
         Returns
         -------
@@ -253,14 +253,14 @@ class Acceleration(Framed):
 
     @staticmethod
     def of(W: Velocity, rate: Velocity) -> "Acceleration":
-        """Return the acceleration H = dW/dt + W W, from a velocity and its rate.
+        """Return the acceleration H = dW/dt + W W from the velocity W and dW/dt.
 
         Parameters
         ----------
         W : Velocity
             Velocity.
         rate : Velocity
-            dW/dt, the spatial acceleration.
+            Spatial acceleration dW/dt.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class Acceleration(Framed):
 
     @staticmethod
     def uniform(a: Vector) -> "Acceleration":
-        """Return an acceleration that is the same at all points, such as Hg of gravity.
+        """Return an acceleration that is the same at all points, such as Hg for gravity.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class Acceleration(Framed):
         Returns
         -------
         H : Acceleration
-            [0 a; 0 0].
+            Matrix [0 a; 0 0].
 
         Examples
         --------
@@ -305,12 +305,12 @@ class Acceleration(Framed):
         Parameters
         ----------
         W : Velocity
-            Velocity of the same motion, in the same frame.
+            Velocity of the same body, expressed in the same frame.
 
         Returns
         -------
         rate : Velocity
-            dW/dt.
+            Spatial acceleration dW/dt.
 
         Examples
         --------
@@ -323,11 +323,11 @@ class Acceleration(Framed):
 
     @property
     def G(self) -> Matrix:
-        """The 3x3 block wd~ + w~ w~."""
+        """3x3 block wd~ + w~ w~."""
         return AngularAcceleration(self.w, self.wd).tensor
 
     def block(self) -> Block:
-        """Return the matrix as a `Block`, the result type of matrix products.
+        """Convert the matrix to a `Block`, the type of all matrix products.
 
         Returns
         -------
@@ -362,12 +362,12 @@ class Acceleration(Framed):
         relative : Acceleration
             Acceleration H_jk of the relative motion.
         moving : Velocity
-            Velocity W_jk of the relative motion. All matrices are in the same frame.
+            Velocity W_jk of the relative motion. All matrices are expressed in the same frame.
 
         Returns
         -------
         H : Acceleration
-            H_ij + H_jk + 2 W_ij W_jk (Eq I.11).
+            H_ik = H_ij + H_jk + 2 W_ij W_jk (Eq I.11).
 
         Examples
         --------
@@ -388,7 +388,7 @@ class Acceleration(Framed):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """Return H P, the acceleration of a point, or the product with a matrix (H M = d2M/dt2)."""
+        """Return the acceleration H P of a point P, or H M (d2M/dt2 for a position M)."""
         if type(other) is Vector:
             return self.G @ other + self.a
         if isinstance(other, _Twist):
@@ -401,7 +401,10 @@ class Acceleration(Framed):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Inertia(Framed, Factor, Additive):
-    """Inertia J = [K h; h' m]: K is the integral of x x' dm, h is m times the center of mass."""
+    """Inertia J = [K h; h' m] of a body with mass m.
+
+    K is the integral of x x' dm, and h is m times the center of mass.
+    """
 
     K: Symmetric
     h: Vector
@@ -409,7 +412,7 @@ class Inertia(Framed, Factor, Additive):
 
     @staticmethod
     def zero() -> "Inertia":
-        """Return the inertia of a body without mass.
+        """Return the inertia of a massless body.
 
         Returns
         -------
@@ -436,7 +439,7 @@ class Inertia(Framed, Factor, Additive):
         Returns
         -------
         J : Inertia
-            [K h; h' m].
+            Matrix [K h; h' m].
 
         Examples
         --------
@@ -448,7 +451,7 @@ class Inertia(Framed, Factor, Additive):
         return Inertia(euler_from_inertia(rigid.I), rigid.h, rigid.m)
 
     def rigid(self) -> RigidInertia:
-        """Return the spatial inertia of the body, with moments about the coordinate axes.
+        """Convert the matrix to a spatial inertia.
 
         Returns
         -------
@@ -481,17 +484,18 @@ class Inertia(Framed, Factor, Additive):
         return Inertia(R.T @ (self.K - _outer_sum(h, t, self.h)), R.T @ h, self.m)
 
     def carried(self, X: Velocity | Screw) -> "Inertia":
-        """Return X J + J X', the rate of J if the body moves with X (dJ/dt or dJ/dq).
+        """Return X J + J X', which is dJ/dt or dJ/dq if the body moves with X.
 
         Parameters
         ----------
         X : Velocity or Screw
-            Velocity of the body, or the axis of a joint that carries it, in the frame of J.
+            Velocity of the body, or screw axis of a joint that moves it, expressed in the frame of
+            J.
 
         Returns
         -------
         rate : Inertia
-            Rate of J; its mass is zero.
+            Derivative of J. Its mass is zero.
 
         Raises
         ------
@@ -518,7 +522,7 @@ def _outer_sum(a: Vector, t: Vector, h: Vector) -> Symmetric:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Dual(Framed, Additive):
-    """Entries of a skew-symmetric matrix [c~ f; -f' 0]."""
+    """Base class of skew-symmetric matrices [c~ f; -f' 0]."""
 
     c: Vector
     f: Vector
@@ -553,7 +557,7 @@ class _Dual(Framed, Additive):
         Returns
         -------
         X : same type
-            [c~ f; -f' 0].
+            Matrix [c~ f; -f' 0].
 
         Examples
         --------
@@ -566,7 +570,7 @@ class _Dual(Framed, Additive):
         return cls(force.moment, force.force)
 
     def force(self) -> Force:
-        """Return the matrix as a spatial force vector.
+        """Convert the matrix to a spatial force vector.
 
         Returns
         -------
@@ -597,17 +601,18 @@ class _Dual(Framed, Additive):
         return type(self)(R.T @ (self.c - t.cross(self.f)), R.T @ self.f)
 
     def pseudo(self, X: Velocity | Screw) -> Number:
-        """Return the pseudo scalar product: power for a velocity, generalized force for a screw.
+        """Return the pseudo scalar product with a velocity or a screw.
 
         Parameters
         ----------
         X : Velocity or Screw
-            Velocity of the body, or the axis of a joint, in the same frame.
+            Velocity of the body, or screw axis of a joint, expressed in the same frame.
 
         Returns
         -------
         product : float
-            c . w + f . v: power (W) for a velocity, joint torque (N m) or force (N) for a screw.
+            c . w + f . v, which is the power (W) for a velocity, and the joint torque (N m) or
+            joint force (N) for a screw.
 
         Raises
         ------
@@ -636,11 +641,11 @@ class Momentum(_Dual):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Action(_Dual):
-    """Action Phi = skew(H J) = [c~ f; -f' 0], with a couple c about the origin and a force f."""
+    """Action Phi = skew(H J) = [c~ f; -f' 0], with couple c about the origin and force f."""
 
 
 def momentum(W: Velocity, J: Inertia) -> Momentum:
-    """Return Gamma = skew(W J), the momentum of a body (Eq I.20 and I.26).
+    """Return the momentum of a body, Gamma = skew(W J) (Eq I.20 and I.26).
 
     Parameters
     ----------
@@ -667,7 +672,7 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
 
 
 def action(H: Acceleration, J: Inertia) -> Action:
-    """Return Phi = skew(H J), the action that accelerates a body (Eq I.18, I.25).
+    """Return the action that accelerates a body, Phi = skew(H J) (Eq I.18, I.25).
 
     Parameters
     ----------
@@ -679,11 +684,11 @@ def action(H: Acceleration, J: Inertia) -> Action:
     Returns
     -------
     Phi : Action
-        Couple about the origin (N m) and force (N); the weight of the body if H = Hg.
+        Couple about the origin (N m) and force (N). If H = Hg, this is the weight of the body.
 
     Notes
     -----
-    skew(G K) takes 15 multiplications (Balafoutis and Patel 1991, section 5.3).
+    Computing skew(G K) requires 15 multiplications (Balafoutis and Patel 1991, section 5.3).
 
     Examples
     --------
@@ -699,7 +704,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """Solve the six linear equations Gamma = skew(W J) for W (Eq I.26), at the center of mass."""
+    """Solve Gamma = skew(W J) for W, using the inertia about the center of mass (Eq I.26)."""
     if type(Gamma) is not Momentum or type(J) is not Inertia:
         raise mismatch("take the velocity of", Gamma, J)
     m, g, I = J.rigid().about_center()
@@ -708,7 +713,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """Solve the six linear equations Phi = skew(H J) for H of a body with velocity W (Eq I.25)."""
+    """Solve Phi = skew(H J) for the acceleration H of a body with velocity W (Eq I.25)."""
     if type(Phi) is not Action or type(J) is not Inertia or type(W) is not Velocity:
         raise mismatch("take the acceleration of", Phi, J)
     m, g, I = J.rigid().about_center()
@@ -745,7 +750,7 @@ def kinetic_energy(W: Velocity, J: Inertia) -> Number:
 
 
 def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
-    """Return the potential energy -trace(Hg J); Hg and J are in the inertial frame.
+    """Return the potential energy -trace(Hg J) of a body, with Hg and J in the inertial frame.
 
     Parameters
     ----------
@@ -757,7 +762,7 @@ def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
     Returns
     -------
     energy : float
-        Potential energy (J), zero if the center of mass is at height 0.
+        Potential energy (J). It is zero if the center of mass is at height 0.
 
     Examples
     --------

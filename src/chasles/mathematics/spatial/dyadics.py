@@ -1,7 +1,7 @@
 """Spatial dyadics: linear maps between motions and forces (Featherstone 2008, section 2.13).
 
-There are four kinds (table 2.5), depending on the kinds of input and output, with 36 entries each.
-Inertias with fewer parameters have separate types (`inertia.py`).
+There are four kinds (table 2.5), one for each combination of input and output type. Each dyadic
+stores 36 entries. Inertias with fewer parameters have their own types (`inertia.py`).
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _DUAL: dict[Six, Six] = {Motion: Force, Force: Motion}
 
 @dataclass(frozen=True, slots=True)
 class Dyadic(Additive):
-    """A linear map from vectors of kind `takes` to vectors of kind `gives`: a 6x6 matrix."""
+    """Linear map from vectors of type `takes` to vectors of type `gives`, as a 6x6 matrix."""
 
     entries: Matrix
     takes: ClassVar[Six]
@@ -38,11 +38,11 @@ class Dyadic(Additive):
 
     @property
     def T(self) -> Any:
-        """The transpose: a dyadic from the dual of `gives` to the dual of `takes`."""
+        """Transpose, which maps the dual of `gives` to the dual of `takes`."""
         return _KINDS[_DUAL[self.gives], _DUAL[self.takes]](self.entries.T)
 
     def __matmul__(self, other: Any) -> Any:
-        """Apply the map to a vector, to columns, or to the output of another dyadic."""
+        """Apply the map to a vector or to columns, or compose it with another dyadic."""
         if type(other) is self.takes:
             return self.gives.of(*(self.entries @ Vector(tuple(other))))
         if type(other) is _COLUMNS[self.takes]:
@@ -52,11 +52,9 @@ class Dyadic(Additive):
         raise mismatch("multiply", self, other)
 
     def moved(self, X: Any) -> Self:
-        """Return the map in the coordinates to which X transforms (table 2.5).
+        """Transform the dyadic to other coordinates by X, a transform or an inverse (table 2.5).
 
-        X may be a transform or the inverse of a transform.
-
-        Columns are vectors of the kind `gives`; rows are dual to vectors of the kind `takes`.
+        Columns transform as vectors of type `gives`, and rows as vectors dual to type `takes`.
         """
         columns = (X @ self.gives.of(*column) for column in self.entries.T.rows)
         dual = _DUAL[self.takes]
@@ -66,42 +64,42 @@ class Dyadic(Additive):
 
 @dataclass(frozen=True, slots=True)
 class MotionMap(Dyadic):
-    """A map from motions to motions, such as v x; it transforms by similarity."""
+    """Linear map from motions to motions, such as v x. It transforms by similarity."""
 
     takes = Motion
     gives = Motion
 
     @staticmethod
     def of(v: Motion) -> "MotionMap":
-        """Return the operator v x: the rate of a motion vector that moves with v (Eq 2.31)."""
+        """Return the operator v x, the rate of a motion vector that moves with v (Eq 2.31)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return MotionMap(_blocks(w, Matrix.zero(), u, w))
 
 
 @dataclass(frozen=True, slots=True)
 class ForceMap(Dyadic):
-    """A map from forces to forces, such as v x*; it transforms by similarity."""
+    """Linear map from forces to forces, such as v x*. It transforms by similarity."""
 
     takes = Force
     gives = Force
 
     @staticmethod
     def of(v: Motion) -> "ForceMap":
-        """Return the operator v x*: the rate of a force vector that moves with v (Eq 2.32)."""
+        """Return the operator v x*, the rate of a force vector that moves with v (Eq 2.32)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return ForceMap(_blocks(w, u, Matrix.zero(), w))
 
 
 @dataclass(frozen=True, slots=True)
 class GeneralInertia(Dyadic):
-    """A map from motions to forces, such as dI/dt; it transforms by congruence."""
+    """Linear map from motions to forces, such as dI/dt. It transforms by congruence."""
 
     takes = Motion
     gives = Force
 
     @staticmethod
     def of(inertia: RigidInertia | ArticulatedInertia | CoriolisInertia) -> "GeneralInertia":
-        """Return an inertia with fewer parameters as a full 6x6 matrix."""
+        """Convert an inertia to a full 6x6 matrix."""
         if type(inertia) is CoriolisInertia:
             left = inertia.A, Matrix.skew(-inertia.l)
             return GeneralInertia(_blocks(left[0], Matrix.zero(), left[1], Matrix.zero()))
@@ -113,12 +111,13 @@ class GeneralInertia(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class InverseInertia(Dyadic):
-    """Inverse inertia Phi of a body, or cross-coupling between two bodies, in a = Phi f + b.
+    """Inverse inertia Phi of a body, or cross-coupling inverse inertia of two bodies.
 
-    a is the acceleration of a body, and f a force on this body or on another body. Unlike an
-    inertia, Phi exists for a body that cannot move in all directions; it is then rank-deficient
-    (Featherstone 2008, sections 2.15 and 7.1). It is zero for the world and between bodies that are
-    not connected. The transpose exchanges the two bodies. It transforms by congruence.
+    The equation of motion is a = Phi f + b, where a is the acceleration of a body, and f is a force
+    on the same body or on another body. Phi also exists for a body with constrained motion, and is
+    then rank-deficient (Featherstone 2008, sections 2.15 and 7.1). It is zero for the world and for
+    bodies that are not connected. The transpose exchanges the two bodies. Phi transforms by
+    congruence.
     """
 
     takes = Force
@@ -135,11 +134,11 @@ class InverseInertia(Dyadic):
 
     @staticmethod
     def of_articulated(A: ArticulatedInertia) -> "InverseInertia":
-        """Return the inverse of an articulated inertia of full rank."""
+        """Return the inverse of an articulated-body inertia. It must be nonsingular."""
         return InverseInertia(invert_symmetric(GeneralInertia.of(A).entries))
 
     def without(self, U: Motions, K: Motions) -> "InverseInertia":
-        """Return Phi - U K', the inverse inertia after a constraint is added."""
+        """Return Phi - U K', the inverse inertia with an additional constraint."""
         left, right = ([tuple(m) for m in M.columns] for M in (U, K))
         products = Matrix(tuple(zip(*left, strict=True))) @ Matrix(tuple(right)) if left else None
         return self if products is None else InverseInertia(self.entries - products)
@@ -159,7 +158,7 @@ def dyad(a: Force, b: Force) -> GeneralInertia: ...
 @overload
 def dyad(a: Motion, b: Motion) -> InverseInertia: ...
 def dyad(a: Motion | Force, b: Motion | Force) -> Any:
-    """Return the map x -> a (b . x) of rank one (Eq 2.64); a and b determine its kind."""
+    """Return the rank-one dyadic that maps x to a (b . x) (Eq 2.64)."""
     return _KINDS[_DUAL[type(b)], type(a)](Matrix(tuple(tuple(x * y for y in b) for x in a)))
 
 

@@ -1,4 +1,4 @@
-"""Spatial inertias: rigid (10 parameters), articulated (21), Coriolis part of a body (12)."""
+"""Spatial inertias: rigid-body (10 parameters), articulated-body (21) and Coriolis (12)."""
 
 import math
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
 
 def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
-    """Return -(r x h x + (h + m r) x r x), the rotational inertia added by a new origin at -r.
+    """Return -(r x h x + (h + m r) x r x), the change of rotational inertia for a new origin at -r.
 
-    h and `moved` = h + m r are the first moments about the old origin and about the new one.
+    h and `moved` = h + m r are the first moments about the old and the new origin.
     """
     (x, y, z), (a, b, c), (p, q, s) = r, h, moved
     dx, dy, dz = x * (a + p), y * (b + q), z * (c + s)
@@ -34,7 +34,10 @@ def _by_columns(inertia: "RigidInertia | ArticulatedInertia", other: object) -> 
 
 @dataclass(frozen=True, slots=True)
 class RigidInertia(Additive):
-    """Mass m, first moment h = m c, rotational inertia I about the frame's origin (not about c)."""
+    """Rigid-body inertia: mass m, first moment h = m c, and rotational inertia I.
+
+    I is the inertia about the origin of the frame, not about the center of mass c.
+    """
 
     m: Number
     h: Vector
@@ -42,7 +45,7 @@ class RigidInertia(Additive):
 
     @staticmethod
     def zero() -> "RigidInertia":
-        """Return the inertia of a body without mass.
+        """Return the inertia of a massless body.
 
         Returns
         -------
@@ -60,7 +63,7 @@ class RigidInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
-        """Create an inertia from mass, center of mass and moments about the center (Eq 2.63).
+        """Create an inertia from the mass, center of mass and central inertia (Eq 2.63).
 
         Parameters
         ----------
@@ -69,12 +72,12 @@ class RigidInertia(Additive):
         c : Vector
             Center of mass in the frame (m).
         Ic : Symmetric
-            Rotational inertia about the center of mass, along the axes of the frame (kg m2).
+            Rotational inertia about the center of mass, in the axes of the frame (kg m2).
 
         Returns
         -------
         inertia : RigidInertia
-            Inertia about the frame's origin.
+            Inertia about the origin of the frame.
 
         Examples
         --------
@@ -87,14 +90,14 @@ class RigidInertia(Additive):
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def about_center(self) -> tuple[Number, Vector, Symmetric]:
-        """Return mass, center of mass, and inertia about the center of mass.
+        """Return the mass, the center of mass, and the inertia about the center of mass.
 
         Returns
         -------
         m : Number
             Mass (kg).
         c : Vector
-            Center of mass (m); the origin if there is no mass.
+            Center of mass (m). For a massless body, it is the origin.
         Ic : Symmetric
             Rotational inertia about the center of mass (kg m2).
 
@@ -115,7 +118,7 @@ class RigidInertia(Additive):
     @overload
     def __matmul__(self, other: Motions) -> Forces: ...
     def __matmul__(self, other: Motion | Motions) -> Force | Forces:
-        """Return the momentum for a velocity: (I w + h x v, m v - h x w)."""
+        """Return the momentum (I w + h x v, m v - h x w) for a velocity (w, v)."""
         if type(other) is Motion:
             w, v = other.angular, other.linear
             return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
@@ -124,10 +127,10 @@ class RigidInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class ArticulatedInertia(Additive):
-    """Articulated-body inertia [[I, H], [H', M]], stored as 21 entries.
+    """Articulated-body inertia [[I, H], [H', M]] with 21 parameters.
 
-    It maps the acceleration of a body in an articulated system to the force on the body. It must
-    not be applied to velocities (Featherstone 2008, section 7.1).
+    It maps the acceleration of a body in an articulated system to the force on the body. It does
+    not map velocity to momentum (Featherstone 2008, section 7.1).
     """
 
     M: Symmetric
@@ -154,10 +157,10 @@ class ArticulatedInertia(Additive):
         return _by_columns(self, other)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
-        """Return I - U K', the part that a joint transmits; symmetric, because K = U D^-1.
+        """Return I - U K', the inertia propagated across a joint, with K = U D^-1.
 
-        If one of the two rows of K is a unit row (see `Forces.over`), the product uses that row.
-        Entries that the joint eliminates are then exactly zero, for symbols and for numbers.
+        Entry (i, j) uses row i or row j of K. A row that is a unit vector (see `Forces.over`) is
+        preferred, so that entries eliminated by the joint are exactly zero.
         """
         if not U.columns:
             return self
@@ -182,7 +185,7 @@ _ZEROS_AND_ONES = frozenset((0.0, 1.0))
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """Return the difference, or 0 if two constants differ only by rounding."""
+    """Return whole - taken, or 0 if both are constants that differ only by rounding errors."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken
@@ -192,9 +195,9 @@ def _left(whole: Number, taken: Number) -> Number:
 class CoriolisInertia(Additive):
     """Coriolis matrix B of a body, with B v = v x* I v and dI/dt = B + B'.
 
-    B has the blocks [[A, 0], [-l x, 0]], where l is the linear momentum. Many matrices have the
-    first property. With this one, the Coriolis matrix C of a mechanism satisfies dM/dt = C + C'
-    (Echeandia and Wensing 2021).
+    B has the blocks [[A, 0], [-l x, 0]], where l is the linear momentum. B v = v x* I v does not
+    determine B uniquely. With this choice, the Coriolis matrix C of a mechanism satisfies
+    dM/dt = C + C' (Echeandia and Wensing 2021).
     """
 
     A: Matrix
@@ -202,7 +205,7 @@ class CoriolisInertia(Additive):
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
-        """Return the Coriolis inertia of a body with velocity v. It is linear in v."""
+        """Return the Coriolis matrix of a body with velocity v. It is linear in v."""
         half = v * 0.5
         p = inertia @ half
         rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # w x I / 2

@@ -36,17 +36,17 @@ Inward = TypeVar(
 class Transform:
     """Transform from frame A to frame B: rotation E from A to B, and origin r of B in A.
 
-    `X @ v` and `X @ f` map from A to B; `X.T @ f` (X transposed) and `X.inverse() @ v` map back,
-    without forming an inverse. For inertias and other dyadics, `X @ I` is X* I X^-1, `X.T @ I` is
-    X' I X, and `X @ Phi` is X Phi X' (table 2.5). `X.inverse()` maps all quantities from B to A,
-    and `X.T` only forces and inertias.
+    `X @ v` and `X @ f` transform motions and forces from A to B. `X.inverse()` transforms all
+    quantities from B to A, and `X.T` only forces and inertias; no matrix is inverted. For inertias
+    and other dyadics, `X @ I` is X* I X^-1, `X.T @ I` is X' I X, and `X @ Phi` is X Phi X'
+    (table 2.5).
     """
 
     E: Rotation
     r: Vector
 
     def __repr__(self) -> str:
-        """Return the text of the transform. An identity rotation is omitted."""
+        """Return a string representation, without the rotation if it is the identity."""
         turned = f"E={self.E!r}, " if self.E.factors else ""
         return f"Transform({turned}r={self.r.entries!r})"
 
@@ -76,7 +76,7 @@ class Transform:
         Parameters
         ----------
         R : Matrix
-            Rotation matrix that maps vectors from B to A.
+            Rotation matrix that transforms vectors from B to A.
         p : Vector
             Origin of B in A (m).
 
@@ -100,12 +100,12 @@ class Transform:
         return Transposed(self)
 
     def inverse(self) -> "Inverse":
-        """Return the inverse, which maps all quantities from B to A.
+        """Return the inverse, which transforms all quantities from B to A.
 
         Returns
         -------
         inverse : Inverse
-            Operator for `@`; no matrix is inverted.
+            Inverse for use with `@`. No matrix is inverted.
 
         Examples
         --------
@@ -120,12 +120,12 @@ class Transform:
 
     @property
     def R(self) -> Matrix:
-        """The orientation of B in A: the matrix that maps coordinates in B to coordinates in A."""
+        """Orientation of B in A: the matrix that transforms coordinates from B to A."""
         return self.E.matrix().T
 
     @property
     def homogeneous(self) -> Matrix:
-        """The homogeneous 4x4 matrix of B in A."""
+        """Homogeneous 4x4 matrix of the pose of B in A."""
         rows = ((*row, x) for row, x in zip(self.R.rows, self.r, strict=True))
         return Matrix((*rows, (0.0, 0.0, 0.0, 1.0)))
 
@@ -135,7 +135,7 @@ class Transform:
         return self.r == Vector.zero() and Matrix.identity() == self.R
 
     def locate(self, point: Vector) -> Vector:
-        """Return the coordinates in A of a point given in B.
+        """Transform the coordinates of a point from B to A.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class Transform:
         raise mismatch("transform", self, other)
 
     def halfway(self) -> Motion:
-        """Return the displacement from A to a nearby B, to second order (XtoV, table A.2).
+        """Return the displacement from A to a nearby frame B, to second order (XtoV, table A.2).
 
         Returns
         -------
@@ -190,7 +190,8 @@ class Transform:
 
         Notes
         -----
-        It is the same vector in both frames, X v = v, and exact for a pure translation.
+        The displacement has the same coordinates in both frames: X v = v. It is exact for a pure
+        translation.
 
         Examples
         --------
@@ -207,7 +208,7 @@ class Transform:
 
 
 def inverted(X: Transform) -> Transform:
-    """Return the inverse as a `Transform`.
+    """Return the inverse of a transform as a `Transform`.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def inverted(X: Transform) -> Transform:
 
 
 def turn_about_z(XJ: Transform) -> Number:
-    """Return the angle about z that is closest to the rotation of XJ.
+    """Return the angle of the rotation about z that is closest to the rotation of XJ.
 
     Parameters
     ----------
@@ -259,7 +260,7 @@ def turn_about_z(XJ: Transform) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Inverse:
-    """The inverse of a transform, which maps from B to A."""
+    """Inverse of a transform. It transforms all quantities from B to A."""
 
     X: Transform
 
@@ -281,7 +282,7 @@ class Inverse:
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """The transpose X', which maps forces and inertias from B to A."""
+    """Transpose X' of a transform. It transforms forces and inertias from B to A."""
 
     X: Transform
 
@@ -308,7 +309,7 @@ def _turn_rigid(E: Rotation, inertia: RigidInertia) -> RigidInertia:
 
 
 def _shift_rigid(r: Vector, inertia: RigidInertia) -> RigidInertia:
-    """Return the inertia about a new origin at -r."""
+    """Return the rigid-body inertia about a new origin at -r."""
     h = inertia.h + r * inertia.m
     return RigidInertia(inertia.m, h, inertia.I + shift_of_inertia(r, inertia.h, h))
 
@@ -326,7 +327,7 @@ def _turn_articulated(E: Rotation, A: ArticulatedInertia) -> ArticulatedInertia:
 
 
 def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
-    """Return the inertia about a new origin at -r (Featherstone 2008, table A.4).
+    """Return the articulated-body inertia about a new origin at -r (Featherstone 2008, table A.4).
 
     The new blocks are H + r x M and I + r x H' - (H + r x M) r x.
     """

@@ -1,4 +1,4 @@
-"""Spatial motion and force vectors, and matrices with such columns (Featherstone 2008, ch. 2)."""
+"""Spatial motion and force vectors, and matrices of column vectors (Featherstone 2008, ch. 2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Moved = TypeVar("Moved", "Motion", "Force", "Motions")
 
 
 class _Six(Additive):
-    """Spatial vector with six entries: angular part, then linear part."""
+    """Spatial vector, with three angular entries followed by three linear entries."""
 
     __slots__ = ()
 
@@ -41,12 +41,12 @@ class _Six(Additive):
 
     @classmethod
     def of(cls, *entries: Number) -> Self:
-        """Return the vector with the given six entries.
+        """Create a spatial vector from its six entries.
 
         Parameters
         ----------
         *entries : Number
-            Angular part (moment), then linear part (force).
+            Angular part or moment, followed by the linear part or force.
 
         Returns
         -------
@@ -68,13 +68,13 @@ class _Six(Additive):
 
 @dataclass(frozen=True, slots=True)
 class Motion(_Six):
-    """A spatial velocity or acceleration: angular part, then linear part at the frame's origin."""
+    """Spatial velocity or acceleration: angular part, and linear part at the frame's origin."""
 
     angular: Vector
     linear: Vector
 
     def dot(self, f: "Force") -> Number:
-        """Return the power, the scalar product of a motion and a force.
+        """Return the scalar product of a motion and a force.
 
         Parameters
         ----------
@@ -104,12 +104,12 @@ class Motion(_Six):
     def cross(self, other: Moved) -> Moved:
         """Return the cross product crm(v) m or crf(v) f (Eq 2.31, 2.32).
 
-        It is the rate of change of a vector that is fixed in a frame with velocity v.
+        The result is the rate of change of a vector that is fixed in a frame with velocity v.
 
         Parameters
         ----------
         other : Motion, Force or Motions
-            Vector or columns that are constant in the moving frame.
+            Vector or columns fixed in the moving frame.
 
         Returns
         -------
@@ -140,13 +140,13 @@ class Motion(_Six):
 
 @dataclass(frozen=True, slots=True)
 class Force(_Six):
-    """A spatial force or momentum: moment about the frame's origin, then linear force."""
+    """Spatial force or momentum: moment about the origin of the frame, and linear force."""
 
     moment: Vector
     force: Vector
 
     def dot(self, m: Motion) -> Number:
-        """Return the power, the scalar product of a force and a motion.
+        """Return the scalar product of a force and a motion.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ V = TypeVar("V", Motion, Force)
 
 @dataclass(frozen=True, slots=True)
 class _Columns(Generic[V]):
-    """Matrix with spatial vectors of one type as columns."""
+    """Matrix whose columns are spatial vectors of the same type."""
 
     columns: tuple[V, ...]
     kind: ClassVar[Any]
@@ -212,7 +212,7 @@ class _Columns(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Motions(_Columns[Motion]):
-    """Matrix with motion vectors as columns, such as a motion subspace S or a body Jacobian."""
+    """Matrix whose columns are motions, such as a motion subspace S or a body Jacobian."""
 
     kind = Motion
 
@@ -223,7 +223,7 @@ class Motions(_Columns[Motion]):
 
 @dataclass(frozen=True, slots=True)
 class Forces(_Columns[Force]):
-    """Matrix with force vectors as columns, such as I S or the momentum matrix of a subtree."""
+    """Matrix whose columns are forces, such as I S or the momentum matrix of a subtree."""
 
     kind = Force
 
@@ -234,7 +234,7 @@ class Forces(_Columns[Force]):
     def over(self, D: Matrix) -> "Forces":
         """Return U D^-1 for a symmetric positive definite D.
 
-        A row of U that equals a row of D becomes an exact unit row.
+        A row of U that equals a row of D becomes exactly a unit vector.
         """
         L, pivots = factor_ltdl(D.rows)
         ones = Matrix.identity(len(D.rows)).rows
@@ -246,7 +246,7 @@ class Forces(_Columns[Force]):
 
 @dataclass(frozen=True, slots=True)
 class Transposed(Generic[V]):
-    """The transpose S' of a matrix S of motions or forces, for products with the dual type."""
+    """Transpose S' of a matrix S of motions or forces. It multiplies vectors of the dual type."""
 
     columns: tuple[Any, ...]
 
@@ -261,7 +261,10 @@ class Transposed(Generic[V]):
 
 
 def group_drift(S: Motions, qd: Vector) -> Matrix:
-    """Return -ad(qd) for a joint with motions that form a group. Columns of S are unit vectors."""
+    """Return -ad(qd) for a joint whose motions form a group.
+
+    The columns of S must be unit vectors.
+    """
     brackets = (S @ qd).cross(S)
     rows = (Vector(tuple(s)) for s in S.columns)
     return Matrix(

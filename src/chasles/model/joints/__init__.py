@@ -1,8 +1,8 @@
 """Joint types with at most one degree of freedom, reversed joints, and the table of all types.
 
 To add a type, add a class to this folder and an entry to `JOINTS`. Properties for file formats and
-other libraries are fields of the class (`contract.Joint`), so that no other module depends on the
-name of a type. The tests in tests/model/test_joints.py check the contract.
+other libraries are attributes of the class (`contract.Joint`), so that other modules do not depend
+on the names of types. The tests are in tests/model/test_joints.py.
 """
 
 from collections import ChainMap
@@ -43,7 +43,7 @@ MX, MY, MZ, FX, FY, FZ = LOADS
 
 @dataclass(frozen=True)
 class Fixed(Natural):
-    """Fixed joint that closes a loop. A fixed joint in the tree merges two links instead."""
+    """A fixed joint that closes a loop. In the tree, a fixed joint merges two links instead."""
 
     kind = "fixed"
     nq = nv = 0
@@ -109,7 +109,7 @@ class Helical(Steady):
         return Forces((MX, MY, FX, FY, FZ - MZ * self.pitch))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle, computed from the translation, which includes full turns."""
+        """Return the angle, including full turns, from the translation."""
         return Vector.of(X.r[2] / self.pitch if self.pitch else turn_about_z(X))
 
 
@@ -117,8 +117,8 @@ class Helical(Steady):
 class RackAndPinion(Joint):
     """Pinion that rolls on a rack along x: rotation about z by q (rad), center at x = radius q.
 
-    See Featherstone 2008, example 4.6. The rack belongs to the parent, at a distance of `radius`
-    (m) on the side of positive y; if the joint is reversed, the rack belongs to the body.
+    The rack is fixed to the parent at y = radius (m), or to the body if the joint is reversed. See
+    Featherstone 2008, example 4.6.
     """
 
     radius: float = 0.0
@@ -143,7 +143,7 @@ class RackAndPinion(Joint):
         return Forces((MX, MY, FX * s + FY * c, FX * c - FY * s - MZ * self.radius, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle, computed from the position on the rack, which includes full turns."""
+        """Return the angle, including full turns, from the position on the rack."""
         return Vector.of(X.r[0] / self.radius if self.radius else turn_about_z(X))
 
 
@@ -179,7 +179,7 @@ class Reversed(Joint):
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
         """Return S and its time derivatives.
 
-        If A has the rate Ad in one frame, its rate in the other frame is Ad + vJ x A.
+        If A has the derivative Ad in one frame, its derivative in the other frame is Ad + vJ x A.
         """
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)
@@ -207,7 +207,7 @@ def _negative(S: Motions) -> Motions:
     return Motions(tuple(-column for column in S.columns))
 
 
-# The table ----------------------------------------------------------------------------------------
+# Table of joint types -----------------------------------------------------------------------------
 
 JOINTS: dict[str, type[Joint]] = {
     "revolute": Revolute,
@@ -224,15 +224,15 @@ JOINTS: dict[str, type[Joint]] = {
     "yaw_pitch_roll": YawPitchRoll,
     "rolling": Rolling,
 }
-"""Every joint type by its name in files and builders. Joints of type "fixed" merge two links."""
+"""Joint types by name. "fixed" is not included, because fixed joints merge two links."""
 
 TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
-"""The fixed joint and every type of `JOINTS`, including types that are added later."""
+"""The fixed joint and all types in `JOINTS`, including types that are added later."""
 
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
 }
-"""Joint types that can close a loop, because they constrain positions and not only velocities."""
+"""Joint types that can close a loop. They constrain positions, not only velocities."""
 
 __all__ = [
     "JOINTS",

@@ -1,18 +1,18 @@
-"""Joint contract: members that every joint type provides, and their default implementations.
+"""Interface of joint types, with default implementations.
 
-A joint lets its body move relative to its parent. `transform(q)` transforms motion vectors from the
-parent body's frame to the body's frame. `subspace(q)` is S, with joint velocity S @ qd, in the
-body's frame. `subspace_rates(q, rates)` returns S and its time derivatives in that frame, and
-`bias(q, qd)` is the first derivative times qd. Every type is defined for its natural axes (z, or x
-then y); for other axes, `placement` includes a rotation. A joint may also close a loop: then
+A joint defines how its body moves relative to the parent body. `transform(q)` transforms motion
+vectors from the parent body's frame to the body's frame. `subspace(q)` is S in the body's frame;
+the joint velocity is S @ qd. `subspace_rates(q, rates)` returns S and its time derivatives in that
+frame, and `bias(q, qd)` is the first derivative times qd. Every type is defined for its natural
+axes (z, or x then y); for other axes, `placement` includes a rotation. If the joint closes a loop,
 `fit(X)` returns its coordinates, and the columns of `constraint(q)`, T, span the forces that the
 joint transmits (T' S = 0).
 
-A type must define `nq`, `nv`, `units` and `motion`; other members have defaults, including exact
-derivatives. Defining `subspace` too saves operations, because derivatives of a rotation do not
-simplify to an axis. If S is constant in the body's frame, derive the type from `Steady`. If the
-columns of S are unit vectors along or about the natural axes, derive it from `Natural`, which only
-needs these columns.
+A type must define `nq`, `nv`, `units` and `motion`. Other members have defaults, including exact
+derivatives. A type that also defines `subspace` needs fewer operations, because derivatives of a
+rotation do not simplify to an axis. If S is constant in the body's frame, derive the type from
+`Steady`. If the columns of S are unit vectors along or about the natural axes, derive the type from
+`Natural`, which needs only these columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,10 +38,10 @@ from chasles.mathematics.spatial import (
 
 UNITS = tuple(Motion.of(*(float(i == k) for i in range(6))) for k in range(6))
 WX, WY, WZ, VX, VY, VZ = UNITS
-"""Rotation about each axis, then translation along each axis."""
+"""Unit rotations about x, y and z, and unit translations along x, y and z."""
 LOADS = tuple(Force.of(*unit) for unit in UNITS)
 MX, MY, MZ, FX, FY, FZ = LOADS
-"""Moment about each axis, then force along each axis."""
+"""Unit moments about x, y and z, and unit forces along x, y and z."""
 X, Y, Z = (Vector(row) for row in Matrix.identity().rows)
 
 _NONE = Vector(())
@@ -53,7 +53,7 @@ class Numbers(NamedTuple):
     """Names of a joint's coordinates and velocities, in order.
 
     qw qx qy qz: quaternion. cos sin: cosine and sine of the angle. w and v: angular and linear
-    velocity along the body's axes. Capital letters mean along the parent's axes.
+    velocity along the body's axes. Capital letters denote components along the parent's axes.
     """
 
     position: str
@@ -61,10 +61,11 @@ class Numbers(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One joint of a series that is equivalent to a compound joint.
+    """One of the joints in series that are equivalent to a compound joint.
 
-    kind: joint type. axis: index of its axis among the natural x, y and z of the compound joint.
-    ratio: name of the field with the distance per radian, for a translation coupled to a rotation.
+    kind: joint type. axis: index of its axis among the natural axes x, y and z of the compound
+    joint. ratio: for a translation that is coupled to a rotation, name of the field with the
+    distance per radian.
     """
 
     kind: str
@@ -88,12 +89,12 @@ class Slopes(NamedTuple):
 
 @dataclass(frozen=True)
 class Joint:
-    """The contract of joint types. Coordinates q have nq entries, velocities qd have nv.
+    """Base class of joint types, with nq coordinates q and nv velocities qd.
 
-    placement: the joint's frame in the parent body's frame, at q = neutral. armature: rotor inertia
+    placement: pose of the joint frame in the parent body, at q = neutral. armature: rotor inertia
     added to the diagonal of the mass matrix. damping, friction: viscous coefficient and dry
-    friction of each degree of freedom. stiffness: stiffness of a spring in each degree of freedom,
-    with rest position `rest`. load: force of springs, tendons, compensated weight and fluid on each
+    friction of each degree of freedom. stiffness: spring stiffness of each degree of freedom, with
+    rest position `rest`. load: force of springs, tendons, gravity compensation and fluid on each
     degree of freedom at the current configuration.
     """
 
@@ -113,27 +114,27 @@ class Joint:
     data: ClassVar[tuple[str, ...]] = ()
     """Fields of the type that are copied from `JointData`."""
     additive: ClassVar[bool] = True
-    """True if velocities are the time derivatives of q, so that `integrate` adds them."""
+    """True if velocities are the time derivatives of q and `integrate` adds them to q."""
     holonomic: ClassVar[bool] = True
-    """True if the joint constrains positions, and not only velocities."""
+    """True if the joint constrains positions, not only velocities."""
     path: ClassVar[tuple[int, ...]] = ()
-    """Entries of q that depend on the path of a nonholonomic joint. `difference` ignores them."""
+    """Indices of coordinates that depend on the path. `difference` ignores these coordinates."""
 
     # Properties of the type, for file formats and other libraries
     along: ClassVar[str] = "z"
-    """Natural axes that the fields `axis` and `second_axis` define, or "" if there are none."""
+    """Natural axes that `axis` and `second_axis` define, such as "z" or "xy", or "" for none."""
     askew: ClassVar[str] = ""
     """Remedy for the error message about axes that are not perpendicular."""
     flips: ClassVar[bool] = False
-    """True if the joint is unchanged when its frames are exchanged and its axis is reversed."""
+    """True if exchanging the frames and reversing the axis does not change the joint."""
     floating: ClassVar[bool] = False
-    """True for a joint without constraints: six degrees of freedom, a quaternion and a position."""
+    """True for a joint with six degrees of freedom, described by a quaternion and a position."""
     hinge: ClassVar[bool] = False
-    """True if the joint only rotates about one axis."""
+    """True if the joint allows only rotation about one axis."""
     pivots: ClassVar[bool] = False
-    """True if the joint only rotates about one point."""
+    """True if the joint allows only rotation about one point."""
     unfelt: ClassVar[str] = ""
-    """Letters for the parts of the body's inertia that do not affect the joint.
+    """Parts of the body's inertia that do not affect the joint, as letters.
 
     "m": mass; "h": first moment along z; "k": equal inertias about x and y, of any value; "I": all
     rotational inertia.
@@ -141,19 +142,19 @@ class Joint:
     bounds: ClassVar[Bounds] = "allowed"
     """Position limits: "needed" (required in URDF), "allowed", or "none" for a wrapping angle."""
     twin: ClassVar[str] = ""
-    """Name of the corresponding type without bounds, or with bounds if this type has none."""
+    """Name of the same type without limits, or with limits if this type has none."""
     names: ClassVar[Mapping[str, str]] = {}
-    """Words for the type in file formats. The first is written, and all are read."""
+    """Names of the type in file formats. All names are read, and the first one is written."""
     numbers: ClassVar[Numbers] = Numbers("", "")
     """Names of the coordinates, for `chasles.conventions`."""
     elsewhere: ClassVar[Mapping[str, Numbers | str]] = {}
     """Coordinates of the type in other libraries, or the reason why conversion is not possible."""
     series: ClassVar[tuple[Part, ...]] = ()
-    """Equivalent joints in series from parent to child, in the order of degrees of freedom."""
+    """Equivalent joints in series, from parent to child."""
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Return the unit of each velocity, without the factor 1/s."""
+        """Unit of each velocity times seconds: "rad" or "m"."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
@@ -233,15 +234,15 @@ class Joint:
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return the length of an actuator's transmission, and the moment arm of each velocity.
+        """Return the length and the moment arms of an actuator's transmission.
 
         Parameters
         ----------
         q : Vector
             Coordinates of the joint.
         gear : Vector
-            Gear ratio, then zeros. For joints with quaternion coordinates, the entries are along
-            the axes of the body.
+            Gear ratio, followed by zeros. For joints with quaternion coordinates, the entries are
+            along the axes of the body.
         in_parent : bool
             If True, the entries are along the axes of the parent instead.
 
@@ -250,7 +251,7 @@ class Joint:
         length : Number
             Length of the transmission (rad or m).
         arms : tuple of Number
-            Derivative of the length's rate with respect to each velocity of the joint.
+            Derivative of the length's rate with respect to each joint velocity.
 
         Examples
         --------
@@ -301,7 +302,7 @@ class Joint:
         return Motions(tuple(columns))
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its time derivatives in the body frame, one per rate qd, qdd, ...
+        """Return S and its time derivatives in the body frame.
 
         Parameters
         ----------
@@ -313,7 +314,7 @@ class Joint:
         Returns
         -------
         list of Motions
-            S, then one derivative per rate.
+            S, followed by one derivative per rate.
 
         Examples
         --------
@@ -326,7 +327,7 @@ class Joint:
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
-        """Return the n-th time derivative of S, where n is the number of rates."""
+        """Return the n-th time derivative of S for n rates."""
         if not rates:
             return self.subspace(q)
 
@@ -389,7 +390,7 @@ class Joint:
         return self.subspace_rate(q, qd) @ qd
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        """Return the derivatives of c_J with respect to a step of each degree of freedom.
+        """Return the derivatives of c_J with respect to each degree of freedom.
 
         Parameters
         ----------
@@ -449,7 +450,7 @@ class Joint:
         return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
-        """Return qd for a velocity v = S qd across the joint, or the closest qd for another v.
+        """Return qd such that S qd = v, or the least-squares solution if there is none.
 
         Parameters
         ----------
@@ -474,7 +475,7 @@ class Joint:
         return self.active(q).T @ v
 
     def active(self, q: Vector) -> Forces:
-        """Return T_a with T_a' S = 1. An actuator at the joint exerts the force T_a @ tau.
+        """Return T_a such that T_a' S = 1. A joint actuator exerts the force T_a @ tau.
 
         Other choices of T_a, such as a force at the rim of a gear wheel, change the bearing loads
         but not the motion (Featherstone 2008, example 3.2).
@@ -573,7 +574,7 @@ class Joint:
     def drift(self, qd: Vector) -> Matrix:
         """Return -ad(qd), which is zero for additive joints.
 
-        The rate of a small step d is drift @ d + (change of qd).
+        A small displacement d between two motions changes at the rate drift @ d + (change of qd).
 
         Parameters
         ----------
@@ -625,7 +626,7 @@ class Joint:
         raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
-        """Return q with motion(q) = X, or with an error only along T if there is no such q.
+        """Return q such that motion(q) = X, up to an error in the constrained directions T.
 
         Parameters
         ----------
@@ -673,7 +674,7 @@ class Joint:
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C, where the force C qd keeps the rotor's momentum fixed in the body's axes.
+        """Return C, where C qd is the velocity-dependent force due to the armature.
 
         Parameters
         ----------
@@ -696,7 +697,7 @@ class Joint:
         return Matrix.zero(self.nv, self.nv)
 
     def resistance(self, qd: Vector) -> Vector:
-        """Return the force needed at constant velocity: the sum of losses, load and rotor forces.
+        """Return the force needed to move at constant velocity: losses, load and rotor forces.
 
         Parameters
         ----------
@@ -719,7 +720,7 @@ class Joint:
         return self.losses(qd) + self.turning(qd) @ qd + self.load
 
     def resistance_slopes(self, qd: Vector) -> Matrix:
-        """Return d(resistance)/d(qd), without the load and dry friction.
+        """Return the derivative of `resistance` with respect to qd, without dry friction.
 
         Parameters
         ----------
@@ -827,7 +828,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Steady(Joint):
-    """A joint whose S is constant in the frame of its body."""
+    """A joint whose motion subspace S is constant in the body frame."""
 
     def subspace(self, q: Vector) -> Motions:
         return super().subspace(self.neutral())
@@ -845,10 +846,10 @@ class Steady(Joint):
 
 @dataclass(frozen=True)
 class Natural(Steady):
-    """A joint that moves only along some of the six natural directions."""
+    """A joint that moves only about or along natural axes."""
 
     free: ClassVar[tuple[Motion, ...]]
-    """The directions, a subset of `UNITS`: the columns of S."""
+    """Columns of S, which are a subset of `UNITS`."""
 
     def subspace(self, q: Vector) -> Motions:
         return Motions(self.free)
@@ -860,10 +861,10 @@ class Natural(Steady):
         return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C, where C qd is the force a (w x v) due to rotors with linear momentum a v.
+        """Return C, where C qd is the force a (w x v) due to translational armatures a.
 
-        The momentum is in parent axes. MuJoCo defines the armature of a free joint in this way,
-        with the linear velocity in world axes.
+        The momentum a v refers to parent axes. MuJoCo defines the armature of a free joint in this
+        way, with the linear velocity in world axes.
         """
         w = (Motions(self.free) @ qd).angular
         each = [(s.linear, 0.5 * a) for s, a in zip(self.free, self.armature, strict=True)]
@@ -904,7 +905,7 @@ class Revolute(Natural):
 
 @dataclass(frozen=True)
 class Continuous(Revolute):
-    """A revolute joint without limits, with a wrapping angle."""
+    """A revolute joint without limits, whose angle wraps around."""
 
     bounds = "none"
     twin = "revolute"

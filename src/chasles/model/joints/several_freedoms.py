@@ -63,7 +63,7 @@ class Universal(Joint):
 
 @dataclass(frozen=True)
 class Spherical(Natural):
-    """Rotation about a point: q is a nonzero quaternion (w, x, y, z), qd the angular velocity."""
+    """Rotation about a point. q is a nonzero quaternion (w, x, y, z); qd is angular velocity."""
 
     kind = "spherical"
     additive = False
@@ -86,7 +86,7 @@ class Spherical(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return the component of the rotation vector along the gear axis, and the axis."""
+        """Return the rotation vector's component along the gear axis, and the moment arms."""
         axis = _orientation(q) @ _first(gear, 3) if in_parent else _first(gear, 3)
         return self.difference(self.neutral(), q).dot(axis), axis.entries
 
@@ -105,7 +105,7 @@ class YawPitchRoll(Joint):
     """Rotation by three angles (rad): q = (yaw, pitch, roll) about z, the new y and the new x.
 
     See Featherstone 2008, Eq 4.7-4.9. If the pitch is a right angle, yaw and roll rotate about the
-    same axis, and S is singular. A spherical joint has no such positions.
+    same axis, and S is singular. A spherical joint has no such singularity.
     """
 
     kind = "yaw_pitch_roll"
@@ -226,7 +226,10 @@ class Free(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return length 0 and the moment arms. gear: force along the parent's axes, then moment."""
+        """Return length 0 and the moment arms.
+
+        gear: force along the parent's axes, followed by the moment.
+        """
         E, moment = _orientation(q), Vector(gear.entries[3:])
         return 0.0, (*(E @ moment if in_parent else moment), *(E @ _first(gear, 3)))
 
@@ -253,10 +256,10 @@ class Free(Natural):
 class SphereInCylinder(Joint):
     """A ball in a tube along z: q = (qw, qx, qy, qz, distance along z in m).
 
-    qd is the ball's angular velocity in its frame, and the rate of the distance. The tube belongs
-    to the parent, or to the body if the joint is reversed. As a loop joint, it removes two degrees
-    of freedom. In a planar loop, this avoids the three redundant constraints of a revolute joint
-    (Featherstone 2008, chapter 8).
+    qd contains the ball's angular velocity in its own frame and the rate of the distance. The tube
+    is fixed to the parent, or to the body if the joint is reversed. As a loop joint, it removes two
+    degrees of freedom. In a planar loop, this avoids the three redundant constraints of a revolute
+    joint (Featherstone 2008, chapter 8).
     """
 
     kind = "sphere_in_cylinder"
@@ -307,11 +310,11 @@ class SphereInCylinder(Joint):
 class Rolling(Joint):
     """A sphere that rolls on a plane normal to z without slipping: q = (qw, qx, qy, qz, x, y).
 
-    The joint's frame is at the center of the sphere, and the plane at z = -radius (m). x and y are
+    The joint frame is at the center of the sphere, and the plane is at z = -radius (m). x and y are
     the coordinates of the center in the parent's frame. qd is the angular velocity in the sphere's
-    frame. There are three velocities and five degrees of freedom of position, because the
-    constraint is nonholonomic (Featherstone 2008, section 3.4): the position depends on the path,
-    and `difference` considers only the rotation.
+    frame. The joint has three velocities but five positional degrees of freedom, because the
+    constraint is nonholonomic (Featherstone 2008, section 3.4). x and y depend on the path, and
+    `difference` considers only the rotation.
     """
 
     radius: float = 0.0
@@ -372,7 +375,7 @@ def _orientation(q: Vector) -> Rotation:
 
 
 def _turned(q: Vector, w: Vector) -> Vector:
-    """Return the quaternion in the first four entries of q, rotated by a rotation vector."""
+    """Rotate the quaternion in the first four entries of q by a rotation vector."""
     return rotations.quaternion_product(_first(q, 4), rotations.quaternion_from_vector(w))
 
 
@@ -383,9 +386,9 @@ def _turn(q0: Vector, q1: Vector) -> Vector:
 
 
 def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
-    """Return a fixed vector n and its derivatives (n' = n x w) in a rotating body's frame.
+    """Return the components of a constant vector n in a rotating frame, and their derivatives.
 
-    spins: angular velocity w of the body and its derivatives w', ...
+    The derivative is n' = n x w. spins: angular velocity w of the frame and its derivatives.
     """
     found = [n]
     for k in range(len(spins)):

@@ -26,7 +26,7 @@ def contact_points(
     arena, n = Arena(RULES), model.nq
     given = symbols(arena, "q", (n,))
     if stepped:
-        own, crowded = Scene(model, tuple(pairs)).spots(arena, given)
+        own, crowded = Scene(model, tuple(pairs)).spots(given)
         found = [spot.point for _, spot in own]
         for crowd in crowded:
             found += [slot.spot.point for slot in closest(crowd, lambda pair: 0.0)[0]]

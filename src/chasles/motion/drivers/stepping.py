@@ -177,7 +177,7 @@ class Stepped:
         """Contacts that are not compiled, or None if there are none."""
         return Contacts(self.scene) if self.scene.unseen else None
 
-    @cached_property
+    @property
     def slots(self) -> int:
         """Number of contact slots."""
         return self.scene.slots
@@ -332,7 +332,7 @@ class Stepped:
         arena, sizes = Arena(RULES), {"q": self.model.nq} | self._free
         given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
         values = self._own.of_model(given.get(MODEL))
-        own, crowded = self.scene.spots(arena, given["q"], values)
+        own, crowded = self.scene.spots(given["q"], values)
         gaps = [spot.gap for _, spot in own]
         for crowd in crowded:
             gaps += smallest(crowd)

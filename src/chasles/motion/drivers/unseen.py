@@ -10,7 +10,7 @@ from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.programs import program
 from chasles.model import Model
 from chasles.motion.geometry.kinematics import symbols
-from chasles.motion.steps.bodies import neutral_posture, numbers_of, placed, weight_of
+from chasles.motion.steps.bodies import Weights, neutral_posture, numbers_of, placed
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import Unseen
 from chasles.motion.steps.slots import outside
@@ -26,10 +26,8 @@ class Contacts:
         self._kernel = backends.compile(_poses(scene, self._frames))
         neutral = neutral_posture(self.model)
         mass = np.linalg.pinv(numbers_of(program(self.model, "mass_matrix"), q=neutral))
-        self._weights = [
-            [weight_of(self.model, neutral, mass, pair) for pair in group.pairs]
-            for group in self.groups
-        ]
+        weight = Weights(self.model, mass)
+        self._weights = [[weight(pair) for pair in group.pairs] for group in self.groups]
 
     def inputs(self, q: np.ndarray) -> np.ndarray:
         """Return the inputs (n, size) of a step that starts from configurations (n, nq)."""
@@ -82,8 +80,7 @@ def _poses(scene: Scene, frames: Sequence[str]) -> Program:
     The first three rows of each frame are its rotation matrix; the last row is its origin.
     """
     model: Model = scene.model
-    arena = Arena(RULES)
-    places = placed(model, arena, symbols(arena, "q", (model.nq,)), scene.pairs)
+    places = placed(model, symbols(Arena(RULES), "q", (model.nq,)), scene.pairs)
     entries = [x for f in frames for part in (places[f].R, places[f].o) for x in np.ravel(part)]
     output = (Variable("poses", (len(entries),)), entries)
     return Program.from_outputs("poses", [Variable("q", (model.nq,))], [output])

@@ -5,9 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from chasles.algorithms.spatial.kinematics import At, body_transforms, jacobian
 from chasles.expr import Arena, Number, Program, interpret
 from chasles.functions.programs import program
+from chasles.functions.tracing import signature
 from chasles.model import WORLD, Model
+from chasles.model.build import connected
+from chasles.model.parameters import substituted
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.closed_forms import cross, less, maximum, minimum, select, sqrt
 from chasles.motion.geometry.kinematics import result
@@ -29,15 +33,23 @@ def computed(
     return result(made, arena, {**given, **own})
 
 
+def described(model: Model, own: Own) -> Model:
+    """Return the model with the values or symbols of parameters that are inputs."""
+    return connected(substituted(model.source, own), mimic=model.mimics) if own else model
+
+
 def placed(
-    model: Model, arena: Arena, q: np.ndarray, pairs: Sequence[Pair], own: Own = NO_OWN
+    model: Model, q: np.ndarray, pairs: Sequence[Pair], own: Own = NO_OWN
 ) -> dict[str | None, Placed]:
-    frames = dict.fromkeys(f for pair in pairs for f in (pair.body.frame, pair.surface.frame))
+    """Return the poses of the frames of all pairs at positions q."""
+    here = described(model, own)
+    transforms = body_transforms(here, here.positions(list(q)))
     found: dict[str | None, Placed] = {None: Placed(np.eye(3), np.zeros(3))}
-    for name in frames:
-        if name is not None:
-            pose = computed(model, "forward_kinematics", arena, {"q": q}, own, frame=name)
-            found[name] = Placed(pose[:3, :3], pose[:3, 3])
+    for name in dict.fromkeys(f for pair in pairs for f in pair.frames if f is not None):
+        frame = here.frame(name)
+        seen = (frame.placement @ transforms[frame.body]).homogeneous.rows
+        pose = np.array(seen, dtype=object)
+        found[name] = Placed(pose[:3, :3], pose[:3, 3])
     return found
 
 
@@ -138,13 +150,17 @@ def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
     return shift[at : at + 3]
 
 
-def body_jacobian(
-    model: Model, arena: Arena, frame: str | None, q: np.ndarray, own: Own
-) -> np.ndarray:
+def body_jacobian(model: Model, frame: str | None, q: np.ndarray) -> np.ndarray:
     """Return the Jacobian (6, nv) of a frame's body about the origin, along the world axes."""
     if frame is None:
         return zeros(6, model.nv)
-    return computed(model, "jacobian", arena, {"q": q}, own, frame=frame, at="world")
+    return _jacobian(model, frame, "world", q).astype(object)
+
+
+def _jacobian(model: Model, frame: str, at: At, q: np.ndarray) -> np.ndarray:
+    """Return the Jacobian (6, nv) of a point of a frame at positions q, numbers or symbols."""
+    found = jacobian(model, model.positions(list(q)), frame=model.frame(frame), at=at)
+    return np.array(signature(jacobian).outputs[0].join(model, found)).reshape(6, model.nv)
 
 
 def neutral_posture(model: Model) -> np.ndarray:
@@ -168,27 +184,30 @@ def neutral_inverse(model: Model, arena: Arena, own: Own) -> np.ndarray:
     return np.stack([solved(M, unit, order, None) for unit in np.eye(model.nv)], axis=-1)
 
 
-def weight_of(
-    model: Model,
-    neutral: np.ndarray,
-    inverse: np.ndarray,
-    pair: Pair,
-    arena: Arena | None = None,
-    own: Own = NO_OWN,
-) -> Number:
-    """Return the inverse mass (1/kg) at a contact pair in the neutral posture (mean of 3 axes)."""
-    total: Number = 0.0
-    for shape in (pair.body, pair.surface):
-        if shape.frame is not None:
-            at = tuple(map(float, _middle(shape)))
-            if own and arena is not None:
-                given = {"q": neutral}
-                J = computed(model, "jacobian", arena, given, own, frame=shape.frame, at=at)[3:]
-                total = total + np.trace(J @ inverse @ J.T) / 3.0
-            else:
-                J = numbers_of(program(model, "jacobian", frame=shape.frame, at=at), q=neutral)[3:]
-                total += float(np.trace(J @ inverse @ J.T)) / 3.0
-    return bounded(total)
+class Weights:
+    """Inverse masses (1/kg) at contact pairs in the neutral posture (mean of 3 axes).
+
+    inverse: inverse of the mass matrix in that posture (`neutral_inverse`).
+    """
+
+    def __init__(self, model: Model, inverse: np.ndarray, own: Own = NO_OWN) -> None:
+        self._model, self._inverse = described(model, own), inverse
+        self._known: dict[tuple[str, At], Number] = {}
+
+    def __call__(self, pair: Pair) -> Number:
+        total: Number = 0.0
+        for shape in (pair.body, pair.surface):
+            if shape.frame is not None:
+                total = total + self._at(shape.frame, tuple(map(float, _middle(shape))))
+        return bounded(total)
+
+    def _at(self, frame: str, point: At) -> Number:
+        """Return the inverse mass at a point of a frame."""
+        key = frame, point
+        if key not in self._known:
+            J = _jacobian(self._model, *key, neutral_posture(self._model))[3:]
+            self._known[key] = np.trace(J @ self._inverse @ J.T) / 3.0
+        return self._known[key]
 
 
 def _middle(shape: Any) -> np.ndarray:

@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.expr import Arena, Number
+from chasles.functions.programs import program
 from chasles.mathematics.linear import Vector
 from chasles.model import WORLD, Model
-from chasles.model.build import connected
-from chasles.model.parameters import substituted
 from chasles.motion.geometry.closed_forms import less, maximum, minimum, select, sqrt
+from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import dot, zeros
-from chasles.motion.steps.bodies import Own, computed
+from chasles.motion.steps.bodies import Own, described
 from chasles.motion.steps.impulses import SLOW
 
 FAST = 0.2
@@ -52,35 +52,40 @@ def size(model: Model) -> int:
     return 1 + 3 * len(_roots(model))
 
 
-def allowed(model: Model, arena: Arena, start: Start, v: np.ndarray, dt: float, own: Own) -> Number:
+class Inertia:
+    """Function of q, v and a rate that returns M times the rate plus velocity products.
+
+    It includes no loads such as springs.
+    """
+
+    def __init__(self, model: Model, arena: Arena, own: Own) -> None:
+        self.model, self.own, self._arena = model, own, arena
+        self._free = {**own, "gravity": [0.0, 0.0, 0.0]} if own else own
+        bare = model if own else model.weightless()
+        self._dynamics = program(bare, "inverse_dynamics", parameters=tuple(self._free))
+
+    def __call__(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        still = zeros(self.model.nv)
+        return self._forces(q, v, rate) - self._forces(q, still, still)
+
+    def _forces(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        given = {"q": q, "qd": v, "qdd": rate, **self._free}
+        return result(self._dynamics, self._arena, given)
+
+
+def allowed(inertia: Inertia, start: Start, v: np.ndarray, dt: float) -> Number:
     """Return the largest kinetic energy (J) after a step with end velocities v.
 
     The impulse of all forces other than velocity products follows from the balance of momentum: it
     is M (v - steady) plus the impulse of the velocity products.
     """
-    still, rate = zeros(model.nv), (1.0 / dt) * (v - start.steady)
-    energy = 0.5 * dot(start.v, _inertial(model, arena, start.q, still, start.v, own))
-    return energy + dt * dot(v, _inertial(model, arena, start.q, start.v, rate, own))
-
-
-def _inertial(
-    model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, rate: np.ndarray, own: Own
-) -> np.ndarray:
-    """Return M times the rate plus velocity products, without loads such as springs."""
-    free = {**own, "gravity": [0.0, 0.0, 0.0]} if own else own
-    bare, still = model if own else model.weightless(), zeros(model.nv)
-    loads = computed(bare, "inverse_dynamics", arena, {"q": q, "qd": still, "qdd": still}, free)
-    return computed(bare, "inverse_dynamics", arena, {"q": q, "qd": v, "qdd": rate}, free) - loads
+    still, rate = zeros(len(v)), (1.0 / dt) * (v - start.steady)
+    energy = 0.5 * dot(start.v, inertia(start.q, still, start.v))
+    return energy + dt * dot(v, inertia(start.q, start.v, rate))
 
 
 def brake(
-    model: Model,
-    arena: Arena,
-    q: np.ndarray,
-    v: np.ndarray,
-    allowed: Number,
-    dt: float,
-    own: Own,
+    inertia: Inertia, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
 ) -> list[Number]:
     """Return the brake of a step that ends at q and v. allowed: largest kinetic energy (J).
 
@@ -88,8 +93,8 @@ def brake(
     other entries are the velocities of the centers of mass of floating robots, along the axes of
     their base.
     """
-    momentum = _inertial(model, arena, q, zeros(model.nv), v, own)
-    here = connected(substituted(model.source, own), mimic=model.mimics) if own else model
+    model, momentum = inertia.model, inertia(q, zeros(len(v)), v)
+    here = described(model, inertia.own)
     carried: Number = 0.0
     centers: list[Number] = []
     for i, at in _roots(model).items():

@@ -12,7 +12,8 @@ If full Newton steps do not converge, steps end where the power of the unbalance
 resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
 (`fixed`). That problem is convex, and its impulses add no energy. States that are solved only in
 this way, and states with a residual above the tolerance after the last iteration, are reported
-as unsolved.
+as unsolved. In the latter, all velocities are scaled down until the impulses do no positive work
+(`Newton.passive`).
 """
 
 from collections.abc import Sequence
@@ -170,6 +171,15 @@ class Newton:
             push = stop.term.impulse(speed_along(stop.row, v))
             released = released + push * maximum(stop.bound, 0.0)
         return dot(momentum, v), released
+
+    def passive(self, v: np.ndarray) -> Number:
+        """Return the largest factor, at most 1, at which v satisfies v.(H v - p) <= 0.
+
+        The factor is 1 if the impulses that lead to v do no positive work. Velocities that satisfy
+        a bound of a gap still satisfy it after scaling.
+        """
+        supplied, energy = dot(v, self.p.p), dot(v, [dot(row, v) for row in self.p.H])
+        return minimum(maximum(supplied, 0.0) / maximum(energy, SLOW), 1.0)
 
     # Balance of momentum ------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Scene of a time step: contact pairs, joint limits, dry friction and damping of a robot."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,11 +29,10 @@ class Scene:
     dissipation: bool = False
     stopped: bool = False
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Number of contact slots."""
-        arena = Arena(RULES)
-        own, crowded = self.spots(arena, symbols(arena, "q", (self.model.nq,)))
+        own, crowded = self.spots(symbols(Arena(RULES), "q", (self.model.nq,)))
         shared = [crowd.slots for crowd in crowded] + [group.slots for group in self.unseen]
         return len(own) + sum(shared)
 
@@ -42,13 +42,13 @@ class Scene:
         return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
 
     def spots(
-        self, arena: Arena, q: np.ndarray, own: Own = NO_OWN
+        self, q: np.ndarray, own: Own = NO_OWN
     ) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
         """Return the pairs and points that have their own slot, and groups that share slots.
 
         own: model parameters that are symbols.
         """
-        places = placed(self.model, arena, q, self.pairs, own)
+        places = placed(self.model, q, self.pairs, own)
         found: list[tuple[Pair, Spot]] = []
         for pair in self.pairs:
             meet = meeting(pair.body, pair.surface)

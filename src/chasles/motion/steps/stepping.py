@@ -16,7 +16,7 @@ Long because all programs share one problem and exchange data.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -39,18 +39,18 @@ from chasles.motion.steps import braking
 from chasles.motion.steps.algebra import solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     Own,
+    Weights,
     body_jacobian,
     centered,
     computed,
+    described,
     dry_friction,
     free_places,
     moved,
     neutral_inverse,
-    neutral_posture,
     origin_of,
     span_of,
     unheated,
-    weight_of,
 )
 from chasles.motion.steps.bouncing import Free, bouncing
 from chasles.motion.steps.carried import Carried
@@ -105,8 +105,11 @@ QUICK = 5
 REPEATED = 1e-3
 """Relative difference of residuals two steps apart below which steps are treated as alternating."""
 
-LARGEST = 1e30
-"""Residual above which a step is rejected."""
+LARGEST, WORSE = 1e30, 10.0
+"""A step is rejected if its residual is above the first number. From alternating states, it is also
+rejected if it increases the residual by more than the second factor: the Jacobian of the contacts
+that it assumes may be nearly singular, and from velocities of 1e5 m/s, `rescue` may not converge.
+"""
 
 LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
 """Iteration numbers, and the fractions of friction derivatives in `rescue` from there on."""
@@ -224,7 +227,7 @@ class Steps:
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
-        carriers, touches, gaps = self._touches(arena, q, mass)
+        carriers, touches, gaps = self._touches(q, mass)
         loops = self._reduced
         if loops is not None:
             v, places = v[list(loops.independent)], list(range(len(p)))
@@ -268,20 +271,18 @@ class Steps:
             self._carried.put(part)
 
     def _touches(
-        self, arena: Arena, q: np.ndarray, mass: np.ndarray
+        self, q: np.ndarray, mass: np.ndarray
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
         """Return relative Jacobians of all pairs of bodies, the contact slots, and their gaps."""
-        model, dt, neutral = self.model, self.dt, neutral_posture(self.model)
+        model, dt = self.model, self.dt
         near = centered(model, q)
-        (spots, crowded), origin = self.scene.spots(arena, q, self.own), origin_of(model, q - near)
+        (spots, crowded), origin = self.scene.spots(q, self.own), origin_of(model, q - near)
         keys = list(dict.fromkeys(pair.frames for pair, _ in spots))
-        carriers = [
-            body_jacobian(model, arena, over, near, self.own)
-            - body_jacobian(model, arena, under, near, self.own)
-            for over, under in keys
-        ]
+        here = described(model, self.own)
+        of_body = cache(lambda frame: body_jacobian(here, frame, near))
+        carriers = [of_body(over) - of_body(under) for over, under in keys]
         touches = []
-        weight = partial(weight_of, model, neutral, mass, arena=arena, own=self.own)
+        weight = Weights(model, mass, self.own)
         coefficients = partial(self._free.coefficients, self._given.get(MODEL))
         for pair, spot in spots:
             assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -296,7 +297,7 @@ class Steps:
             groups.append((group.frames, group.given(seen)))
             start += group.size
         for frames, (found, missed) in groups:
-            bodies = [body_jacobian(model, arena, frame, near, self.own) for frame in frames]
+            bodies = [of_body(frame) for frame in frames]
             self._missed = minimum(self._missed, missed)
             touches += [slot.touch(len(carriers) + k, origin, dt) for k, slot in enumerate(found)]
             carriers += [slot.jacobian(bodies) for slot in found]
@@ -407,7 +408,8 @@ class Steps:
         again = again * less(tolerance, memory[2])
         found = Newton(problem).whole_step(v, g, list(last), again)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
-        fine = less_equal(found.residual, LARGEST)
+        most = select(again, WORSE * maximum(memory[2], memory[3]), LARGEST)
+        fine = less_equal(found.residual, most)
         count = select(fine, memory[1] + 1.0, QUICK)
         new = [status, count, found.residual, *memory[2:4]]
         new += [*found.gradient, *held, *found.directions, *brake]
@@ -417,7 +419,7 @@ class Steps:
     def rescue(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of a step for states that full Newton steps have not solved."""
         v, memory, problem, data = self._between_symbols()
-        g, held, last, _ = self._remembered(memory)
+        g, held, along, _ = self._remembered(memory)
         count = memory[1]
         after, fixed = count + 1.0, less_equal(HOLD, count)
         slope = LATE[0][1]
@@ -426,12 +428,17 @@ class Steps:
             slope = Slope(*(select(begun, a, b) for a, b in zip(late, slope, strict=True)))
         newton = Newton(problem, list(held), fixed)
         found = newton.part_step(v, g, slope)
+        fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
         converged = less_equal(found.residual, tolerance)
-        status = maximum(converged, less_equal(MOST, after)) * (3.0 - converged * (2.0 - fixed))
+        status = maximum(converged, final) * (3.0 - converged * (2.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
-        new = [status, after, found.residual, *memory[3:MEMORY]]
-        new += [*found.gradient, *bounds, *last, *self._brake(found.v, data)]
-        return self._iteration("rescue", v, memory, memory[0], found.v, new)
+        failed = less(2.5, status)
+        factor = select(failed, newton.passive(found.v), 1.0)
+        rest = failed * (1.0 - fine)
+        point = np.array([select(rest, 0.0, factor * x) for x in found.v])
+        new = [status, after, select(fine, found.residual, LARGEST), *memory[3:MEMORY]]
+        new += [*found.gradient, *bounds, *along, *self._brake(point, data)]
+        return self._iteration("rescue", v, memory, memory[0], point, new, maximum(fine, final))
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
         """Return the brake of a step with end velocities v."""
@@ -442,8 +449,9 @@ class Steps:
         own = self._free.of_model(seen(data, self._given[MODEL]) if self.own else None)
         start = braking.Start(q, v0, seen(data, self._smooth))
         there, last, _ = self._ended(arena, q, v0, v, data, own)
-        allowed = braking.allowed(self.model, arena, start, v, self.dt, own)
-        return braking.brake(self.model, arena, there, last, allowed, self.dt, own)
+        inertia = braking.Inertia(self.model, arena, own)
+        allowed = braking.allowed(inertia, start, v, self.dt)
+        return braking.brake(inertia, there, last, allowed, self.dt)
 
     def _between_symbols(self) -> tuple[np.ndarray, np.ndarray, Problem, np.ndarray]:
         """Return velocities, memory, problem and data, as inputs of an iteration."""

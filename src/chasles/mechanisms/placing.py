@@ -1,0 +1,81 @@
+"""Rolling spheres that inverse kinematics places anywhere on their planes.
+
+A rolling sphere has three velocities, but five degrees of freedom of position. It reaches every
+orientation at every point of its plane by rolling along some path. The search for a configuration
+therefore moves it along all five.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import Transform
+from chasles.mechanisms import Mechanism, of
+from chasles.model.build import build
+from chasles.model.joints import Joint
+from chasles.model.joints.several_freedoms import Rolling
+
+MORE = 2
+"""Number of velocities of a placed sphere beyond those of a rolling one."""
+
+
+@dataclass(frozen=True)
+class Placed(Joint):
+    """A sphere on a plane normal to z that may slip, with the coordinates of a rolling sphere.
+
+    qd is the angular velocity in the sphere's frame, and the rates of x and y.
+    """
+
+    additive = False
+    nq, nv = Rolling.nq, Rolling.nv + MORE
+    units = Rolling.units
+
+    def motion(self, q: Vector) -> Transform:
+        return Rolling().motion(q)
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        turned = Rolling().integrate(q, Vector(v.entries[:3]))  # with radius 0
+        return Vector((*turned.entries[:4], q[4] + v[3], q[5] + v[4]))
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        turn = Rolling().difference(q0, q1)
+        return Vector((*turn, q1[4] - q0[4], q1[5] - q0[5]))
+
+    def drift(self, qd: Vector) -> Matrix:
+        rows = Rolling().drift(Vector(qd.entries[:3])).rows
+        zero = (0.0,) * MORE
+        return Matrix((*((*row, *zero) for row in rows), *[(0.0,) * self.nv] * MORE))
+
+
+def placeable(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with rolling joints that may slip; it has the same coordinates q."""
+    source = mechanism.model.source
+    if not any(joint.kind == Rolling.kind for joint in source.joints):
+        return mechanism
+    if "placeable" not in mechanism.kept:
+        joints = tuple(
+            replace(joint, kind="custom", custom=Placed(), radius=0.0)
+            if joint.kind == Rolling.kind
+            else joint
+            for joint in source.joints
+        )
+        other = replace(source, joints=joints, sensors=(), actuators=(), closure=None)
+        made = of(build(other, mimic=mechanism.model.mimics))
+        mechanism.kept["placeable"] = made if mechanism.t is None else made.at(mechanism.t)
+    found: Mechanism = mechanism.kept["placeable"]
+    return found
+
+
+def placed_weights(mechanism: Mechanism, weights: Any) -> Any:
+    """Return weights (nv,) of velocities with ones for the additional velocities."""
+    if np.shape(weights) != (mechanism.nv,) or placeable(mechanism) is mechanism:
+        return weights
+    model = mechanism.model
+    ends = [
+        model.velocity_slices[i].stop
+        for i in model.movers
+        if model.bodies[i].data.kind == Rolling.kind
+    ]
+    return np.insert(np.asarray(weights, float), np.repeat(ends, MORE), 1.0)

@@ -1,0 +1,94 @@
+"""Trajectories that compiled controllers follow, sampled at the stages of each step.
+
+A compiled step takes one row of numbers per step: the trajectory at all stages of the integrator.
+Between them it is interpolated, so that the controller sees its exact values at every stage.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.expr import Number
+from chasles.functions.doors import library_of, module
+from chasles.model import Model
+from chasles.model.spaces import PositionSpace
+from chasles.motion.steps.integrators import INTEGRATORS, Table
+
+
+def is_trajectory(given: Any) -> bool:
+    """Return True for a trajectory of `chasles.trajectory`."""
+    return hasattr(given, "duration") and hasattr(given, "inside")
+
+
+def stages(integrator: str) -> tuple[float, ...]:
+    """Return the fractions of a step at which an integrator evaluates the controller."""
+    row = INTEGRATORS.get(integrator)
+    table = None if row is None else row.advance
+    return tuple(sorted(set(table.c))) if isinstance(table, Table) else (0.0,)
+
+
+def row_size(size: int, parts: Sequence[float]) -> int:
+    """Return the length of a row of samples with `size` numbers at each stage."""
+    return 2 + len(parts) * size
+
+
+def samples(
+    target: Callable[..., Any], quaternions: Sequence[int], parts: Sequence[float], *, whole: bool
+) -> Callable[[float, float, int], np.ndarray]:
+    """Return a function of start (s), dt (s) and number of steps that returns all rows.
+
+    A row has the time at the start of the step, 1 / dt, and the samples at each stage. whole: True
+    to sample q, qd and qdd, False for q alone. quaternions: indices of quaternions in q, whose
+    signs are those of the first stage.
+    """
+
+    def rows(start: float, dt: float, steps: int) -> np.ndarray:
+        begin = start + dt * np.arange(steps)
+        t = begin[:, None] + dt * np.array(parts)
+        if is_trajectory(target):
+            found = target(t)[:3]
+        else:
+            every = [tuple(map(np.asarray, target(each)[:3])) for each in t.ravel().tolist()]
+            found = [np.array(x).reshape(*t.shape, -1) for x in zip(*every, strict=True)]
+        q = np.array(found[0], dtype=float)
+        for k in quaternions:
+            turn = q[..., k : k + 4]
+            turn *= np.copysign(1.0, np.sum(turn * turn[:, :1], axis=-1, keepdims=True))
+        each = np.concatenate([q, *found[1:3]], axis=-1) if whole else q
+        times = np.stack([begin, np.full(steps, 1.0 / dt)], axis=-1)
+        return np.concatenate([times, each.reshape(steps, -1)], axis=-1)
+
+    return rows
+
+
+def quaternion_places(model: Model) -> list[int]:
+    """Return the indices of quaternions in q."""
+    return list(PositionSpace().quaternions(model))
+
+
+def interpolated(
+    row: Sequence[Number], t: Number, size: int, parts: Sequence[float]
+) -> list[Number]:
+    """Return the samples (size,) at time t, by Lagrange's formula through all stages of a step."""
+    part = (t - row[0]) * row[1]
+    found: list[Number] = [0.0] * size
+    for k, here in enumerate(parts):
+        weight: Number = 1.0
+        for other in (*parts[:k], *parts[k + 1 :]):
+            weight = weight * ((part - other) * (1.0 / (here - other)))
+        values = row[2 + k * size : 2 + (k + 1) * size]
+        found = [x + weight * value for x, value in zip(found, values, strict=True)]
+    return found
+
+
+def alike(rows: np.ndarray, q: Any) -> Any:
+    """Return rows as an array of the library of q."""
+    library = library_of(q)
+    if library is None or library.takes_numpy:
+        return rows
+    make = getattr(module(library.package), library.package)
+    if library.package == "torch":
+        return make.as_tensor(rows, dtype=q.dtype, device=q.device)
+    with q.device:
+        return make.asarray(rows, dtype=q.dtype)
