@@ -142,8 +142,8 @@ class Program(Interface):
     the instructions. It does not affect results."""
 
     tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Names of inputs and outputs stored as SIMD vectors of states between the programs of an
-    iteration (`llvm.iterated`)."""
+    """Names of inputs and outputs that are stored as SIMD vectors, with one state per lane, between
+    the programs of an iteration (`llvm.iterated`)."""
 
     def limb(self, array: int, index: int) -> int:
         """Return the limb to which an array entry belongs, or -1 if there is none.

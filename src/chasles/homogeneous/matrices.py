@@ -27,7 +27,7 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia
 
 Array = Any
-"""Any array_like object. Its entries may be symbols of a trace."""
+"""Any array_like object. Its entries may be traced symbols."""
 
 ORIGIN = (0.0, 0.0, 0.0)
 
@@ -211,7 +211,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error if a matrix differs from `made`, which is built from independent entries."""
+    """Raise an error if a matrix differs from `made`, rebuilt from its independent entries."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
@@ -266,8 +266,8 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
 
     Notes
     -----
-    Products of inertia are off-diagonal entries of the tensor, whose sign is opposite to that of
-    the integrals: J12 = -jxy + m x y. Legnani's program uses the same jxy.
+    Products of inertia are the off-diagonal entries of the tensor: jxy is minus the integral of x y
+    dm, so that J12 = -jxy + m x y. Legnani's program uses the same sign.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def mass_from_inertia(J: Inertia) -> MassData:
 
 
 def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGIN) -> Action:
-    """Return the action matrix Phi of a force applied at a point, and a couple.
+    """Return the action matrix Phi of a couple and a force applied at a point.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
     Parameters
     ----------
     g : array_like, shape (3,), optional
-        Acceleration of gravity (m/s2). Default: (0, 0, -9.81).
+        Gravitational acceleration (m/s2). Default: (0, 0, -9.81).
 
     Returns
     -------
@@ -381,7 +381,7 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
     J : Inertia
         Inertia matrix of the body.
     Hg : Acceleration
-        Acceleration of gravity, from `gravity`.
+        Gravitational acceleration, from `gravity`.
 
     Returns
     -------
@@ -406,7 +406,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
     Gamma : Momentum
         Momentum of the body.
     J : Inertia
-        Inertia of the body, in the frame of Gamma.
+        Inertia of the body, in the same frame as Gamma.
 
     Returns
     -------

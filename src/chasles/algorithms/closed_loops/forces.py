@@ -119,7 +119,10 @@ def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
 
 
 def loop_forces(model: Model, q: Position, multipliers: LoopNumbers) -> LoopForces:
-    """Return the force f = T lam on the successor, in its frame (Featherstone, Eq 8.28)."""
+    """Return the force f = T lam of each loop joint on its successor (Featherstone, Eq 8.28).
+
+    The force is expressed in the successor frame.
+    """
     found, numbers = [], iter(multipliers)
     for loop in model.loops:
         T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, q)))
@@ -158,7 +161,7 @@ def closed_sensor_values(
 
 
 def _loop_loads(model: Model, q: Position, multipliers: LoopNumbers) -> Iterator[Load]:
-    """Yield the force of each loop joint on its two links."""
+    """Yield the force that each loop joint exerts on each of its two links."""
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
         X = across(loop, around(model, loop, q)).transform()  # transform from P to S

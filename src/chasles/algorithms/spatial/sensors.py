@@ -34,7 +34,7 @@ class Scene:
     """State of a mechanism.
 
     X is the transform from the world to each body. v and a are in body coordinates. f is the force
-    of the parent on each body, which depends on the external forces `loads`.
+    that the parent exerts on each body, which depends on the external forces `loads`.
     """
 
     model: Model
@@ -47,7 +47,7 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """Return the frame at a pose in a named frame, or in the world if the name is empty."""
+        """Return the frame at a pose in the named frame, or in the world if `frame` is empty."""
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 
@@ -103,7 +103,7 @@ def _scene(
 
 
 FELT = ("force", "torque", "force_torque")
-"""Sensor kinds that measure forces on links, including forces of spatial tendons."""
+"""Sensor kinds that measure forces on links, including spatial-tendon forces."""
 
 
 def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
@@ -262,14 +262,14 @@ def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
 
 
 def _part(model: Model, links: Sequence[str]) -> RigidInertia:
-    """Return the total inertia of some links of one body, in body coordinates."""
+    """Return the total inertia of the given links of one body, in body coordinates."""
     inertias = {link.name: link.inertia for link in model.source.links}
     parts = (model.frames[name].placement.T @ inertias[name] for name in links)
     return reduce(lambda a, b: a + b, parts, RigidInertia.zero())
 
 
 def _wrench(scene: Scene, sensor: SensorData) -> Force:
-    """Return the wrench of the parent link on the sensor's link, at the sensor."""
+    """Return the wrench that the parent link exerts on the sensor's link, at the sensor."""
     model, at = scene.model, scene.on(sensor)
     links, bodies = _carried(model, _links_of_frames(model)[sensor.frame])
     I, v, a = _part(model, links), scene.v[at.body], scene.a[at.body]

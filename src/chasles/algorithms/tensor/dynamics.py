@@ -41,8 +41,8 @@ def parallel_axes(
     See section 5.3. Consecutive parallel joints are combined: a body rotates by the sum of their
     angles relative to its carrier g, the body before the first of them. The body origin moves with
     the parent p. The joint force f and the moment eta about the origin are transmitted to the
-    parent, except for the moment normal to the parallel axes. It does no work at these joints and
-    is transmitted directly to the carrier.
+    parent, except for the moment normal to the parallel axes. That moment does no work at these
+    joints and is transmitted directly to the carrier.
     """
     X, S, turn = {}, {}, turns(model, q)
     vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}

@@ -53,8 +53,8 @@ def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Mat
     """Return the gains G, which transmit joint forces inward, and the joint-space inertias D.
 
     P is the articulated inertia of a link's subtree, computed by a Riccati recursion. D = H P H'
-    plus the armature, which corresponds to noise, and G = P H' D^-1. The inertia that the joint
-    transmits is added to the parent (Rodriguez, Kreutz 1988).
+    plus the armature, which corresponds to measurement noise, and G = P H' D^-1. The inertia that
+    the joint transmits is added to the parent (Rodriguez, Kreutz 1988).
     """
     (_, Phi, H, I), G, D = bodies, {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}

@@ -1,4 +1,5 @@
-"""Pluecker coordinate transforms, stored as rotation and translation (Featherstone 2008, A.3)."""
+"""Plucker coordinate transforms, stored as a rotation and a translation (Featherstone 2008,
+A.3)."""
 
 from dataclasses import dataclass
 from typing import TypeVar
