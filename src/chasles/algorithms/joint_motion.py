@@ -75,7 +75,7 @@ def joint_motion_rates(
 
 
 def _bracket(Omega: Velocity, D: Property) -> Property:
-    """Return Omega D - D Omega."""
+    """Return Omega D - D Omega, the time derivative of D if it moves with velocity Omega."""
     return Property(tuple(Omega.bracket(column) for column in D.columns))
 
 

@@ -1,4 +1,4 @@
-"""Dynamics of a task: operational-space inertia and bias of a frame, and joint torques."""
+"""Task dynamics: operational-space inertia and bias of a frame, and joint torques."""
 
 from typing import NamedTuple
 

@@ -131,7 +131,7 @@ class Program(Interface):
     The tuple is empty if the trace is not ordered.
     """
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Index of the limb of each entry of each input and output, or -1 for entries without a limb.
+    """Limb index of every input and output entry, or -1 if the entry belongs to no limb.
 
     Backends may use this hint to split a program. It does not affect results.
     """

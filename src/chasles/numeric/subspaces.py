@@ -333,7 +333,7 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     *subsystems : pair of array_like
-        H (..., n, n) and C (..., n) of the equation of motion H qdd + C = tau of each subsystem.
+        H (..., n, n) and C (..., n) in each subsystem's equation of motion H qdd + C = tau.
         For a free rigid body, H is the spatial inertia (6, 6), and C is the bias force (6,). Batch
         shapes broadcast.
 

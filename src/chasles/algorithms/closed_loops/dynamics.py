@@ -121,10 +121,11 @@ def multipliers(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """Solve A lam = b for the multipliers, with A = K H^-1 K' (Featherstone 2008, Eq 8.37-8.41).
+    """Solve A lam = b for the multipliers lam, then compute qdd (Featherstone 2008, Eq 8.37-8.41).
 
-    The sparse factors of H are used. In a well-conditioned position, the rows of K are linearly
-    independent, so no pivot of A is small relative to its diagonal entry.
+    A = K H^-1 K' and b = k - K H^-1 f are computed from the sparse factors of H. In a
+    well-conditioned position, the rows of K are linearly independent, so no pivot of A is small
+    relative to its diagonal entry.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     qdd, lam, margins = by_multipliers(H, f, K, k)
@@ -134,9 +135,10 @@ def multipliers(
 def by_multipliers(
     H: Matrix, f: Vector, K: Matrix, k: Vector
 ) -> tuple[Vector, Vector, list[Number]]:
-    """Solve A lam = b, then H qdd = f + K' lam. Return qdd, lam and the margins (see `health`).
+    """Solve A lam = b as in `multipliers`, then H qdd = f + K' lam. Return qdd, lam, margins.
 
-    H must have the sparsity pattern of a tree or a subset of its joints.
+    Margins are defined in `health`. H must have the sparsity pattern of a tree or a subset of its
+    joints.
     """
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]

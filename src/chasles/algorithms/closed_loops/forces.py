@@ -79,10 +79,11 @@ def actuator_forces(
     actuated: Sequence[int],
     weights: Sequence[float],
 ) -> tuple[TreeVector, Health]:
-    """Solve G_u' u = G' tau, with tau from inverse dynamics (Featherstone 2008, Eq 8.61-8.63).
+    """Solve G_u' u = G' tau for the actuator forces u (Featherstone 2008, Eq 8.61-8.63).
 
-    If there are more actuators than degrees of freedom, the weighted sum of u^2 is minimized. All
-    independent coordinates of the closure are actuated, so G_u contains an identity matrix.
+    tau follows from inverse dynamics of the tree. If there are more actuators than degrees of
+    freedom, the weighted sum of u^2 is minimized. All independent coordinates of the closure are
+    actuated, so G_u contains an identity matrix.
     """
     order, place, rows = model.in_tree_order, tree_places(model), model.closure.rows
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)

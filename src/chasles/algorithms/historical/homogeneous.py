@@ -193,7 +193,7 @@ def forward_dynamics_lagrange(
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the sum of 1/2 trace(W J W') over bodies, plus rotor energy (part I, section 4.5)."""
+    """Return the kinetic energy, 1/2 trace(W J W') plus rotor energy (part I, section 4.5)."""
     _, _, W, _, J = chain(model, q, qd, model.at_rest())
     total = 0.0
     for i, _, joint, _ in model.outward():
@@ -203,7 +203,7 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return the sum of -trace(Hg J) over all bodies (part I, section 4.5), in the base frame."""
+    """Return the potential energy, -trace(Hg J) in the base frame (part I, section 4.5)."""
     rest = model.at_rest()
     Hg, J = Acceleration.uniform(model.gravity_vector), chain(model, q, rest, rest).J
     weight = sum((homogeneous.potential_energy(Hg, J[i]) for i, *_ in model.outward()), 0.0)

@@ -118,8 +118,7 @@ def inverse_dynamics_derivatives(
 
 
 def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
-    """Add the derivatives of passive loads to dq and dqd: springs, tendons, gravity compensation
-    and fluid."""
+    """Add the derivatives of passive loads (springs, tendons, fluid etc.) to dq and dqd."""
     for blocks, slopes in zip(
         (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
     ):

@@ -77,8 +77,7 @@ def transmitted_forces(
 def joint_reactions(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Reactions:
-    """Return the force each parent exerts on its child at the joint, in child axes (section
-    5.3)."""
+    """Return the force that each parent exerts on its child, in child axes (section 5.3)."""
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
     at_joint = {}
     for i, body in enumerate(model.bodies):

@@ -124,8 +124,7 @@ def frame_acceleration(
 def jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Return the joints' motion subspaces S_i at the point `at` (Featherstone 2008, example
-    2.3)."""
+    """Return all motion subspaces S_i at the point `at` (Featherstone 2008, example 2.3)."""
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
     J = {}
@@ -155,8 +154,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """Return the time derivative of the motion s at P, in axes that rotate with velocity
-        `spin`."""
+        """Return the rate of the motion s at P, in axes that rotate with velocity `spin`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 

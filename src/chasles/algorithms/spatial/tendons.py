@@ -1,4 +1,4 @@
-"""Lengths and moment arms of tendons.
+"""Tendon lengths and moment arms.
 
 A tendon with straight segments and armature has the kinetic energy armature/2 (dL/dt)^2, where
 dL/dt = J qd. The second derivative of L is J qdd + dJ/dt qd. This adds armature J'J to the mass

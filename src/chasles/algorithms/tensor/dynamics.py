@@ -109,7 +109,7 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 
 
 def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInertia]:
-    """Return mbar, u and K of every augmented link (5.3.9-12).
+    """Return the mass mbar, first moment u and inertia K of every augmented link (5.3.9-12).
 
     An augmented link is a body with a point mass added at the origin of each child frame. The point
     mass is the mass of all bodies beyond that joint. X contains the joint transforms. For revolute
