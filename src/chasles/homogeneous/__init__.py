@@ -1,4 +1,4 @@
-"""Legnani's 4x4 matrices for interactive use: the functions of SPACELIB with readable names.
+"""Legnani's 4x4 matrices for interactive use: SPACELIB's functions with readable names.
 
 import numpy as np
 from chasles import homogeneous as hm

@@ -35,7 +35,8 @@ SINGULAR = 1e-14
 """Principal moments smaller than this fraction of the largest one are treated as zero."""
 
 TOLERANCE = 1e-6
-"""Tolerance for the structure of a matrix, such as symmetry. It allows for values with 7 digits."""
+"""Tolerance for the structure of a matrix, such as symmetry. It admits values rounded to 7
+digits."""
 
 
 def number(name: str, x: Any) -> Number:
@@ -352,7 +353,7 @@ def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGI
 
 
 def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
-    """Return the gravity acceleration matrix Hg.
+    """Return the gravitational acceleration matrix Hg.
 
     Parameters
     ----------

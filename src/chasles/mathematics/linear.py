@@ -289,7 +289,7 @@ def mismatch(operation: str, a: object, b: object) -> ArgumentError:
 
 
 class Additive:
-    """Base class of dataclasses that are added and scaled field by field.
+    """Base class for dataclasses that are added and scaled field by field.
 
     Both operands of an addition must have the same type.
     """

@@ -17,7 +17,7 @@ _TINY = 1e-15
 """Discriminant or slope below which a ray is assumed to miss a shape, as in MuJoCo."""
 
 Ray = tuple[Vector, Vector]
-"""Origin and direction of a ray. Distances are multiples of the length of the direction."""
+"""Origin and direction of a ray. Distances are multiples of the direction's length."""
 
 
 def distance(
@@ -127,8 +127,7 @@ SHAPES: dict[str, Callable[[Ray, Sequence[float]], Number]] = {
     "box": _box,
     "plane": _plane,
 }
-"""Function for each kind of shape that returns the distance along a ray. Sizes are as in
-`ShapeData`."""
+"""Functions that return the distance along a ray, by kind of shape. Sizes are as in `ShapeData`."""
 
 
 def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number]]:
