@@ -142,7 +142,7 @@ def operational_torques(
     D : ndarray, shape (..., nv, nv)
         M J^-1; J must be square and regular.
     C : ndarray, shape (..., nv)
-        Coriolis, centrifugal and dissipative forces minus D Jdot qd.
+        Coriolis and centrifugal forces minus D Jdot qd.
     G : ndarray, shape (..., nv)
         Gravity and spring forces.
 
