@@ -68,7 +68,6 @@ def compile(
         The robot.
     function : str
         Name of a `Robot` method, for example "inverse_dynamics".
-
     device : {"cpu", "cuda", "auto"}, optional
         "cuda" accepts arrays in GPU memory (docs/gpu.md). "auto" accepts arrays in host memory,
         measures the time on both devices, including copies, and runs each batch on the faster one.
