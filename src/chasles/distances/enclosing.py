@@ -133,7 +133,7 @@ class Cell:
     def beyond(self, fit: Fit) -> float:
         """Return how far (m) a sphere or capsule extends beyond the faces of this polyhedron.
 
-        The result is the larger of the distances for its two end spheres.
+        The result is the larger value for the two spheres at the ends of the capsule.
         """
         start, end, radius = fit
         if self.hull is None:

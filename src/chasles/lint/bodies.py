@@ -1,4 +1,4 @@
-"""Checks for links: impossible inertias, wrong units, shapes, and left-right differences."""
+"""Checks for links: impossible inertias, wrong units, shapes and left-right asymmetry."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0
-"""Minimum plausible density (kg/m3) of the uniform box with the mass and moments of a link.
+"""Minimum plausible density (kg/m3) of a uniform box with the same mass and moments as a link.
 
 Foam has a density of about 20 kg/m3.
 """
@@ -26,7 +26,7 @@ It is also the maximum plausible distance of a joint or center of mass from the 
 """
 
 MARGIN = 0.25
-"""Allowed distance of a center of mass from the bounding box, relative to its longest edge."""
+"""Allowed distance of a center of mass outside the bounding box, relative to the longest edge."""
 
 SMALLEST = 0.2
 """Minimum plausible radius of gyration, relative to a uniform body with the same shape."""
@@ -43,7 +43,7 @@ VOLUMES = 5.0, 30_000.0
 TOLERANCE = 0.05
 """Tolerance for relative differences between left and right parts.
 
-The measured inertias of real left and right parts differ by less.
+Measured inertias of the left and right parts of real robots differ by less than this.
 """
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
@@ -53,7 +53,7 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Return a check for links with a given fault (see `chasles.model.validate`)."""
+    """Return a check that finds links with a given fault (see `chasles.model.validate`)."""
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -115,7 +115,7 @@ def copied(sheet: Sheet) -> Iterator[Found]:
         if parent is None or child is None or parent is child:
             continue
         if child.mass and np.any(child.moments) and _same(parent, child):
-            what = f"it has the same mass, center and inertia as {parent.part}"
+            what = f"it has the same mass, center of mass and inertia as {parent.part}"
             yield child.found(what)
 
 
@@ -153,7 +153,7 @@ def _density(mass: float, volume: float) -> str:
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
-    """Find joints and centers of mass that are too far away, and shapes that are too large."""
+    """Find joints and centers of mass far from their link frame, and shapes that are too large."""
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
@@ -279,7 +279,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if the centers of mass are equal relative to the principal axes.
+    """Return True if both centers of mass have the same position relative to the principal axes.
 
     The test compares c'(I - m 1)c, where m is the mean of the principal moments.
     """

@@ -10,8 +10,8 @@ from chasles.lint.sheet import Found, Severity, Sheet
 class Check(NamedTuple):
     """A lint check.
 
-    finds: description of the findings. find: function that yields the findings in a file. why:
-    effect of the findings on the robot. remedy: action to take. repair: key of the repair in
+    finds: description of what the check finds. find: function that yields the findings in a file.
+    why: effect of the problem on results. remedy: action to take. repair: key of the repair in
     `chasles.lint.repair.REPAIRS`, or "".
     """
 
@@ -66,4 +66,4 @@ CHECKS: dict[str, Check] = {
     "left-right": Check("note", "left and right parts whose inertias are not mirror images within 5 %", bodies.unlike_bodies, _TYPING, "compare with the CAD model"),
     "left-right-limits": Check("note", "left and right parts with different ranges, efforts or velocities", bodies.unlike_limits, _TYPING, "compare with the CAD model"),
 }  # fmt: skip
-"""Checks by name; findings on the same line are in this order."""
+"""Checks by name, in the order in which findings on the same line are listed."""
