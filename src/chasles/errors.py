@@ -71,7 +71,7 @@ def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
 
 
 def _middle(start: int, end: int, most: int) -> tuple[int, int]:
-    """Return the range in the middle of a text to replace by an ellipsis, so that `most` remain."""
+    """Return the middle range to replace by an ellipsis; at most `most` characters remain."""
     return start + most // 2, end - (most - 1) // 2
 
 
@@ -264,7 +264,7 @@ class FileError(ChaslesError, OSError):
 
 
 class LeftOutWarning(UserWarning):
-    """Warning about force elements in a model file that the robot does not include."""
+    """Warning that the robot does not include some force elements in its model file."""
 
 
 class ExistingFileError(FileError, FileExistsError):

@@ -42,7 +42,7 @@ from chasles.version import VERSION
 from chasles.writing import store_all
 
 DERIVATIVES = "_derivatives"
-"""Suffix that requests the derivatives of a function."""
+"""Suffix of function names that requests a function's derivatives."""
 
 STATES = 3
 """Number of states whose expected results are stored in the exported test."""
@@ -192,7 +192,7 @@ def export_program(
     prefix: str | None = None,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Export a single program with the same files as `export`.
+    """Export a single program, with the same set of files as `export`.
 
     `sample` contains the input arrays (n, size) of n test states.
     """

@@ -28,7 +28,7 @@ WINDOW, LEAST = 8, 16
 """Number of pending tasks per worker thread on a cluster, and the minimum total number."""
 
 TOGETHER = 16
-"""Largest number of items per task on a cluster. Dask needs about 4 ms per task."""
+"""Maximum number of items per task on a cluster. Dask's overhead is about 4 ms per task."""
 
 ATTEMPTS = 10
 """Maximum number of times that a task is submitted if its workers die.
@@ -37,10 +37,10 @@ Each time, Dask tries several workers.
 """
 
 PAUSE = 0.1
-"""Time (s) between fetches of results from a cluster."""
+"""Time (s) between two requests for results from a cluster."""
 
 PATIENCE = 10.0
-"""Time (s) to wait for a scheduler."""
+"""Timeout (s) for connecting to a scheduler."""
 
 LOCAL, MOST = "local", 1000
 """Address that starts worker processes on this computer for one call, and their maximum number.
@@ -225,7 +225,7 @@ def _workers(address: str) -> int:
 
         return int(CPU_COUNT)
     if not count.isdecimal() or not 0 < int(count) <= MOST:
-        problem = f"{address!r:.80} does not give a number of worker processes from 1 to {MOST}"
+        problem = f"{address!r:.80} does not specify a number of worker processes from 1 to {MOST}"
         raise InputError("E-CLUSTER-005", problem, "use local, or for example local:4")
     return int(count)
 

@@ -206,7 +206,7 @@ SOON = 0.1
 """Time constant (s) with which loop errors decay."""
 
 PIVOTED = ("multipliers", "direct")
-"""Methods that report the smallest pivot of K M^-1 K' as the singularity margin."""
+"""Methods whose singularity margin is the smallest pivot of K M^-1 K' (K: loop matrix)."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:

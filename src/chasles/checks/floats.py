@@ -1,4 +1,4 @@
-"""Evaluate algorithms on plain floats, without tracing, simplification or compilation."""
+"""Evaluate algorithms on Python floats, without tracing, simplification or compilation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ def evaluate(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Evaluate a function at one state on plain floats.
+    """Evaluate a function at one state on Python floats.
 
     `method` defaults to the method in `ORACLES`, or else to the function's first method. For
     functions that support derivatives of any order, the number of arrays determines the order.
@@ -47,7 +47,7 @@ def run(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Evaluate an algorithm at one state on plain floats, and return its results as arrays.
+    """Evaluate an algorithm at one state on Python floats, and return its results as arrays.
 
     The arguments are the same as for `evaluate`.
     """

@@ -21,7 +21,7 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""Relative tolerance between methods. `python -m benchmarks verify` measured at most 4e-13."""
+"""Relative tolerance between methods. `python -m benchmarks verify` finds at most 4e-13."""
 
 DIFFERENCES = 1e-8
 """Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
@@ -31,7 +31,7 @@ SINGLE = 2e-3
 
 
 DYNAMICS = "inverse_dynamics"
-"""Function that every robot with masses supports."""
+"""Name of a function that every robot with masses supports."""
 
 
 @dataclass(frozen=True)

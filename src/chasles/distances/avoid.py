@@ -112,7 +112,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "avoid supports only spheres and capsules, and spheres near boxes"
+        problem = "avoid supports only spheres, capsules, planes, and pairs of a sphere and a box"
         remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]

@@ -26,7 +26,7 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""Tolerance (m) of distances computed by coal.
+"""Tolerance (m) for distances computed by coal.
 
 The tolerance for penetration depths stays at 1e-6, because coal does not converge for ellipsoids
 with smaller tolerances.
@@ -111,7 +111,7 @@ class Distances:
 
     @cached_property
     def gradient(self) -> np.ndarray:
-        """Gradient of each distance with respect to the velocity coordinates: (..., P, nv).
+        """Gradient (..., P, nv) of each distance with respect to joint displacements.
 
         d distance / dt = gradient @ qd, provided that the nearest points are unique.
         """
@@ -229,7 +229,7 @@ class Scene:
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 
     def _closed(self, i: int, j: int, count: int) -> bool:
-        """Return True if `functions.rounds` has a closed form for elements i and j."""
+        """Return True if `functions.rounds` has a closed-form distance for elements i and j."""
         a, b = self.elements[i].kind, self.elements[j].kind
         if a not in ROUND:
             return False
@@ -417,7 +417,7 @@ class Scene:
         return T[:, :3, :3] @ element.R, T[:, :3, :3] @ element.r + T[:, :3, 3]
 
     def gradient(self, q: np.ndarray, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
-        """Return the derivatives of distances with respect to joint velocities.
+        """Return the gradients of distances with respect to joint displacements.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLE
 Controller = Callable[[Any, Any, Any, Any], Any]
 
 MOST = 10**7
-"""Largest number of environments, and largest size of an observation or an action."""
+"""Maximum number of environments, and maximum size of an observation or an action."""
 
 
 class RobotVectorEnv(VectorEnv):

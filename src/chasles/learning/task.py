@@ -1,4 +1,4 @@
-"""Tasks: initial states, observations, actions and rewards."""
+"""Reinforcement learning tasks: initial states, observations, actions and rewards."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -183,7 +183,7 @@ def answered(name: str, value: Any, shape: Shape) -> np.ndarray:
 
 
 def begun(value: Any, count: int, widths: Shape) -> list[np.ndarray]:
-    """Return q, qd and commands of new episodes, as separate arrays."""
+    """Check the result of a task's `start`, and return q, qd and commands as arrays."""
     if not isinstance(value, tuple | list) or len(value) != len(widths):
         problem = f"the task's start must return q, qd and commands, not {type(value).__name__}"
         raise InputError("E-LEARN-009", problem, part="RobotVectorEnv")

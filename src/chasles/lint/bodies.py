@@ -101,7 +101,7 @@ def point_mass(sheet: Sheet) -> Iterator[Found]:
 
 
 def placeholder(sheet: Sheet) -> Iterator[Found]:
-    """Find inertias equal to the identity matrix; for 1 kg, this is a ball of radius 1.6 m."""
+    """Find identity matrices as inertias. A 1 kg ball with this inertia has a radius of 1.6 m."""
     for link in sheet.links:
         if link.mass and np.array_equal(link.moments, np.eye(3)):
             yield link.found(f"{link.mass:g} kg with 1 kg m2 about every axis")
@@ -130,7 +130,7 @@ def _same(a: Link, b: Link) -> bool:
 
 
 def density(sheet: Sheet) -> Iterator[Found]:
-    """Find masses and moments that are implausible for any material."""
+    """Find masses and moments that imply an implausible density."""
     for link in sheet.links:
         if not link.mass or link.mass < 0.0 or not np.sum(link.principal) > 0.0:
             continue
@@ -207,7 +207,7 @@ def volume(sheet: Sheet) -> Iterator[Found]:
 
 
 def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
-    """Yield each link with mass and shapes, and its shapes as one solid."""
+    """Yield each link that has mass and shapes, with its shapes combined into one solid."""
     for link in sheet.links:
         body = together(link.shapes) if link.mass and link.mass > 0.0 else None
         if body is not None:

@@ -258,7 +258,7 @@ def _by_terms(
 
 
 def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str, ...]:
-    """Return parts of the robot that exert forces but were not compared."""
+    """Return the force elements of the robot that were not compared."""
     source, whole = robot.model.source, bool(terms["accelerations"])
     damped = any(x.damping for x in source.joints) or any(x.damping for x in source.rotors)
     parts = {

@@ -79,7 +79,7 @@ def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 
 class Term(NamedTuple):
-    """Relative error of a compared quantity, and both values of the entry that differs most."""
+    """Relative error of a compared quantity, and the two values of the entry that differs most."""
 
     name: str
     of: str
@@ -172,7 +172,7 @@ def jacobians(side: Side) -> Iterator[Term]:
 
 
 def mass_matrices(side: Side) -> Iterator[Term]:
-    """Compare mass matrices in the robot's coordinates."""
+    """Compare mass matrices in chasles coordinates."""
     there = side.convention.from_mass_matrix(side.x, side.answers.mass_matrix)
     yield term("mass matrix", "", side.mass_matrix, there)
 
@@ -185,7 +185,7 @@ def gravities(side: Side) -> Iterator[Term]:
 
 
 def biases(side: Side) -> Iterator[Term]:
-    """Compare bias forces, after conversion to the robot's acceleration convention."""
+    """Compare bias forces, after conversion to the chasles acceleration convention."""
     convention, qd = side.convention, side.at.qd
     v = convention.to_velocity(side.q, qd)
     zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))

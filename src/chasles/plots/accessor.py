@@ -30,12 +30,12 @@ from chasles.robot import Robot
 Array = Any
 
 Plane = Literal["xy", "xz", "yz", "3d"]
-"""Plane onto which points are projected, or "3d"."""
+"""Plane onto which points are projected, or "3d" for a three-dimensional plot."""
 
 FEW = 5
 """Maximum number of methods in a legend inside the plot. Longer legends are next to it."""
 
-_CLOSED = "plot a robot without them; the Jacobian is that of the tree"
+_CLOSED = "use a robot without loops and couplings, because the Jacobian ignores them"
 
 
 class Plots:
@@ -342,7 +342,7 @@ class Plots:
         axes: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Plot the operation count of each method of a function over the number of joints.
+        """Plot the operation counts of a function's methods over the number of joints.
 
         Operations are multiplications and additions.
 

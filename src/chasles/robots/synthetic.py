@@ -370,7 +370,7 @@ def _pose(rng: random.Random) -> Transform:
 
 
 def _inertia(rng: random.Random) -> RigidInertia:
-    """Return the inertia of six point masses around a random center."""
+    """Return the inertia of six random point masses around a random center."""
     center = Vector.of(*(rng.uniform(-0.1, 0.1) for _ in range(3)))
     masses = [rng.uniform(0.1, 0.6) for _ in range(6)]
     around = [Vector.of(*(rng.uniform(-0.15, 0.15) for _ in range(3))) for _ in masses]

@@ -46,8 +46,8 @@ class Chart:
     ) -> Move:
         """Return the trajectory defined by piecewise polynomials in this space.
 
-        anchors: elements of the space to which the polynomials are added, one for all pieces or one
-        per piece.
+        anchors: elements of the space from which displacements are measured, one for all pieces or
+        one per piece.
         """
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)

@@ -278,7 +278,7 @@ class Guided:
         q = finite("start", start, robot.nq, name)
         for body in robot.model.bodies:
             if not body.joint.holonomic:
-                problem = f"the motion of joint {body.data.name!r} depends on its previous motion"
+                problem = f"joint {body.data.name!r} is nonholonomic"
                 raise InputError("E-PATH-039", problem, "lock the joint with robot.lock", part=name)
         if robot.model.constraints:
             robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)

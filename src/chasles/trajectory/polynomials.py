@@ -148,7 +148,8 @@ def minimum_jerk(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
     Returns
     -------
     Move
-        The motion from q0 to q1 along 10 s^3 - 15 s^4 + 6 s^5, where s = t / duration.
+        The motion from q0 to q1. The fraction covered at time t is 10 s^3 - 15 s^4 + 6 s^5, where s
+        = t / duration.
 
     Notes
     -----
@@ -181,7 +182,8 @@ def minimum_snap(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
     Returns
     -------
     Move
-        The motion from q0 to q1 along 35 s^4 - 84 s^5 + 70 s^6 - 20 s^7, where s = t / duration.
+        The motion from q0 to q1. The fraction covered at time t is 35 s^4 - 84 s^5 + 70 s^6 - 20
+        s^7, where s = t / duration.
 
     Notes
     -----

@@ -23,7 +23,7 @@ from chasles.trajectory.given import bounds, finite, positive, two_points
 from chasles.trajectory.moves import Array, Move
 
 SAMPLES = 129
-"""Number of equally spaced peak velocities at which sign changes are searched."""
+"""Number of equally spaced peak velocities that are evaluated to find sign changes."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
 """Offsets of additional peak velocities from the end velocities, near which distances vary fast.
@@ -285,7 +285,7 @@ def _fastest(
 def _axes(
     at: Chart, limits: list[np.ndarray], rates: list[np.ndarray], name: str
 ) -> tuple[list[Axis], list[np.ndarray]]:
-    """Return the coordinates to time independently, and the direction (n,) of each.
+    """Return the coordinates that move independently, and the direction (n,) of each.
 
     A joint with a quaternion is a single coordinate from 0 to 1.
     """

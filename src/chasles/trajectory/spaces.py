@@ -46,7 +46,7 @@ class Space:
         return found
 
     def rates(self, y: np.ndarray, velocities: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the inverse of `velocities` for y (..., size): y', y'', ... (..., size) each."""
+        """Invert `velocities`: return y', y'', ... (..., size) for the given velocities at y."""
         if not self.brackets:
             return [np.array(v) for v in velocities]
         unit = np.eye(self.size)
@@ -138,7 +138,7 @@ def poses() -> Space:
 
 
 def _cross_tensor() -> np.ndarray:
-    """Return the matrices of the cross product with each unit vector."""
+    """Return the cross-product matrices of the unit vectors."""
     return np.array([np.cross(unit, np.eye(3)).T for unit in np.eye(3)])
 
 

@@ -84,7 +84,7 @@ def spline(
     t = increasing(times, len(at.points), "spline")
     gap = np.abs(at.space.difference(at.points[-1], at.points[0])).max()
     if ends == "periodic" and gap > 1e-9:
-        problem = f"the last point is {gap:.3g} from the first"
+        problem = f"the distance between the first and last points is {gap:.3g}"
         raise InputError("E-PATH-020", problem, "repeat the first point at the end", part="spline")
     curved = [row for where, _ in at.space.brackets for row in range(where.start, where.stop)]
     if degree > 3 and curved:
@@ -160,7 +160,7 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
         if np.abs(change).max() <= SETTLED * max(np.abs(w).max(), 1.0):
             break
     else:
-        problem = "the velocities at the points did not converge"
+        problem = "the iteration for the velocities at the points did not converge"
         remedy = "add points less than a quarter turn apart"
         raise InputError("E-PATH-023", problem, remedy, part="spline")
     ends_at = at.space.rates(d, [w[1:]])[0]

@@ -184,7 +184,7 @@ class Motion:
 
 
 CONTACT = ("contact_points", "contact_forces")
-"""Names of the contact arrays in the motion file of a simulation."""
+"""Names of the contact arrays in a simulation's motion file."""
 
 
 def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:

@@ -20,7 +20,7 @@ TINY = (16, 9)
 
 
 def picture(client: Any, width: int, height: int) -> np.ndarray:
-    """Render a page to an array of bytes (height, width, 3)."""
+    """Render a page, and return an RGB image (height, width, 3)."""
     try:
         drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
     except Exception as error:  # raised by viser or its futures

@@ -22,7 +22,7 @@ MOST_TRIANGLES = 400_000
 """Maximum number of triangles drawn without simplification (docs/view.md)."""
 
 CREASE = math.radians(35.0)
-"""Angle (rad) between adjacent triangles above which their common edge is a sharp edge."""
+"""Angle (rad) between adjacent triangles above which their common edge is shaded as sharp."""
 
 FEW = 100
 

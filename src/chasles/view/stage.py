@@ -186,7 +186,7 @@ def is_quick(client: Any) -> bool:
 
 
 def ground(robot: Robot, up: np.ndarray) -> float | None:
-    """Return the height (m) of the highest horizontal plane in a robot's file, or None if none."""
+    """Return the height (m) of the highest horizontal plane in a robot's file, if there is one."""
     heights = []
     for plane in robot.model.source.planes:
         R: np.ndarray = np.array(plane.pose.R.rows, dtype=float)
