@@ -619,14 +619,17 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
         problem = f"{at} is reversed; the library does not support reversed joints"
         raise ModelError("E-CONVENTION-001", problem, "reverse the joint, or lock it", part=library)
     if data.kind not in rows:
-        why = data.traits.elsewhere.get(library, f"it has {', '.join(rows)}")
+        why = data.traits.elsewhere.get(library, f"it supports {', '.join(rows)}")
         problem = f"{at} has type {data.kind}, whose coordinates differ in the library ({why})"
         remedy = "lock it, or replace it with joints that both libraries support"
         raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
-        problem = f"{at} has type {data.kind} and normal {tuple(data.axis)}"
-        remedy = "x and y agree only for the normal (0, 0, 1); rotate the joint's frame instead"
+        problem = (
+            f"{at} has type {data.kind} and normal {tuple(data.axis)}, but its x and y match "
+            "the library's only for the normal (0, 0, 1)"
+        )
+        remedy = "rotate the joint's frame instead"
         raise ModelError("E-CONVENTION-003", problem, remedy, part=library)
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)

@@ -266,7 +266,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
     one, other = float(np.linalg.norm(a.center)), float(np.linalg.norm(b.center))
     if abs(one - other) > TOLERANCE * max(one, other, radius):
         yield (
-            f"its center of mass {1e3 * other:.3g} mm from its origin instead of {1e3 * one:.3g} mm"
+            f"a center of mass {1e3 * other:.3g} mm from its origin instead of {1e3 * one:.3g} mm"
         )
     largest = np.max(np.abs([a.principal, b.principal]))
     if np.max(np.abs(a.principal - b.principal)) > 2.0 * TOLERANCE * largest:

@@ -238,12 +238,12 @@ class Sheet:
     """Contents of a robot file for lint.
 
     document: text of the file; None if the file cannot be repaired. references: joints and links to
-    which transmissions and extensions refer, as tuples ("file:line", referring part, "joint",
-    "link" or "part", name). faults: invalid numbers. recovered: malformed or incomplete elements
-    that can still be read. needs_limits: True if the format requires limits for every revolute and
-    prismatic joint. refusals: loading errors. robot: the robot; None if it does not load. outside:
-    finite numbers outside their valid ranges. reductions: gear ratios of transmissions, as tuples
-    ("file:line", joint, ratio).
+    which transmissions and extensions refer, as tuples ("file:line", referring part, kind, name),
+    where kind is "joint", "link" or "part". faults: invalid numbers. recovered: malformed or
+    incomplete elements that can still be read. needs_limits: True if the format requires limits for
+    every revolute and prismatic joint. refusals: loading errors. robot: the robot; None if it does
+    not load. outside: finite numbers outside their valid ranges. reductions: gear ratios of
+    transmissions, as tuples ("file:line", joint, ratio).
     """
 
     file: str

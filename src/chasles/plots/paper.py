@@ -203,7 +203,7 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
         problem = f"joint {joint!r} has {body.joint.nq} coordinates"
-        raise InputError("E-PLOT-021", problem, "name a joint with one coordinate")
+        raise InputError("E-PLOT-021", problem, "choose a joint with one coordinate")
     low, high = body.data.limits.lower, body.data.limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return low, high

@@ -248,8 +248,8 @@ class Playback:
             self.graphs = Graphs(server, panels[0].figure.whole, motion, self.first, self.last)
         for label, key, action in (
             ("Play or pause", "space", lambda _: self.play(not self.playing)),
-            ("One picture forward", "arrowright", lambda _: self.step(1)),
-            ("One picture back", "arrowleft", lambda _: self.step(-1)),
+            ("One frame forward", "arrowright", lambda _: self.step(1)),
+            ("One frame back", "arrowleft", lambda _: self.step(-1)),
         ):
             server.gui.add_command(label, hotkey=key).on_trigger(action)
         self.button.on_click(lambda _: self.play(not self.playing))
