@@ -12,7 +12,6 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from chasles import backends
-from chasles.backends import cache
 from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program, Staged
@@ -152,7 +151,7 @@ class Compiled:
         >>> function.key_of(function.recipe) == function.key
         True
         """
-        return cache.key(recipe, self.program.hash if self.recipe.has_own_joints else "")
+        return backends.code_key(recipe, self.program.hash if self.recipe.has_own_joints else "")
 
     @cached_property
     def program(self) -> Program:
