@@ -17,7 +17,7 @@ from chasles.lint.checks import CHECKS
 from chasles.lint.repair import unrepaired
 from chasles.lint.sheet import SEVERITIES, Finding, Found, Sheet, at_least
 from chasles.lint.surveys import joined, why
-from chasles.model.ranges import admitted, outside
+from chasles.model.given import admitted, outside
 from chasles.robot import Robot
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")

@@ -21,8 +21,7 @@ from chasles.functions.doors import leading_shape, library_of, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
 from chasles.model import Model
-from chasles.model.given import some_numbers
-from chasles.model.ranges import settle
+from chasles.model.given import settle, some_numbers
 from chasles.model.spaces import PositionSpace
 from chasles.motion.contract import Array, Machine, read_only
 from chasles.motion.controls import Controls, called
