@@ -15,11 +15,11 @@ from chasles import backends
 from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program, Staged
-from chasles.functions.doors import caller, checked_options, is_single, module, taker
+from chasles.functions.derivatives import Differential, differentiated
+from chasles.functions.doors import caller, is_single, module, taker
 from chasles.functions.programs import (
     Derivative,
-    Differential,
-    differentiated,
+    checked_options,
     may_be_staged,
     program,
     runnable,
