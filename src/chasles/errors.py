@@ -84,7 +84,7 @@ def _escape(found: re.Match[str]) -> str:
 
 def brief(data: Any) -> str:
     """Return the repr of a data class instance, without fields that have default values."""
-    usual = _usual(type(data))
+    usual = _usual(data.__class__)
     texts = {name: repr(getattr(data, name)) for name in usual}
     kept = (f"{name}={text}" for name, text in texts.items() if usual[name] != text)
     return f"{type(data).__name__}({', '.join(kept)})"
