@@ -1,6 +1,5 @@
 """Lazy imports: rows of tables, and optional subpackages (distances, plots, checks, the viewer)."""
 
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -23,7 +22,6 @@ def entry_point(name: str) -> Any:
     return imported(ENTRY_POINTS[name])
 
 
-@cache
 def imported(place: str) -> Any:
     """Import and return an object from its place, "module:name".
 
@@ -44,4 +42,4 @@ class Sourced:
         self.package = package
 
     def __get__(self, row: Any, kind: type | None = None) -> Any:
-        return imported(f"{self.package}.{row.source}")
+        return self if row is None else imported(f"{self.package}.{row.source}")
