@@ -83,7 +83,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def brief(data: Any) -> str:
-    """Return the repr of a data class instance, without fields that have default values."""
+    """Return the repr of a data class instance, without hidden fields and default values."""
     usual = _usual(data.__class__)
     texts = {name: repr(getattr(data, name)) for name in usual}
     kept = (f"{name}={text}" for name, text in texts.items() if usual[name] != text)
@@ -92,9 +92,9 @@ def brief(data: Any) -> str:
 
 @cache
 def _usual(kind: Any) -> dict[str, str | None]:
-    """Return the repr of the default value of each field of a data class, or None without one."""
+    """Return the repr of the default value of each shown field, or None without a default."""
     found: dict[str, str | None] = {}
-    for x in fields(kind):
+    for x in (x for x in fields(kind) if x.repr):
         usual = x.default if x.default_factory is MISSING else x.default_factory()
         found[x.name] = None if usual is MISSING else repr(usual)
     return found

@@ -17,8 +17,11 @@ from chasles.motion.steps.integrators import INTEGRATORS, Table
 
 
 def stages(integrator: str) -> tuple[float, ...]:
-    """Return the fractions of a step at which an integrator evaluates the controller."""
-    row = INTEGRATORS.get(integrator)
+    """Return the fractions of a step at which an integrator evaluates the controller.
+
+    Names that are not integrators are refused when the step is compiled.
+    """
+    row = INTEGRATORS.get(integrator) if isinstance(integrator, str) else None
     table = None if row is None else row.advance
     return tuple(sorted(set(table.c))) if isinstance(table, Table) else (0.0,)
 
