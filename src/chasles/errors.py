@@ -1,4 +1,4 @@
-"""Exception classes with fields: code, file, line, part, problem and remedy.
+"""Exception classes with fields: code, file, line, part, problem and remedy; texts of values.
 
 Every error that chasles raises deliberately is a `ChaslesError`. Programs should use its fields
 instead of parsing the message. The `code` is stable; `docs/errors.md` lists all codes. Each class
@@ -7,6 +7,8 @@ also inherits from the matching built-in exception, so that `except ValueError` 
 
 import os
 import re
+from dataclasses import MISSING, fields
+from functools import cache
 from typing import Any, Self, TypeVar
 
 LONGEST = 80
@@ -78,6 +80,24 @@ def _middle(start: int, end: int, most: int) -> tuple[int, int]:
 def _escape(found: re.Match[str]) -> str:
     letter = found[0]
     return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+
+
+def brief(data: Any) -> str:
+    """Return the repr of a data class instance, without hidden fields and default values."""
+    usual = _usual(data.__class__)
+    texts = {name: repr(getattr(data, name)) for name in usual}
+    kept = (f"{name}={text}" for name, text in texts.items() if usual[name] != text)
+    return f"{type(data).__name__}({', '.join(kept)})"
+
+
+@cache
+def _usual(kind: Any) -> dict[str, str | None]:
+    """Return the repr of the default value of each shown field, or None without a default."""
+    found: dict[str, str | None] = {}
+    for x in (x for x in fields(kind) if x.repr):
+        usual = x.default if x.default_factory is MISSING else x.default_factory()
+        found[x.name] = None if usual is MISSING else repr(usual)
+    return found
 
 
 class ChaslesError(Exception):

@@ -23,12 +23,11 @@ from chasles.expr import Program
 from chasles.functions.doors import (
     Wrench,
     check_robot,
-    checked_options,
     derivative_names,
     wrench_arguments,
 )
 from chasles.functions.names import suggested
-from chasles.functions.programs import Derivative, program, spaces
+from chasles.functions.programs import Derivative, checked_options, program, spaces
 from chasles.functions.rates import LEAST
 from chasles.functions.targets import Pose
 from chasles.mechanisms.exported import STEP, TRIES, Reaching

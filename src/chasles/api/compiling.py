@@ -12,11 +12,10 @@ from chasles.functions.devices import Automatic
 from chasles.functions.doors import (
     Wrench,
     check_robot,
-    checked_options,
     derivative_names,
     wrench_arguments,
 )
-from chasles.functions.programs import Derivative, program
+from chasles.functions.programs import Derivative, checked_options, program
 from chasles.functions.tiers import Tiered
 from chasles.robot import Robot
 

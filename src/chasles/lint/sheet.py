@@ -14,7 +14,7 @@ from chasles.errors import ModelError, shown
 from chasles.formats.solids import Solid
 from chasles.model import Mimic
 from chasles.model.description import traits
-from chasles.model.ranges import Entry
+from chasles.model.given import Entry
 from chasles.robot import Robot
 
 Severity = Literal["error", "warning", "note"]

@@ -10,15 +10,10 @@ from typing import Any
 import numpy as np
 
 from chasles.expr import Number
-from chasles.functions.doors import library_of, module
+from chasles.functions.doors import is_trajectory, library_of, module
 from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 from chasles.motion.steps.integrators import INTEGRATORS, Table
-
-
-def is_trajectory(given: Any) -> bool:
-    """Return True for a trajectory of `chasles.trajectory`."""
-    return hasattr(given, "duration") and hasattr(given, "inside")
 
 
 def stages(integrator: str) -> tuple[float, ...]:

@@ -1,6 +1,5 @@
 """Compare robots with other libraries, and find the first difference and its likely cause."""
 
-import importlib
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from chasles import conventions
 from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
+from chasles.entry_points import Sourced
 from chasles.errors import InputError, ModelError, said
 from chasles.formats.motion import read
 from chasles.functions.doors import check_robot
@@ -48,6 +48,9 @@ class Library:
     convention: Callable[..., conventions.Convention]
     motors: bool = False
     weightless: bool = False
+
+    opened = Sourced("chasles.peers")
+    """The function that opens a file with the library."""
 
 
 LIBRARIES: dict[str, Library] = {
@@ -271,11 +274,10 @@ def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str,
 
 
 def _opened(library: Library, file: Path, robot: Robot) -> Any:
-    module, _, name = library.source.partition(":")
-    make = getattr(importlib.import_module(f"chasles.peers.{module}"), name)
+    module = library.source.partition(":")[0]
     floating = robot.model.floating and file.suffix == ".urdf"
     try:
-        return make(file, floating=floating)
+        return library.opened(file, floating=floating)
     except ImportError:
         problem, remedy = f"{module} is not installed", f"pip install {library.package}"
         raise InputError("E-PEER-003", problem, remedy, part="compare") from None

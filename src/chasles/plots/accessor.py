@@ -7,8 +7,7 @@ import numpy as np
 
 from chasles.algorithms import METHODS
 from chasles.errors import InputError, ModelError
-from chasles.functions.doors import checked_options
-from chasles.functions.programs import program
+from chasles.functions.programs import checked_options, program
 from chasles.plots.paper import (
     ROWS,
     Axes,
