@@ -1,7 +1,7 @@
 """Search program that finds a closed-form posture within the joint limits.
 
-The closed form of a redundant arm requires the position of one joint, called the given joint. Each
-step of the search tries another position of this joint, until a solution is within the limits.
+The closed form of a redundant arm requires the position of one joint, here called the given joint.
+Each step of the search tries another position of this joint, until a solution is within the limits.
 """
 
 import math

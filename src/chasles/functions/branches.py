@@ -32,7 +32,8 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Largest difference between equal solutions, in every joint (rad, or m relative to the arm size).
+"""Largest difference in any joint between solutions treated as equal (rad, or m relative to the arm
+size).
 """
 
 BEYOND = 1e-9
@@ -41,8 +42,8 @@ size)."""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
 """Number of random configurations that a closed form must reproduce, the tolerance for this test,
-and the tolerance for an exact form. If axes intersect only approximately, the branches are
-approximate solutions.
+and the tolerance within which the form counts as exact. If axes intersect only approximately, the
+branches are approximate solutions.
 """
 
 TURN = 2.0 * math.pi
@@ -194,12 +195,13 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
         except Unsuited:
             continue
         if away[-1] < FOUND:
-            return form, away[TRIALS // 2] < EXACT  # the worst may be near a singularity
+            return form, away[TRIALS // 2] < EXACT  # ignore the worst, which may be near a singularity
     return None, False
 
 
 def _missed(chain: Arm, form: Form, seed: int) -> float:
-    """Return the distance from a random configuration to the nearest solution for its pose."""
+    """Return the distance from a random configuration to the nearest closed-form solution for its
+    pose."""
     q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
     q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
     reached = chain.home
@@ -386,7 +388,7 @@ def _turns(low: float, high: float) -> list[int]:
 
 
 _MOST = 64
-"""Largest number of full turns to try."""
+"""Largest number of full turns to try in either direction."""
 
 
 def _equal(a: Branch, b: Branch) -> Number:

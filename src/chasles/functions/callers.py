@@ -1,4 +1,4 @@
-"""Callables that wrap compiled functions: with external loads, at a fixed time, or guarded.
+"""Callables that wrap compiled functions: with external loads, at a fixed time, or with checks.
 
 `target` returns the kernel behind a wrapped function, for a robot's fast entry.
 """
@@ -19,7 +19,7 @@ Caller = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Loaded:
-    """Function with external loads, whose values are appended to the array arguments."""
+    """Function with external loads. The load values are appended to the array arguments."""
 
     here: Caller
     keys: tuple[WrenchKey, ...]

@@ -13,10 +13,10 @@ from chasles.backends.llvm.math import Writer
 from chasles.backends.objects import HEAD, TUPLE
 
 AXES = 8
-"""Largest number of axes of an array."""
+"""Largest number of array axes."""
 
 TENSOR = 7 + 2 * AXES
-"""Number of words of a DLTensor, with space for its shape and strides and for a columns flag."""
+"""Number of words in a DLTensor, with space for its shape and strides and for a columns flag."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
@@ -31,7 +31,7 @@ READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
 """Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
 
 FLOAT, CUDA = 2, 2
-"""DLPack codes of floating-point numbers and of memory of NVIDIA GPUs."""
+"""DLPack codes for floating-point data and for CUDA memory."""
 
 
 class Text(Writer):
@@ -240,7 +240,7 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function that returns PyTorch's stream; it fails during forward-mode autodiff."""
+    """Write the function that returns PyTorch's stream; it fails in forward-mode autodiff."""
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")
@@ -262,4 +262,4 @@ FUNCTIONS = (
     _torch_reader,
     _torch_stream,
 )
-"""All functions of this file, in the order of their definition."""
+"""Writers of all functions in this file, in the order of their definition."""

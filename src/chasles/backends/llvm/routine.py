@@ -90,11 +90,14 @@ class Routine(Writer):
         return f"l{self._labels}"
 
     def start(self, label: str) -> None:
-        """Start a label. The code before it falls through to it."""
+        """Emit a label. The code before it falls through to it."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def answer(self, value: str) -> None:
-        """Emit a return. The code that follows is reached only from a `when`."""
+        """Emit a return.
+
+        The code that follows is reached only through a branch, such as that of `when`.
+        """
         self.raw(f"  ret {value}\n{self.label()}:")
 
     @contextmanager

@@ -19,10 +19,10 @@ from chasles.backends.llvm import checked
 from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
-"""Number of row ranges per thread. A thread that starts late or is slower takes fewer ranges."""
+"""Number of row ranges per thread. A thread that starts late or is slow takes fewer ranges."""
 
 PATIENCE = 2_000_000_000
-"""Approximate number of operations per call. Python raises interrupts between calls."""
+"""Approximate number of operations per thread and call; Python raises interrupts between calls."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
 """Offsets of the pool's lock, two condition variables and list of jobs, and the pool's size
@@ -263,7 +263,7 @@ go:
   ret i64 0
 }}
 {MOVED}"""
-"""Source of `share` (run by callers), `serve` (run by threads) and `rows` (the usual body)."""
+"""LLVM IR of `share` (run by callers), `serve` (run by threads) and `rows` (the usual body)."""
 
 _NAMES = ("lock", "unlock", "wait", "wake_one", "wake_all")
 _POSIX = (
@@ -274,8 +274,8 @@ _WINDOWS = (
     *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
     *("WakeConditionVariable", "WakeAllConditionVariable"),
 )
-"""Windows functions that correspond to the POSIX functions, with arguments in the same order; POSIX
-functions with fewer parameters ignore the other arguments."""
+"""Names of the POSIX functions and of corresponding Windows functions, which take the same
+arguments. POSIX functions with fewer parameters ignore the additional arguments."""
 
 
 def _libraries() -> tuple[Any, Any]:
@@ -319,7 +319,7 @@ class Pool:
             os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Reset the pool to no threads, no jobs and free locks, initially and after a fork."""
+        """Reset the pool, initially and after a fork: no threads, no jobs, and locks released."""
         self._started = 0
         ctypes.memset(self.address, 0, _SIZE)
         if sys.platform != "win32":  # on Windows, zeros are valid locks
@@ -343,7 +343,7 @@ class Pool:
     def __call__(
         self, body: int, given: int, count: int, step: int, threads: int, work: int
     ) -> None:
-        """Process rows 0, ..., count - 1 with a body in machine code, by calls to `share`.
+        """Process rows 0, ..., count - 1 with a machine-code body, through calls to `share`.
 
         work: approximate number of operations per row. A pending interrupt is raised after every
         `PATIENCE` operations; the remaining rows are then not processed.
