@@ -168,7 +168,7 @@ made.
 
 class _Callable:
     def __call__(self) -> None:
-        """Class with a `__call__`, from which the `tp_call` that all such classes share is read."""
+        """Do nothing. The class has the `tp_call` that all classes with `__call__` share."""
 
 
 def call_slot(kind: type) -> ctypes.c_void_p:

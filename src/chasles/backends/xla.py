@@ -108,8 +108,7 @@ work:
 
 
 def _buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
-    """Emit code that loads the address of the frame's k-th argument or result, and its two
-    sizes."""
+    """Emit code that loads the address and the two sizes of the frame's k-th argument or result."""
     each = w.field(w.field("%frame", table, "ptr"), 8 * k, "ptr")
     sizes = w.field(each, SIZES, "ptr")
     return w.field(each, DATA, "ptr"), w.field(sizes, 0, "i64"), w.field(sizes, 8, "i64")

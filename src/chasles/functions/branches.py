@@ -195,13 +195,12 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
         except Unsuited:
             continue
         if away[-1] < FOUND:
-            return form, away[TRIALS // 2] < EXACT  # ignore the worst, which may be near a singularity
+            return form, away[TRIALS // 2] < EXACT  # median: the worst may be near a singularity
     return None, False
 
 
 def _missed(chain: Arm, form: Form, seed: int) -> float:
-    """Return the distance from a random configuration to the nearest closed-form solution for its
-    pose."""
+    """Return the distance from a random configuration to the nearest solution for its pose."""
     q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
     q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
     reached = chain.home

@@ -26,8 +26,7 @@ from chasles.model import Model
 
 @dataclass(frozen=True)
 class Differential:
-    """Derivative applied to tangent vectors of inputs (pushforward) or covectors of results
-    (pullback).
+    """A derivative applied to tangent vectors (pushforward) or to covectors (pullback).
 
     Tangent vectors and covectors have the shapes of the arrays (nq entries for q), because array
     libraries do not support tangent spaces.

@@ -1,5 +1,4 @@
-"""Checks of function arguments: wrenches, time derivatives, values by joint name, array
-libraries."""
+"""Checks of function arguments: wrenches, time derivatives, values by joint, array libraries."""
 
 import importlib
 import math

@@ -10,11 +10,11 @@ from chasles.functions.doors import leading_shape
 from chasles.model.given import some_numbers
 
 PART = "inverse_kinematics"
-"""Function name for error messages."""
+"""Function name that error messages show."""
 
 
 FARTHEST = 1e100
-"""Largest coordinate of a point (m). Its square is still finite."""
+"""Largest coordinate of a point (m), chosen so that its square is finite."""
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
