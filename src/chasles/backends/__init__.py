@@ -169,7 +169,7 @@ def prepare(
 def fast_entry(
     kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel, or the fallback if it is not supported.
+    """Return a built-in function that calls a kernel, or the fallback where that is not possible.
 
     Without a kernel, the built-in function runs the calls that `learn` has registered
     (`llvm.kernel.fast_entry`).
@@ -216,7 +216,7 @@ def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) ->
 
 
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:
-    """Return a call that runs prepared kernels and loops in order, up to `most` times.
+    """Return a callable that runs prepared kernels and loops in order, up to `most` times.
 
     See `llvm.rounds`.
     """
@@ -257,7 +257,7 @@ Result = TypeVar("Result")
 
 
 def undisturbed(work: Callable[[], Result]) -> Result:
-    """Run a function that no signal can interrupt, and return its result.
+    """Run a function without interruption by signals, and return its result.
 
     llvmlite is written in Python. An interrupt between its lines can leave its lock acquired, so
     that other threads wait forever, or free an object twice. An interrupt between `os.open` and the
@@ -296,7 +296,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
 
 
 def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return a function that runs as in `undisturbed`."""
+    """Return a wrapper that runs a function through `undisturbed`."""
 
     @functools.wraps(function)
     def call(*given: Given.args, **named: Given.kwargs) -> Result:

@@ -75,7 +75,7 @@ def cut(
     far: int = NEVER,
     first: Sequence[int] = (),
 ) -> Lowered:
-    """Order instructions, and cut them into parts of about `longest` operations.
+    """Order instructions, and cut them into parts of at most about `longest` operations.
 
     far: number of instructions after which an unused value is read from the scratch array again.
     Compilers allocate registers faster if the lifetimes of values are short. first: values that are
@@ -244,7 +244,7 @@ def _depth_first(
 
 
 def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
-    """Return a depth-first order, deepest argument first, which keeps few values live."""
+    """Return a depth-first order, deepest argument first, which keeps few values alive."""
     return _depth_first(code, reversed(results), _heights(code).__getitem__)
 
 

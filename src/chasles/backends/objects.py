@@ -154,7 +154,7 @@ _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
 
 
 def for_ever(kept: Any) -> Any:
-    """Keep an object alive even at exit, when Python clears the names of modules."""
+    """Keep an object alive even at exit, when Python clears the globals of modules; return it."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return kept
 

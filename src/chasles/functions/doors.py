@@ -187,7 +187,7 @@ def is_trajectory(given: Any) -> bool:
 
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
-    """Return a float array with `size` entries along the last axis, in its own precision."""
+    """Return a float array with `size` entries along the last axis; float32 arrays stay float32."""
     array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
         problem = f"{what} must have {size} entries along its last axis, not shape {array.shape}"

@@ -31,7 +31,7 @@ LOCAL = re.compile(
 """Names reserved for local variables, which arguments must not use."""
 
 MOST_STACK = 256 * 1024
-"""Size of the columns (bytes) above which a batch calls the function for one state instead."""
+"""Total size of the columns (bytes) above which the batch function computes states one by one."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Text(Writer):
         return f"l{self.labels}"
 
     def to(self, label: str) -> None:
-        """Branch to a label and place the label here."""
+        """Emit a branch to a label, followed by the label."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def require(self, condition: str, otherwise: str = "no") -> None:
@@ -136,7 +136,7 @@ def _has(w: Text) -> str:
 
 
 def _integer(w: Text, item: str, target: str) -> str:
-    """Store the value of an integer object; return a flag, false if it is not an integer."""
+    """Emit code that stores the value of an integer object; return a flag for success."""
     number = w.emit(f"call i64 @PyLong_AsLongLong(ptr {item})")
     w.raw(f"  store i64 {number}, ptr {target}")
     fine = w.variable("i1", "true")
@@ -216,7 +216,7 @@ def _cupy_stream(w: Text) -> str:
     stream = w.emit(f"call ptr @PyObject_CallNoArgs(ptr {w.word('%d', HELPER, 'ptr')})")
     with w.when(w.is_zero(stream, "ptr")):
         w.raw("  call void @PyErr_Clear()\n  ret i32 1")
-        w.raw(f"{w.label()}:")  # never reached: the next instruction needs a block
+        w.raw(f"{w.label()}:")  # unreachable; the next instruction needs a basic block
     known = w.emit(f"call i1 @number(ptr {stream}, ptr @name_ptr, ptr %target)")
     w.raw(f"  call void @Py_DecRef(ptr {stream})")
     w.require(known)

@@ -73,7 +73,7 @@ OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single"
 
 
 def source() -> str:
-    """Return the module in LLVM IR."""
+    """Return the entry's module in LLVM IR."""
     objects = [f"@{name} = external global i8" for name in (*OBJECTS, *map(spelled, NAMES))]
     called = {
         **CALLED,

@@ -66,7 +66,7 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
 
 
 class _Tile:
-    """The columns of a tile: inputs, point, memory, data, and their replacements.
+    """The columns of a tile: inputs, point, memory, data, and the results that replace them.
 
     inputs: columns of each input. moving: columns of point and memory. carried: these, and the
     columns of data. refined, ended: columns of the results of `refine` and `end`. Data that are

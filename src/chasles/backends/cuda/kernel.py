@@ -197,7 +197,7 @@ class Kernel:
         return self._loaded[target, layout]
 
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
-        """Return the launch for about `count` states, or None if a call needs several launches.
+        """Return the launch plan for about `count` states, or None if several launches are needed.
 
         rows: True if all arrays are in rows.
         """
@@ -363,7 +363,7 @@ def _cupy() -> Any:
 
 
 def described() -> str:
-    """Return the name of the current GPU and the CUDA version; raise an error if no GPU exists."""
+    """Return the current GPU's name and the CUDA version; raise an error if there is no GPU."""
     cupy = _cupy()
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     version = cupy.cuda.runtime.runtimeGetVersion()

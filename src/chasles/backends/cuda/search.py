@@ -35,7 +35,7 @@ the number of tries.
 
 
 class Search:
-    """Searches that repeat kernels that map (point, memory, goals ...) to (point, memory)."""
+    """Searches whose kernels map (point, memory, goals ...) to (point, memory) in each step."""
 
     def __init__(self, single: Kernel, double: Kernel) -> None:
         self.single, self.double = single, double

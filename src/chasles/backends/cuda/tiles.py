@@ -4,7 +4,7 @@ Inputs, sines and cosines are kept in the tile and read when they are needed, wh
 registers for a long program. Whole rows are moved through the tile, because threads that each read
 a separate row waste memory bandwidth. If rows of results are too long for that, as for a large mass
 matrix, their distinct values are kept in the tile, and all threads of a warp together write one row
-after another, which looks up the value of each entry.
+after another and look up the value of each entry.
 """
 
 from collections.abc import Sequence

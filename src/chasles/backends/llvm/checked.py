@@ -2,9 +2,10 @@
 
 The text of a module is instrumented before it is compiled. Memory that code may access is listed in
 a table of regions: arrays and tables passed from Python (`address`, `start_of`), NumPy arrays of
-the fast entry, stack slots, memory from `malloc`, and constants of the module. If the pointer from
-which an address was computed is known within the function, the access must lie in the region that
-contains that pointer. Otherwise the process reports the access on standard error and aborts.
+the fast entry, stack slots, memory from `malloc`, and constants of the module. Every access must
+lie in a region. If the pointer from which its address was computed is known within the function,
+the region must also contain this pointer. If an access is not allowed, the process reports it on
+standard error and aborts.
 
 Code that also accesses Python objects is checked only for pointers into known regions (`opaque` in
 `instrumented`). Two cases are not checked: stores with a mask that is not a constant
@@ -144,8 +145,8 @@ _MALLOC = re.compile(r"\s*(%[\w.]+) = call ptr @malloc\(i64 (%?[\w.]+)\)")
 _FREE = re.compile(r"\s*call void @free\(ptr (%[\w.]+)\)")
 _GLOBAL = re.compile(r"@([\w.]+) = internal constant \[(\d+) x (\w+)\]")
 _NOTE = re.compile(r"\s*; (array|room) (%[\w.]+)(?: (%?[\w.]+))?$")
-"""Annotations for this debug mode: `; array %x` marks an object that may be a NumPy array, and `;
-room %x %n` marks memory of n bytes.
+"""Annotations for this debug mode: `; array %x` marks an object that may be a NumPy array, and
+`; room %x %n` marks memory of n bytes.
 """
 
 _SIZES = {"double": 8, "float": 4, "ptr": 8, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}

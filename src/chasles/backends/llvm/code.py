@@ -44,8 +44,8 @@ LONG = 2000
 """Number of lines above which a function is a separate piece."""
 
 WORTH = 10_000
-"""Total number of lines in long functions from which other processes are used (about a second of
-compiling)."""
+"""Smallest total number of lines in long functions for which other processes are started (about a
+second of compiling)."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
@@ -299,7 +299,7 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def _result(running: Running | None) -> bytes | None:
-    """Return the machine code that a process produced, or None if it failed."""
+    """Return the machine code that a process produced, or None if the process failed."""
     if running is None:
         return None
     process, answer = running

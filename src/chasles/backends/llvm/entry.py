@@ -78,8 +78,8 @@ def _same_number() -> str:
 def _same() -> str:
     """Write a function that tests if two option values are equal: strings or tuples of floats.
 
-    Identical values are equal. The function runs no code of the caller: types must match exactly,
-    and tuples are not compared recursively.
+    Identical values are equal. The function runs none of the caller's code: types must match
+    exactly, and tuples are not compared recursively.
     """
     w = Routine("internal i1 @same(ptr %a, ptr %b)")
     with w.when(w.called("i1", "@same_number", "ptr %a", "ptr %b")):

@@ -1,13 +1,13 @@
 """Machine code for one program, compiled by LLVM: scalar for one state, SIMD for batches.
 
 The fast entry, a built-in function around a kernel, adds tens of nanoseconds to the program's run
-time. It refers to its code, and to the objects that CPython's function object points to, in a way
-that the garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple:
-bytes with the words that the machine code reads (`objects.WAY`), and the objects that these words
-point to. Bytes, tuples and numeric arrays are never cleared while they are referenced. Therefore no
-order of garbage collection, no finalizer and no resurrection can leave an entry without its code;
-the code is freed with the last entry and the last kernel. The collector may clear the list of
-further ways; an empty list is valid.
+time. It holds references to its code and to the objects that CPython's function object points to.
+The garbage collector cannot clear these references (`llvm.code.Code`). A way of calling a kernel is
+a tuple: bytes with the words that the machine code reads (`objects.WAY`), and the objects that
+these words point to. Bytes, tuples and numeric arrays are never cleared while they are referenced.
+Therefore no order of garbage collection, no finalizer and no resurrection can leave an entry
+without its code; the code is freed with the last entry and the last kernel. The collector may clear
+the list of further ways; an empty list is valid.
 """
 
 import ctypes
@@ -82,7 +82,7 @@ def build(
 
 
 class Kernel:
-    """A compiled and loaded program. Threads may share it.
+    """A compiled and loaded program. Several threads may use it at once.
 
     block: number of states that loops should pass together, or 0 for the usual number. alone: True
     if one state has its own function, so that it need not run as a batch of one.
@@ -300,7 +300,8 @@ def _without_code(holder: Any, name: str) -> Owner:
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _DEFINITIONS: dict[tuple[str, int], tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions by text (name, signature, docstring) and code. CPython reads them until exit.
+"""Method definitions by text (name, signature, docstring) and code. CPython may read them until
+exit.
 """
 
 

@@ -123,5 +123,5 @@ def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
 
 
 def widths(pack: Mapping[int, Sequence[int]]) -> set[int]:
-    """Return all numbers of lanes that vectors have."""
+    """Return the widths (numbers of lanes) of all vectors."""
     return {len(each) for each in pack.values()}

@@ -10,7 +10,7 @@ at once."""
 
 
 def ranking(fuse: bool) -> str:
-    """Return a body that ranks, for each problem, the nearest start of each group.
+    """Return the body `rank` for threads, which ranks each problem's nearest start in each group.
 
     The distance is a constant plus the dot product of a row with the goals; each start has its
     constant and row. Rows of starts are stored in tiles of lanes, with the constant last.

@@ -38,7 +38,7 @@ def _machine_code() -> bytes:
 
 
 class Search:
-    """Searches that repeat a kernel that maps (point, memory, goals ...) to (point, memory)."""
+    """Searches whose kernel maps (point, memory, goals ...) to (point, memory) in each step."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -206,7 +206,7 @@ class Alone:
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """Return a function that calls `run` after allowing access to the memory of the search."""
+        """Return a function that calls `run` after allowing access to the search's memory."""
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:

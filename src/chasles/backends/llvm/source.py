@@ -49,10 +49,10 @@ SPREAD = 8000
 (`products`) instead of states, because the code would otherwise not stay in the cache."""
 
 FAR, LASTING = 100, 16_000
-"""Number of instructions after which a value is loaded again if it has not been used, and number of
-instructions in a program above which this applies. With it, register allocation for a large robot
-takes two thirds of the time, and the code is equally fast. Shorter programs would be 3 to 11 %
-slower.
+"""Number of instructions after which a value that has not been used is loaded again, and program
+length (instructions) above which this applies. With reloading, register allocation for a large
+robot takes two thirds of the time, and the code is equally fast. Shorter programs would be 3 to 11
+% slower.
 """
 
 SHARE = 10000
@@ -320,7 +320,7 @@ def _batch(
     def run(count: int, row: str, last: str) -> None:
         """Emit code that processes `count` tiles from a row onward.
 
-        With `last`, one partial tile.
+        With `last`, the only tile may be partial.
         """
         if not last:
             ask(row, count * w.width)

@@ -1,9 +1,9 @@
 """Threads that share the rows of a batch, in machine code.
 
-A caller submits its work, takes part in it, and returns when all of it is done. This is one call of
-a C function, during which Python does not raise interrupts. Therefore an interrupt cannot leave a
-lock acquired, or leave a thread that writes to arrays after the caller frees them. The threads are
-Python threads, but they always wait for work in machine code, without holding the GIL.
+A caller submits its work, takes part in it, and returns when all of it is done. All of this is one
+call to a C function, during which Python does not raise interrupts. Therefore an interrupt cannot
+leave a lock acquired, or leave a thread that writes to arrays after the caller frees them. The
+threads are Python threads, but they always wait for work in machine code, without holding the GIL.
 """
 
 import _thread
@@ -302,7 +302,10 @@ def symbols() -> dict[str, int]:
 
 
 class Pool:
-    """Threads that are started on first use, and again in the child of a fork."""
+    """Thread pool.
+
+    Its threads are started on first use, and again in a child process after a fork.
+    """
 
     def __init__(self, code: Code) -> None:
         self.code, self.rows, self.share = code, code.address("rows"), code.address("share")
@@ -336,7 +339,7 @@ class Pool:
                 _thread.start_new_thread(self._serve, (self.address,))
             except RuntimeError:  # no thread can be started, or the interpreter is exiting
                 return self._started
-            self._started += 1  # an earlier interrupt leaves a thread idle
+            self._started += 1  # after an interrupt before this line, one thread stays idle
         return helpers
 
     @checked.ends

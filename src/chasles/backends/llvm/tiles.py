@@ -261,7 +261,7 @@ def scatter(
 
 
 def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
-    """Emit prefetches `AHEAD` columns after `start`. how: LLVM's read/write flag and locality."""
+    """Emit prefetches `AHEAD` columns after `start`. how: read/write flag and locality in LLVM."""
     soon = w.emit(f"add i64 {start}, {AHEAD}")
     for row in rows:
         place = w.at(row, soon, w.element.name)
@@ -309,7 +309,7 @@ def declared(w: Writer) -> list[str]:
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
-    """Return tables of each column's slot and constant value, and of the constant blocks."""
+    """Return tables of the columns' slots and constant values, and of the constant blocks."""
     n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
     pattern = ", ".join(f"{t} {w.element.spelled(constant.get(c, 0.0))}" for c in columns)
