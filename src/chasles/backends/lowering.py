@@ -221,7 +221,7 @@ def _depth_first(
 ) -> list[int]:
     """Return the instructions on which the roots depend, each after its arguments.
 
-    Arguments of higher rank come first.
+    If `rank` is given, arguments with a higher rank come first.
     """
     done, order = bytearray(len(code)), list[int]()
     for root in roots:

@@ -33,8 +33,8 @@ class Step:
     """One statement of an algorithm, and its operations for all bodies.
 
     An operation shared by several statements is counted for the first of them. `equation` is the
-    equation number in the book, read from the comment after the statement. A statement may have
-    several equation numbers.
+    equation number in the cited source, read from the comment after the statement. A statement may
+    have several equation numbers.
     """
 
     file: str

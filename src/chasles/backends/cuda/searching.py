@@ -92,7 +92,7 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins a try: at the first point, at a start, or at the best point."""
+        """Return code that begins a try at the first point, at a start, or at the best point."""
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;
         const long long number = attempt - 1;

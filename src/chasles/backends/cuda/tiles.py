@@ -3,8 +3,8 @@
 Inputs, sines and cosines are kept in the tile and read when they are needed, which leaves more
 registers for a long program. Whole rows are moved through the tile, because threads that each read
 a separate row waste memory bandwidth. If rows of results are too long for that, as for a large mass
-matrix, their distinct values are kept in the tile, and all threads of a warp together write one row
-after another and look up the value of each entry.
+matrix, only their distinct values are kept in the tile. Then all threads of a warp together write
+one row after another and look up the value of each entry.
 """
 
 from collections.abc import Sequence

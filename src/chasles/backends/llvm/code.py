@@ -384,7 +384,7 @@ class Code(NamedTuple):
 def sweep() -> None:
     """Unload pieces of code that have no references, unless the process is about to fork.
 
-    The function acquires none of this module's locks: an interrupt could leave the lock acquired.
+    The function acquires none of this module's locks: an interrupt could leave a lock acquired.
     Also, freeing an owner must not wait while another thread compiles.
     """
     own = threading.get_ident()

@@ -93,7 +93,7 @@ ELEMENTS = {element.dtype: element for element in (DOUBLE, SINGLE)}
 
 @dataclass
 class Writer:
-    """Writer of operations on vectors of `width` numbers. Each result has a new name.
+    """Writer of LLVM instructions on vectors of `width` numbers. Each result has a new name.
 
     widest: number of elements in the machine's widest vectors.
     """

@@ -153,7 +153,7 @@ class Products:
         return -(-len(self._entries) // self.width)
 
     def spread(self, code: Sequence[Instruction]) -> Program:
-        """Return the program with all products as instructions, for states in lanes.
+        """Return a straight-line program that includes all products, for code with states in lanes.
 
         code: the fused instructions of the head. The products of a column follow each other, so
         that its entries stay in registers. The terms of a sum are added in the order of

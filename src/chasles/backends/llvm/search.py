@@ -180,7 +180,7 @@ class Alone:
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
         outs = self._table(
             [begin + places[k] + sizes[k] for k in range(2)]
-        )  # the second rows of points and memories
+        )  # second rows of the input points and memories
         places_of_poses = self._table(offsets)
         ways = []
         for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start
