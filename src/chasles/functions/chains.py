@@ -120,8 +120,8 @@ def snapped(values: np.ndarray) -> list[float]:
 # Relations between axes --------------------------------------------------------------------------
 
 CLOSE = 1e-4
-"""Largest angle (rad) between parallel axes, and largest distance (relative to the chain size)
-between intersecting axes."""
+"""Largest angle (rad) between axes treated as parallel, and largest distance (relative to the chain
+size) between axes treated as intersecting."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:

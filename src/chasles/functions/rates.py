@@ -69,7 +69,7 @@ class Task:
 
     @property
     def rows(self) -> int:
-        """Number of rows: velocity components of the task."""
+        """Number of rows, one for each velocity component of the task."""
         return 6 if self.kind == "twist" else 3
 
     def matrix(self, at: Posture) -> Rows:
@@ -243,7 +243,7 @@ class _Search:
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
         """Return the step to the solution.
 
-        Entries of fixed joints are the steps after their release.
+        The entry of a fixed joint is the step that the joint would make if it were released.
 
         Rows of higher priorities are orthonormalized over the free joints. The step is projected
         onto their null space.
