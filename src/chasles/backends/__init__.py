@@ -1,6 +1,7 @@
-"""Backends: each one compiles a program into a kernel that runs on rows of numbers.
+"""Backends, each of which compiles a program into a kernel that processes arrays row by row.
 
-All backends share the keys of compiled programs, and the way to run work that no signal interrupts.
+This module also provides what all backends share: cache keys for compiled programs, and functions
+that run work without interruption by signals.
 """
 
 import _thread
@@ -22,15 +23,16 @@ class Backend(NamedTuple):
 
     device: "cpu" or "cuda". arrays: the package whose arrays the kernels accept; arrays other than
     NumPy's are passed to the kernel's `call`. keeps: True if machine code is cached; then
-    `known(recipe, trace, dtype)` finds it, `keep(recipe, program, dtype)` makes it, and
-    `described()` describes the hardware. loop: the module of `Loop`, which repeats a kernel.
-    adjoint: the module of `Adjoint`, which runs a loop backward. search: the module of `Search`,
-    which repeats a step until problems are solved. iterated: the module that combines three kernels
-    into one that iterates (`llvm.iterated`). rounds: the module of `Rounds`, which runs several
-    kernels and loops in turn. gram: the module of `Grams`, which sums Gram matrices. staged: the
-    number of products of matrix entries above which a program should return the factors of its
-    results (`Staged`); None if a backend does not accept staged programs. first: the backend of the
-    first tier, which compiles faster but produces slower code.
+    `known(recipe, trace, dtype)` looks it up, `keep(recipe, program, dtype)` compiles and caches
+    it, and `described()` describes the hardware. loop: the module of `Loop`, which repeats a
+    kernel. adjoint: the module of `Adjoint`, which runs a loop backward. search: the module of
+    `Search`, which repeats a step until problems are solved. iterated: the module that combines
+    three kernels into one that iterates (`llvm.iterated`). rounds: the module of `Rounds`, which
+    runs several kernels and loops in turn. gram: the module of `Grams`, which sums Gram matrices.
+    staged: the number of scalar multiplications in matrix products above which a program should
+    return the factors of its results instead of the products (`Staged`); None if the backend does
+    not accept staged programs. first: the backend of the first tier, which compiles faster but
+    produces slower code.
     """
 
     module: str
@@ -93,7 +95,10 @@ def takes_numpy(backend: str) -> bool:
 
 
 def row(name: str) -> Backend:
-    """Return the entry of a backend; raise an error that lists all backends if it is unknown."""
+    """Return a backend's table entry.
+
+    If the name is unknown, raise an error that lists all backends.
+    """
     if name not in BACKENDS:
         problem = f"unknown backend {name!r}"
         raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
@@ -105,12 +110,15 @@ def _backend(name: str) -> Any:
 
 
 _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Subpackages that do not affect compiled code, because a recipe contains all parameters."""
+"""Subpackages whose sources do not affect compiled code, because a recipe holds all parameters."""
 
 
 @functools.cache
 def sources() -> str:
-    """Return the SHA-256 of chasles' sources, so that code from other versions is not used."""
+    """Return the SHA-256 of chasles' sources.
+
+    It keeps code cached by other versions from being used.
+    """
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -121,7 +129,7 @@ def sources() -> str:
 
 
 def code_key(*parts: object) -> str:
-    """Return the name of code in the cache, a digest of everything that determines the code."""
+    """Return the cache entry name for code, a digest of everything that determines the code."""
     return hashlib.sha256("\0".join([sources(), *map(repr, parts)]).encode()).hexdigest()
 
 
@@ -130,7 +138,7 @@ def compile(
 ) -> Kernel:
     """Compile a program. If a recipe is passed, the kernel is cached, and `known` finds it later.
 
-    Two recipes with the same text (`repr`) must have the same program.
+    Two recipes with the same `repr` must describe the same program.
     """
     target = _backend(backend)
     if recipe is None or not BACKENDS[backend].keeps:
@@ -141,7 +149,7 @@ def compile(
 def known(
     recipe: object, trace: Callable[[], Program], backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel | None:
-    """Return the kernel of a recipe if any process has compiled it before, else None.
+    """Return the kernel for a recipe if it is in the cache, else None.
 
     trace: a function that makes the program. A GPU backend calls it when it needs code for another
     array layout.
@@ -153,7 +161,7 @@ def known(
 def prepare(
     recipe: object, program: Program, backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel:
-    """Return the kernel of a recipe, and compile its program unless the kernel is cached."""
+    """Return the kernel for a recipe; compile its program if the kernel is not cached."""
     found = known(recipe, lambda: program, backend, dtype)
     return found or compile(program, backend, dtype, recipe)
 
@@ -161,7 +169,7 @@ def prepare(
 def fast_entry(
     kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel, or the fallback if it is not supported.
+    """Return a built-in function that calls a kernel, or the fallback where that is not possible.
 
     Without a kernel, the built-in function runs the calls that `learn` has registered
     (`llvm.kernel.fast_entry`).
@@ -187,7 +195,7 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Register a resolved call with the built-in function of its owner (`llvm.ways.learn`)."""
+    """Register a resolved call with its owner's built-in function (`llvm.ways.learn`)."""
     if isinstance(owner, tuple):
         importlib.import_module("chasles.backends.llvm.ways").learn(owner, arguments, named, make)
 
@@ -203,12 +211,12 @@ def loop(kernel: Kernel, backend: str = USUAL) -> Any:
 
 
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) -> Any:
-    """Combine several kernels into one: begin, iterate until convergence, end (`llvm.iterated`)."""
+    """Combine kernels that begin, iterate until convergence, and end (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels, **options)
 
 
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:
-    """Return a call that runs prepared kernels and loops in order, up to `most` times.
+    """Return a callable that runs prepared kernels and loops in order, up to `most` times.
 
     See `llvm.rounds`.
     """
@@ -238,7 +246,7 @@ def search(*kernels: Kernel, backend: str = USUAL) -> Any:
 
 
 def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:
-    """Return the adjoint of a loop, from the loops of its step and of the step's pullback."""
+    """Return the adjoint of a loop, given loops over its step and over the step's pullback."""
     return importlib.import_module(BACKENDS[backend].adjoint).Adjoint(step, back)
 
 
@@ -249,7 +257,7 @@ Result = TypeVar("Result")
 
 
 def undisturbed(work: Callable[[], Result]) -> Result:
-    """Run a function that no signal can interrupt, and return its result.
+    """Run a function without interruption by signals, and return its result.
 
     llvmlite is written in Python. An interrupt between its lines can leave its lock acquired, so
     that other threads wait forever, or free an object twice. An interrupt between `os.open` and the
@@ -288,7 +296,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
 
 
 def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return a function that runs as in `undisturbed`."""
+    """Return a wrapper that runs a function through `undisturbed`."""
 
     @functools.wraps(function)
     def call(*given: Given.args, **named: Given.kwargs) -> Result:

@@ -1,4 +1,4 @@
-"""Checks of arrays and counts passed by callers, and their layout for machine code."""
+"""Checks of arrays and counts passed by callers, and conversion to the layout of machine code."""
 
 import array as standard
 import math
@@ -53,9 +53,9 @@ class Target(NamedTuple):
 
     `sources` holds for each input 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
     `loads` lists the wrenches in the order of `f_ext`; it is None if `f_ext` is not given. `shown`
-    is the number of returned results, by default all. If some results are not returned, the last
-    one is (gap, margin) of each state, and the call succeeds only if no gap exceeds `gap` and all
-    margins exceed `margin`.
+    is the number of returned results, by default all. If some results are not returned, the last of
+    these holds (gap, margin) for each state, and the call succeeds only if no gap exceeds `gap` and
+    all margins exceed `margin`.
     """
 
     entry: Callable[..., Any]
@@ -111,7 +111,10 @@ class Given(NamedTuple):
 
 
 def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
-    """Return the arguments as checked arrays of the kernel's dtype. `name` appears in messages."""
+    """Return the arguments as checked arrays with the kernel's dtype.
+
+    `name` appears in messages.
+    """
     inputs = kernel.interface.inputs
     arrays = [
         _array(name, v, argument, kernel.dtype)
@@ -126,11 +129,12 @@ def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[in
 
 
 FEW = 4096
-"""Number of states up to which copying repeated rows takes no longer than the call itself."""
+"""Largest number of states for which copying broadcast rows takes no longer than the call
+itself."""
 
 
 def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
-    """Return arrays of real numbers as contiguous rows of the kernel's dtype, copied if necessary.
+    """Return real arrays as contiguous rows with the kernel's dtype, copied if necessary.
 
     Return None if the dtypes or shapes are not valid, if there are more than `FEW` states, or if
     the arrays are already contiguous.
@@ -306,7 +310,7 @@ def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
 
 
 class LoopSizes:
-    """Array sizes that the machine code of a repeated step assumes."""
+    """Array sizes that the machine code of a loop assumes."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._dtype = kernel.dtype

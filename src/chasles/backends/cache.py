@@ -107,7 +107,7 @@ _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 @uninterrupted
 def load(name: str) -> Artifact | None:
-    """Return the entry with the given name if it exists and can be trusted, else None."""
+    """Return the artifact stored under a name if it exists and can be trusted, else None."""
     with contextlib.suppress(OSError, *_DAMAGED), _opened(folder()) as place:
         path = place.name(name + _SUFFIX)
         entry = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAIT, dir_fd=place.handle)
@@ -191,7 +191,7 @@ _UNSEEN: dict[Path, int] = {}
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Flag for opening entries, so that a pipe in place of an entry does not block."""
+"""Flag for opening entries; with it, opening a pipe in place of an entry does not block."""
 
 
 class _Place(NamedTuple):

@@ -1,4 +1,4 @@
-"""Interpreter of programs: the slow reference, which runs one operation of one state at a time."""
+"""Interpreter of programs: a slow reference that runs one operation on one state at a time."""
 
 import numpy as np
 
@@ -25,5 +25,5 @@ class Kernel:
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
-    """Return the kernel of a program."""
+    """Return a kernel that interprets a program."""
     return Kernel(program, dtype)

@@ -1,8 +1,8 @@
-"""Measured limits of a processor: operations and bytes per second.
+"""Measurement of a processor's limits: operations and bytes per second.
 
-An operation is one instruction on one number; a fused multiply-add counts as one. Memory is
-measured by copying and filling arrays, with ordinary or streaming stores, whichever is faster, for
-several sizes, because data that fits in a cache moves faster.
+An operation is one instruction on one number; a fused multiply-add counts as one. Memory bandwidth
+is measured by copying and filling arrays, with ordinary or streaming stores, whichever is faster.
+Several array sizes are used, because data that fits in a cache moves faster.
 """
 
 import ctypes
@@ -22,13 +22,13 @@ from chasles.backends.objects import address
 from chasles.expr import OPS, Program
 
 SLOW = 8
-"""Number of operations that a division, root, sine or cosine counts as (`Count.weight`)."""
+"""Number of operations for which a division, root, sine or cosine counts (`Count.weight`)."""
 
 FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
 """Total bytes read and written when arrays are copied or filled."""
 
 CHAINS = 12
-"""Number of independent chains of products. The chains and their factors fit in 16 registers."""
+"""Number of independent chains of multiply-adds. All their operands fit in 16 registers."""
 
 SECONDS, REPEATS = 1e-3, 4
 """Shortest duration (s) of a run, and number of runs. The fastest run is used."""
@@ -38,7 +38,7 @@ Rates = tuple[tuple[int, float], ...]
 
 
 class Work(NamedTuple):
-    """Work per state: operations, numbers read, and numbers written."""
+    """Work per state: operations, and the counts of numbers read and written."""
 
     operations: int
     read: int
@@ -46,7 +46,7 @@ class Work(NamedTuple):
 
     @staticmethod
     def of(program: Program) -> "Work":
-        """Return the work of a program for one state, with products fused into sums."""
+        """Return a program's work for one state, with products fused into sums."""
         code = fused(program)
         needed = (code[k].op for k in deepest_first(code, list(places(program))))
         read, written = (sum(v.size for v in s) for s in (program.inputs, program.outputs))
@@ -54,7 +54,7 @@ class Work(NamedTuple):
 
 
 def _operations(op: str) -> int:
-    if op not in OPS:  # a fused product
+    if op not in OPS:  # a fused multiply-add
         return 1
     column = OPS[op].counts_as
     if column in ("free", "negations"):
@@ -82,8 +82,8 @@ class Limits:
     def memory(self, work: Work, dtype: str, count: int) -> float:
         """Return the time (s) to move the numbers of `count` states.
 
-        Reads, and an equal number of writes, take place at the rate of copies. Any further writes
-        take place at the rate of fills.
+        Reads, and an equal number of writes, run at the copy rate. Any further writes run at the
+        fill rate.
         """
         size = np.dtype(dtype).itemsize * count
         read, written = size * work.read, size * work.written
@@ -177,7 +177,7 @@ def _least(run: Callable[[int], object]) -> float:
 
 
 class _Code:
-    """Benchmark loops in machine code: chains of products, copies and fills."""
+    """Benchmark loops in machine code: chains of multiply-adds, copies and fills."""
 
     def __init__(self) -> None:
         machine = Machine.host()
@@ -233,7 +233,7 @@ def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
         made = [f"  %p{k} = fmul {vector} %x{k}, {factor}" for k in chains]
         made += [f"  %y{k} = fadd {vector} %p{k}, {term}" for k in chains]
     sums = [f"  %s{k} = fadd {vector} %y{k}, %{'y' if k == 1 else 's'}{k - 1}" for k in chains[1:]]
-    # The returned value keeps the products from being optimized away; it has no meaning.
+    # The returned value only keeps the compiler from removing the multiply-adds.
     return "\n".join(
         [
             f"declare {vector} @{intrinsic}({vector}, {vector}, {vector})",

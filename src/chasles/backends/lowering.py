@@ -1,9 +1,8 @@
-"""Lowering of a program to machine operations: fusing products, ordering, and cutting into parts.
+"""Lowering of programs to machine operations: fusing products, ordering, and cutting into parts.
 
 These choices are made once, here, so that one state and a vector of states run the same operations
 with bitwise identical results. A long program is cut into parts, because compile time grows faster
-than the length of a block. Values that a later part needs are kept in numbered places of a scratch
-array.
+than the length of a block. Values that a later part needs are kept in slots of a scratch array.
 """
 
 import heapq
@@ -14,19 +13,20 @@ from dataclasses import dataclass
 from chasles.expr import Instruction, Program
 
 FREE = ("const", "input")
-"""Operations whose values every part can use without a place in the scratch array."""
+"""Operations whose values every part can use without a slot in the scratch array."""
 
 FAST = 512
-"""Number of live values (vectors of 64 bytes) that fit in L1; with more, programs are reordered."""
+"""Number of live values (64-byte vectors) that fit in the L1 cache. Programs with more are
+reordered."""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
 
 REGISTERS = 32
-"""Number of values that the registers of a processor hold."""
+"""Number of values that a processor's registers can hold."""
 
 NEVER = sys.maxsize
-"""A number of instructions that no program reaches."""
+"""Value of `far` that no program reaches, so that values are never loaded again."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the program. `saved` pairs values with the places where they are kept for later."""
+    """A part of the program. `saved` pairs values for later parts with their scratch slots."""
 
     stages: tuple[Stage, ...]
     saved: tuple[tuple[int, int], ...]
@@ -50,9 +50,9 @@ class Part:
 class Lowered:
     """Instructions with fused products, cut into parts.
 
-    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` gives the place of each value
-    that several parts use, or that is used again after more than `far` instructions. `scratch` is
-    the number of places.
+    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` gives the scratch slot of each
+    value that several parts use, or that is used again after more than `far` instructions.
+    `scratch` is the number of slots.
     """
 
     code: tuple[Instruction, ...]
@@ -75,7 +75,7 @@ def cut(
     far: int = NEVER,
     first: Sequence[int] = (),
 ) -> Lowered:
-    """Order instructions, and cut them into parts of about `longest` operations.
+    """Order instructions, and cut them into parts of at most about `longest` operations.
 
     far: number of instructions after which an unused value is read from the scratch array again.
     Compilers allocate registers faster if the lifetimes of values are short. first: values that are
@@ -115,7 +115,8 @@ def fused_apart(
 ) -> tuple[list[Instruction], dict[int, int]]:
     """Return the instructions of `fused`, and the group of each instruction.
 
-    group: the group of each instruction of the program. Terms of a group are summed in that group.
+    group: the group of each instruction of the program. Terms from one group are summed within that
+    group.
     """
     code, height, found = list(program.code), _heights(program.code), dict(group)
     used = users(code, range(len(code)))
@@ -158,7 +159,7 @@ def fused_apart(
                 height[part[-1]] = max(height[k] for _, k in theirs) + 1
                 write([(added == plus, k) for added, k in theirs], part, name)
                 theirs = [(plus, part[-1])]
-            apart += theirs  # not grouped again, since its instruction may have another group
+            apart += theirs  # not grouped again, because its instruction may be in another group
         write([*terms, *apart], slots, mine)
         for k in whole:
             for lane, twin in enumerate(twins[k]):
@@ -220,7 +221,7 @@ def _depth_first(
 ) -> list[int]:
     """Return the instructions on which the roots depend, each after its arguments.
 
-    Arguments of higher rank come first.
+    If `rank` is given, arguments with a higher rank come first.
     """
     done, order = bytearray(len(code)), list[int]()
     for root in roots:
@@ -243,7 +244,7 @@ def _depth_first(
 
 
 def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
-    """Return a depth-first order, deepest argument first, which keeps few values live."""
+    """Return a depth-first order, deepest argument first, which keeps few values alive."""
     return _depth_first(code, reversed(results), _heights(code).__getitem__)
 
 
@@ -317,25 +318,25 @@ def _parts(
 
 
 class _Scratch:
-    """Allocator of places in the scratch array. Places that were given back are reused first."""
+    """Allocator of slots in the scratch array. Slots that were given back are reused first."""
 
     def __init__(self) -> None:
         self.size, self._vacant = 0, list[int]()
 
     def take(self) -> int:
-        """Return a free place."""
+        """Return a free slot."""
         if self._vacant:
             return self._vacant.pop()
         self.size += 1
         return self.size - 1
 
     def give_back(self, places: Iterable[int]) -> None:
-        """Make places free again."""
+        """Mark slots as free again."""
         self._vacant.extend(places)
 
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
-    """Return the time of last use of each value that is unused for more than `far` instructions."""
+    """Return the last use of each value with more than `far` instructions between two uses."""
     touched, found, time = dict[int, int](), set[int](), 0
     for stage in stages:
         for k in (*stage.code, None):
@@ -353,7 +354,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
 def _give_places(
     resting: Mapping[int, int], stages: Iterable[Stage], place: dict[int, int], scratch: _Scratch
 ) -> None:
-    """Assign a place to each value in `resting`, from its instruction to its last use."""
+    """Assign a scratch slot to each value in `resting`, from its computation to its last use."""
     ending: dict[int, list[int]] = {}
     for time, k in enumerate(k for stage in stages for k in stage.code):
         scratch.give_back(ending.pop(time, ()))
@@ -394,7 +395,7 @@ def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage
 def few_alive(
     code: Sequence[Instruction], orders: Sequence[Sequence[int]], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return the best order found from several valid orders: the one with the fewest live values.
+    """Return the order with the fewest live values, chosen from variants of several valid orders.
 
     elsewhere: operations whose results are in memory and occupy no register.
     """
@@ -412,7 +413,7 @@ def most_alive(
 def _freeing(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return an order in which instructions that free the most values run first.
+    """Return an order in which instructions that end the lives of the most values run first.
 
     If no instruction can run without adding a live value, the given order decides.
     """
@@ -433,7 +434,7 @@ def _freeing(
             heapq.heappush(by_gain, (-gain[k], place[k], k))
 
     def last_use(a: int) -> None:
-        """Record that only one instruction still uses a value, which it will free."""
+        """Record that a value has one use left, so that this use ends the value's life."""
         if held[a]:
             for k in users[a]:
                 if k not in done:

@@ -1,4 +1,4 @@
-"""Vectorized Python source, in which NumPy computes each operation for all states at once."""
+"""Programs as vectorized Python source, in which NumPy computes each operation for all states."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def source(program: Program) -> str:
 
 
 class Kernel:
-    """The compiled source, which runs on rows."""
+    """A kernel that runs compiled Python source on rows."""
 
     def __init__(self, program: Program, dtype: str) -> None:
         self.interface, self.dtype = program.interface, np.dtype(dtype)
@@ -57,5 +57,5 @@ class Kernel:
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
-    """Return the kernel of a program."""
+    """Return the kernel for a program."""
     return Kernel(program, dtype)

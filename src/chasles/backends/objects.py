@@ -1,7 +1,7 @@
 """Layout of Python and NumPy objects for the machine code of the fast entry.
 
 The offsets of fields are checked before use. The module also lists the Python functions that the
-code calls, and the words that describe a way of calling a kernel (`WAY`).
+machine code calls (`CONTEXT`), and the words that describe a way of calling a kernel (`WAY`).
 """
 
 import ctypes
@@ -47,26 +47,26 @@ CONTEXT = {
     "usual_call": "",
     "frame_name": "",
 }
-"""Entries of the table at @context, in order. An entry is a C function of Python, or is filled in
-by `fill_context`: numpy.ndarray, the interned strings "out", "threads", "f_ext" and "frame",
-PyArray_New, PyArray_Return, built-in types and numpy.float64, None, the integer 1, and the function
-that calls an object by its `__call__`.
+"""Entries of the table at @context, in order. An entry is a function of Python's C API, or is
+filled in by `fill_context`: numpy.ndarray, the interned strings "out", "threads", "f_ext" and
+"frame", PyArray_New, PyArray_Return, built-in types and numpy.float64, None, the integer 1, and the
+C function that calls an object's `__call__`.
 """
 
 HEAD, TUPLE, BYTES = object.__basicsize__, tuple.__basicsize__, bytes.__basicsize__ - 1
 DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
 ORDER, TYPE = HEAD + 10, HEAD + 12
 LIST = HEAD + 8
-"""Offsets of an object's first field, a tuple's first item and the content of bytes; of an array's
-data, number of axes, shape, strides, element type and flags; of an element type's byte order and
-number; and of the address of a list's items.
+"""Offsets (bytes) of an object's first field, a tuple's first item and the content of a bytes
+object; of an array's data, number of axes, shape, strides, dtype and flags; of a dtype's byte order
+and number; and of the address of a list's items.
 """
 
 CALL = 112
-"""Offset in a class, after its header, of the function that calls the class's objects."""
+"""Offset (bytes) of `tp_call` in a class, after the object header."""
 
 LAYOUT = (HEAD, TUPLE, BYTES)
-"""Layout that the code assumes for this build of Python."""
+"""Offsets that the machine code assumes for this build of Python."""
 
 ALIGNED = 0x0100
 PLAIN = 0x0001 | ALIGNED
@@ -77,8 +77,8 @@ NOT_TAKEN = "inttoptr (i64 1 to ptr)"
 """Value that machine code returns if the Python path must handle the call."""
 
 USUAL, USUAL_RANK = 4, 2
-"""Largest numbers of inputs (all vectors) and of axes of the only output of a kernel that has
-an entry without loops (`llvm.calls.usual`).
+"""Largest number of inputs (all vectors), and largest number of output axes, for which a kernel
+with one output has an entry without loops (`llvm.calls.usual`).
 """
 
 WAY = (
@@ -96,17 +96,18 @@ numbers of arrays. numbers: total entries of all inputs of a state. quaternions:
 the first entry) of each quaternion. nonzero: number of quaternions. single: 1 if all arguments must
 be float32, 0 if at least one must have another dtype, 2 if any dtype is allowed. arguments: number
 of positional arguments. sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k,
-2: `fixed` k); no list if the inputs are the arguments. named: (name, value) of each of the
-`options` options. wrenches: number of wrenches in `f_ext`, -1 if it is not given. loads: LOAD of
-each wrench. shown: number of outputs that a call returns. If a call does not return all outputs,
-the last output is (gap, margin) of each state, and the code handles the call only if all gaps are
-at most `gap` and all margins exceed `margin` (bits of doubles). bare: number of arguments if a call
-needs nothing else (no options, no wrenches, no other sources), else -1. dtype: address of NumPy's
-own object for the kernel's dtype. The VARIABLE words of each array follow these words.
+2: `fixed` k); null if the inputs are the arguments. named: (name, value) of each of the `options`
+options. wrenches: number of wrenches in `f_ext`, -1 if it is not given. loads: LOAD of each wrench.
+shown: number of outputs that a call returns. If a call does not return all outputs, the last output
+holds (gap, margin) for each state. The code then handles the call only if all gaps are at most
+`gap` and all margins exceed `margin` (both stored as the bits of doubles). bare: number of
+arguments if a call needs nothing else (no options, no wrenches, no other sources), else -1. dtype:
+address of NumPy's own object for the kernel's dtype. These words are followed by the VARIABLE words
+of each array.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
-"""Words of a wrench: its frame, its type (0 for an array), and the offsets of the type's fields."""
+"""Words of a wrench: its frame, its type (0 for an array), and the offsets and values of fields."""
 
 MOST_RANK = 8
 VARIABLE = 4 + MOST_RANK
@@ -115,13 +116,14 @@ bytes of the first output; and its shape.
 """
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
-"""Largest numbers of items for which the stack has space. Larger calls take the Python path."""
+"""Largest numbers of options, inputs, outputs and wrenches for which the stack has space. Larger
+calls take the Python path."""
 
 UNBOUNDED = 1 << 40
-"""A limit on the number of states that no batch in memory reaches."""
+"""Number of states that no batch in memory reaches, used as "no limit"."""
 
 SINGLE_NUMBER = 11
-"""NumPy's type number of float32."""
+"""NumPy's type number for float32."""
 
 
 def at_address(function: Any) -> int:
@@ -135,7 +137,7 @@ _word = ctypes.c_size_t.from_address
 def address(a: np.ndarray) -> int:
     """Return the address of an array's first element."""
     if supported():
-        return _word(id(a) + DATA).value  # a tenth of the time of the usual way
+        return _word(id(a) + DATA).value  # takes a tenth of the time of the next line
     return a.__array_interface__["data"][0]
 
 
@@ -148,11 +150,11 @@ def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
-"""Indices in NumPy's table of C functions, fixed since its first version."""
+"""Indices in NumPy's C API table, unchanged since its first version."""
 
 
 def for_ever(kept: Any) -> Any:
-    """Keep an object alive even at exit, when Python clears the names of modules."""
+    """Keep an object alive even at exit, when Python clears the globals of modules; return it."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return kept
 
@@ -166,11 +168,11 @@ made.
 
 class _Callable:
     def __call__(self) -> None:
-        """Give the class the `tp_call` that all classes with `__call__` share."""
+        """Do nothing. The class has the `tp_call` that all classes with `__call__` share."""
 
 
 def call_slot(kind: type) -> ctypes.c_void_p:
-    """Return the slot of a class that holds the function with which CPython calls its objects."""
+    """Return the `tp_call` slot of a class, the function with which CPython calls its objects."""
     return ctypes.c_void_p.from_address(id(kind) + HEAD + CALL)
 
 

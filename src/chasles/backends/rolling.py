@@ -1,11 +1,11 @@
-"""A long program as a loop, in which segments of the same form share code and differ in table data.
+"""Long programs as loops, in which segments of the same form share code and differ in table data.
 
 A program traced body by body (`Arena.cut`) is a sequence of segments. Two segments have the same
 form if they perform the same operations in the same order; their constants and the sources of their
 arguments may differ. Each form becomes a short program, and each segment becomes a row of a table.
-A row holds the constants that differ between segments of the form, and the places in memory that
-the segment reads and writes. Memory has one numbered place for every entry of the inputs, then the
-scratch, then one place for every distinct result.
+A row holds the constants that differ between segments of the form, and the memory slots that the
+segment reads and writes. Memory has one numbered slot for every entry of the inputs, then the
+scratch slots, then one slot for every distinct result.
 """
 
 from collections import Counter
@@ -24,24 +24,24 @@ ANGLES = 8
 state fills a SIMD vector."""
 
 SHORTER = 4
-"""All forms together must be shorter than the program by this factor."""
+"""Factor by which all forms together must be shorter than the program."""
 
 JOINED, LONG, OFTEN = 24, 600, 64
 """Largest number of rounds in which neighboring segments are joined, and largest number of
-instructions of a joined pair. A pair is joined only if it occurs at least once per OFTEN segments.
+instructions in a joined pair. A pair is joined only if it occurs at least once per OFTEN segments.
 """
 
 NUMBERS, READS = 0, 1
-"""Indices of the inputs of a form's program."""
+"""Indices of the inputs of a form's program: constants, and values read from memory."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """The program of all segments of one form, and a row for each segment.
+    """The program that all segments of one form share, and a table row for each segment.
 
-    The inputs of the program are the constants in a row and the values at the places `reads`; its
-    only output is written to the places `writes`. A place is given as (column, offset): the entry
-    in that column of the row of `places`, plus the offset.
+    The inputs of the program are the constants in a row of `numbers` and the values in the memory
+    slots `reads`; its only output is written to the slots `writes`. A slot is given as (column,
+    offset): the entry in that column of the segment's row in `places`, plus the offset.
     """
 
     program: Program
@@ -223,11 +223,11 @@ def _places(
     results: Sequence[int],
     crossing: set[int],
 ) -> tuple[dict[int, int], int]:
-    """Return the place of each value that segments share, and the number of scratch places.
+    """Return the memory slot of each value that segments share, and the number of scratch slots.
 
-    Values of a segment with equal lifetimes are adjacent, and their places are reused after the
-    last segment that reads them. The last scratch place (key -1) receives values that a segment
-    stores only because other segments of its form do; nothing reads them.
+    Values of a segment with equal lifetimes are adjacent, and their slots are reused after the last
+    segment that reads them. The last scratch slot (key -1) receives values that a segment stores
+    only because other segments of its form do; nothing reads them.
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]
@@ -268,8 +268,8 @@ def _tables(
 ) -> Form:
     """Return the `Form` of a group of segments: its program, and a row for each segment.
 
-    Constants or places that agree in every segment share a column; constants that are the same in
-    all segments are constants of the program.
+    Uses whose constants or slots agree in every segment share a column. A constant that is the same
+    in all segments is a constant of the program.
     """
     model, local = group[0], {k: j for j, k in enumerate(group[0])}
     uses = [
@@ -322,7 +322,7 @@ def _tables(
 def _bases(
     columns: Iterable[tuple[int, ...]],
 ) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
-    """Return the base columns, and for each column its base's index and constant offset."""
+    """Return base columns, and for each column the index of its base and its constant offset."""
     bases: dict[tuple[int, ...], int] = {}
     kept: list[tuple[int, ...]] = []
     near = []

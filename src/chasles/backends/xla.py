@@ -1,4 +1,4 @@
-"""Handlers of XLA's foreign function interface for kernels, in LLVM IR.
+"""Handlers that call kernels through XLA's foreign function interface, in LLVM IR.
 
 A handler is a C function with one argument, a call frame, whose layout is public
 (xla/ffi/api/c_api.h, major version 0). Arrays are contiguous, with shape (rows, numbers in a row).
@@ -34,8 +34,8 @@ of argument and result buffers.
 """
 
 KIND, METADATA, VERSION = 8, 24, 24
-"""Offsets of an extension's type and metadata, and offset of the version in the metadata, where it
-comes after two size fields: that of the metadata and that of the version."""
+"""Offsets of an extension's type and metadata, and of the version in the metadata. The version
+follows two size fields and a pointer."""
 
 DATA, SIZES = 24, 40
 """Offsets of a buffer's data and sizes."""
@@ -56,7 +56,7 @@ because XLA never releases a handler."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
-    """Return the address of an owner's handler. The handler is made once; both are kept forever."""
+    """Return the address of an owner's handler, which is made once. Both are kept forever."""
     if id(owner) not in _KEPT:
         text, symbols = make()
         made = assemble(text, Machine.host(), opaque=True)
@@ -66,7 +66,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
 
 
 def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Write two tables on the stack for `batch`: the addresses of the rows, and the strides."""
+    """Emit code that stores two tables for `batch` on the stack: row addresses and strides."""
     places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
     for k, (place, step) in enumerate(arrays):
         w.store(places, 8 * k, place)
@@ -108,14 +108,14 @@ work:
 
 
 def _buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
-    """Return the address of the frame's k-th argument or result, and its two sizes."""
+    """Emit code that loads the address and the two sizes of the frame's k-th argument or result."""
     each = w.field(w.field("%frame", table, "ptr"), 8 * k, "ptr")
     sizes = w.field(each, SIZES, "ptr")
     return w.field(each, DATA, "ptr"), w.field(sizes, 0, "i64"), w.field(sizes, 8, "i64")
 
 
 def _step(w: Writer, rows: str, length: int) -> str:
-    """Return the stride between rows of a given length, or zero if all states share one row."""
+    """Emit the stride between rows of a given length, or zero if all states share one row."""
     shared = w.emit(f"icmp eq i64 {rows}, 1")
     return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
 
@@ -220,7 +220,7 @@ def gpu_handler(
 
 
 def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> str:
-    """Return a kernel's GPU handler in LLVM IR. pointer: the driver's handle of the kernel."""
+    """Return a kernel's GPU handler in LLVM IR. pointer: the driver's handle for the kernel."""
     w = Writer(1, False)
     w.reserved += [
         "  %question_of_stream = alloca [4 x i64]",
@@ -269,7 +269,7 @@ end:
 
 
 def _words(w: Writer, kernel: cuda.Kernel, built: Built) -> tuple[str, str]:
-    """Write the last argument of a launch, as in `Function.launch`.
+    """Emit code that writes the last argument of a launch, as in `Function.launch`.
 
     Return the number of states and the address of the argument.
     """

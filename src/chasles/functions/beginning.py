@@ -1,7 +1,7 @@
 """Search program that finds a closed-form posture within the joint limits.
 
-The closed form of a redundant arm requires the position of one joint, called the given joint. Each
-step of the search tries another position of this joint, until a solution is within the limits.
+The closed form of a redundant arm requires the position of one joint, here called the given joint.
+Each step of the search tries another position of this joint, until a solution is within the limits.
 """
 
 import math
@@ -41,9 +41,9 @@ def beginning(
 ) -> Program:
     """Return the program for one search step, from q (nq), memory and goal (12) to q and memory.
 
-    `limits` contains the lower and upper limits of the joints in the chain, and `given` the range
-    of the given joint. Coordinates outside the chain do not change. Limits are checked with cosines
-    and sines, so angles are computed only for the selected branch.
+    `limits` contains the lower and upper limits of the joints in the chain, and `given` contains
+    the range of the given joint. Coordinates outside the chain do not change. Limits are checked
+    with cosines and sines, so angles are computed only for the selected branch.
     """
     arena = Arena(RULES)
     sizes = (("q", nq), ("memory", MEMORY), ("goal", 12))

@@ -22,7 +22,7 @@ class Blocks:
     q: np.ndarray
 
     def sizes(self, r: np.ndarray) -> np.ndarray:
-        """Return the norm (n, blocks) of each block in the residuals r (n, m)."""
+        """Return the norms (n, blocks) of the blocks in residuals r (n, m)."""
         return np.asarray(np.linalg.norm(r[:, self.rows], axis=-1))
 
 

@@ -32,17 +32,18 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Largest difference between equal solutions, in every joint (rad, or m relative to the arm size).
+"""Largest difference in any joint between solutions treated as equal (rad, or m relative to the arm
+size).
 """
 
 BEYOND = 1e-9
-"""Amount by which a posture may exceed a limit before it is rejected (rad, or m relative to the
+"""Amount by which a posture may exceed a limit before it is rejected (rad, or m relative to the arm
 size)."""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
 """Number of random configurations that a closed form must reproduce, the tolerance for this test,
-and the tolerance for an exact form. If axes intersect only approximately, the branches are
-approximate solutions.
+and the tolerance within which the form counts as exact. If axes intersect only approximately, the
+branches are approximate solutions.
 """
 
 TURN = 2.0 * math.pi
@@ -86,7 +87,7 @@ class Arm:
 def arm(model: Model, frame: str) -> Arm | None:
     """Return the chain of a frame if it has six or seven revolute or prismatic joints, else None.
 
-    The chain is compared with the forward kinematics of the model.
+    Also return None if the chain does not reproduce the forward kinematics of the model.
     """
     single = {
         model.velocity_slices[i].start: model.position_slices[i].start
@@ -194,7 +195,7 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
         except Unsuited:
             continue
         if away[-1] < FOUND:
-            return form, away[TRIALS // 2] < EXACT  # the worst may be near a singularity
+            return form, away[TRIALS // 2] < EXACT  # median: the worst may be near a singularity
     return None, False
 
 
@@ -239,7 +240,7 @@ def _meets(joints: Sequence[Joint]) -> bool:
 
 
 def _bends(joints: Sequence[Joint]) -> bool:
-    """Return True if the first three axes meet, the last three meet, and joint 4 is revolute."""
+    """Return True if the first three axes intersect, the last three do, and joint 4 is revolute."""
     return _meets(joints[:3]) and _meets(joints[4:]) and not joints[3].slides
 
 
@@ -271,7 +272,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return seven joints whose reference points are the shoulder or the wrist.
+    """Return seven joints with the shoulder or the wrist as reference points, except the fourth.
 
     The first three axes pass through the shoulder, and the last three through the wrist.
     """
@@ -386,7 +387,7 @@ def _turns(low: float, high: float) -> list[int]:
 
 
 _MOST = 64
-"""Largest number of full turns to try."""
+"""Largest number of full turns to try in either direction."""
 
 
 def _equal(a: Branch, b: Branch) -> Number:

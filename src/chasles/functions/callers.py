@@ -1,4 +1,4 @@
-"""Callables that wrap compiled functions: with external loads, at a fixed time, or guarded.
+"""Callables that wrap compiled functions: with external loads, at a fixed time, or with checks.
 
 `target` returns the kernel behind a wrapped function, for a robot's fast entry.
 """
@@ -19,7 +19,7 @@ Caller = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Loaded:
-    """Function with external loads, whose values are appended to the array arguments."""
+    """Function with external loads. The load values are appended to the array arguments."""
 
     here: Caller
     keys: tuple[WrenchKey, ...]
@@ -30,11 +30,11 @@ class Loaded:
 
 
 class Guarded(NamedTuple):
-    """Function whose last result contains a closure error (gap) and a margin for each state.
+    """Function whose last result contains the squared closure error and the margin of each state.
 
-    Results are valid if no gap exceeds `gap` and every margin exceeds `margin`. `shown` is the
-    number of results without the last one. The callable stores this object in its attribute
-    `guarded`.
+    The margin is small if the compiled loop equations are nearly singular. Results are valid if no
+    squared closure error exceeds `gap` and every margin exceeds `margin`. `shown` is the number of
+    results without the last one. The callable stores this object in its attribute `guarded`.
     """
 
     function: Compiled | AtTime

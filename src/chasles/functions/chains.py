@@ -1,7 +1,7 @@
 """Chains of revolute and prismatic joints, and geometric relations between their axes.
 
-A chain is the product of exponentials E1(q1) E2(q2) ... Axes are given in the home posture, in
-which all joint positions are 0. Lengths are in units of the chain size.
+The displacement of a chain is the product of exponentials E1(q1) E2(q2) ... Axes are given in the
+home posture, in which all joint positions are 0. Lengths are in units of the chain size.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Displacement(NamedTuple):
 
 
 class Slide(NamedTuple):
-    """Position of a prismatic joint. `real` is 1 if the position solves its equation, else 0."""
+    """Position of a prismatic joint. `real` is 1 if the position solves the equation, else 0."""
 
     t: Number
     real: Number = 1.0
@@ -86,7 +86,7 @@ class Joint:
         return replace(self, by=by @ self.by, block=block)
 
     def through(self, point: np.ndarray) -> "Joint":
-        """Return the joint with another reference point on its axis, in home coordinates."""
+        """Return the joint with another reference point on its axis, given in the home posture."""
         return replace(self, home_point=tuple(snapped(point)))
 
     # `turn` rotates vectors and `shift` moves points, by the joint displacement or its inverse
@@ -120,8 +120,8 @@ def snapped(values: np.ndarray) -> list[float]:
 # Relations between axes --------------------------------------------------------------------------
 
 CLOSE = 1e-4
-"""Largest angle (rad) between parallel axes, and largest distance (relative to the chain size)
-between intersecting axes."""
+"""Largest angle (rad) between axes treated as parallel, and largest distance (relative to the chain
+size) between axes treated as intersecting."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:

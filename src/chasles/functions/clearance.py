@@ -1,8 +1,8 @@
 """Inverse-kinematics target that prevents collisions between round shapes and with obstacles.
 
 The target has one error: the square root of the sum of all squared overlaps. An overlap is the
-required distance minus the actual distance, if positive. The gradient is computed as joint torques.
-Each overlap acts as a force between the frames that carry the two shapes.
+required distance minus the actual distance, if positive. The gradient is computed like joint
+torques, with each overlap as a force between the frames that carry the two shapes.
 """
 
 from collections.abc import Sequence
@@ -108,7 +108,7 @@ class Clearance(Target):
 
 
 def _overlap(a: Segment, b: Solid, wanted: Number) -> tuple[Number, tuple[Vector, Vector], Vector]:
-    """Return the overlap, the closest point of each shape, and the overlap times the normal."""
+    """Return the overlap, the closest points of both shapes, and the overlap times the normal."""
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         length, n = unit(y - x)

@@ -231,8 +231,8 @@ def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
 def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
     """Return the solutions for six joints whose last three axes intersect.
 
-    The point of intersection is the point of the fourth joint. The first three joints move it to
-    its goal. The last three joints set the orientation.
+    These axes intersect at the reference point of the fourth joint. The first three joints move
+    this point to its goal. The last three joints set the orientation.
     """
     a, b, c, d, e, f = joints
     found = []
@@ -256,10 +256,10 @@ def _rotations(a: Joint, b: Joint, c: Joint, axis: Vector, side: Vector) -> Iter
 def elbow(joints: Sequence[Joint], G: Displacement, angle: Angle) -> list[Branch]:
     """Return the solutions (up to eight) for seven joints and a given arm angle.
 
-    The first three axes intersect at the point of the first joint (shoulder), and the last three at
-    the point of the fifth joint (wrist). The fourth joint sets the distance between these points.
-    The first three joints move the wrist to its goal and rotate the axis of the fourth joint to the
-    arm angle.
+    The first three axes intersect at the reference point of the first joint (shoulder), and the
+    last three at the reference point of the fifth joint (wrist). The fourth joint sets the distance
+    between these points. The first three joints move the wrist to its goal and rotate the axis of
+    the fourth joint to the arm angle.
     """
     a, b, c, d, e, f, g = joints
     found = []
@@ -293,7 +293,7 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of arm angle 0: the first axis, or a normal if parallel to `away`."""
+    """Return the direction of arm angle 0: the first axis, or its normal if it is along `away`."""
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)
@@ -342,7 +342,7 @@ def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
 
 def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterator[Pair]:
-    """Yield positions of the first and fifth joints of an arm with parallel axes 2 to 4."""
+    """Yield positions of the first and fifth joints of an arm whose axes 2 to 4 are parallel."""
     if any(joint.slides for joint in (a, b, c)):
         raise Unsuited
     h, point = p.axis, meeting((b, c))

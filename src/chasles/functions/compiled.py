@@ -52,7 +52,7 @@ class Recipe:
 
     @property
     def has_own_joints(self) -> bool:
-        """True if some joints are instances of user-defined classes, which may change."""
+        """True if some joints are instances of user-defined classes, whose code may change."""
         return any(j.custom is not None for j in (*self.source.joints, *self.source.loops))
 
 
@@ -60,7 +60,7 @@ _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
-"""Compiled functions by key. Graphs of other libraries look them up here."""
+"""Compiled functions by cache key. Graphs traced by other libraries look them up here."""
 _Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
 """Traced programs by recipe (without backend and dtype) and `staged` limit (see `runnable`). A
@@ -89,7 +89,7 @@ class Compiled:
         self.quick: dict[type, Callable[..., Any]] = {}
         """Faster callables for arrays of other libraries, by type of the first array."""
         self.residents: dict[str, Any] = {}
-        """Callables that create the entries of `quick`, by library."""
+        """GPU entries (`cuda.resident.Resident`) by library; `quick` contains their `call`."""
         self.key = self.key_of(recipe)
         """Cache key of the compiled code, identical in all processes."""
         _ALIVE.add(self)
@@ -100,7 +100,7 @@ class Compiled:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
             self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
-            """The program compiled by its backend."""
+            """The kernel compiled by the backend."""
         self.interface: Interface = self.kernel.interface
 
     tier: Literal["best"] = "best"
@@ -364,7 +364,10 @@ class Compiled:
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
-        """Return a derivative of this function. Derivatives are cached and have it as `parent`."""
+        """Return a derivative of this function.
+
+        Derivatives are cached, and their `parent` is this function.
+        """
         with COMPILING:
             if applied not in self._differentials:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
@@ -388,7 +391,10 @@ class Compiled:
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Run the code on arrays with a new memory layout, or return NotImplemented."""
+        """Handle a call that the fast entry rejects, for example after a change of memory layout.
+
+        Return NotImplemented if only the Python path can handle the call.
+        """
         quick = self.quick.get(type(arguments[0])) if arguments else None
         if quick is not None and (not named or (len(named) == 1 and "out" in named)):
             return quick(*arguments, **named)
@@ -448,7 +454,7 @@ class Compiled:
 def recall(key: str) -> Compiled:
     """Return the function with a given cache key.
 
-    Graphs of other libraries can store only strings and numbers, so they store the key.
+    Graphs traced by other libraries can store only strings and numbers, so they store the key.
     """
     found = _KNOWN.get(key)
     if found is not None:
@@ -477,7 +483,7 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Object that unpickles a fast entry. Every attribute returns `fast`."""
+    """Object on which unpickling finds a fast entry: every attribute is the function's `fast`."""
 
     compiled: Compiled
 
@@ -527,7 +533,7 @@ class Functions:
         return self.made(key)
 
     def made(self, key: tuple[Any, ...]) -> Compiled:
-        """Return the compiled function for a key."""
+        """Return the compiled function for a key (see `key`), compiled on first use."""
         if key not in self._made:
             with COMPILING:
                 if key not in self._made:
@@ -567,6 +573,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the model with another closure for its loops."""
+        """Return the functions of the same model with another loop closure."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

@@ -1,4 +1,4 @@
-"""Operation counts by statement, and explanations of which program runs."""
+"""Operation counts by statement, and explanations of program selection."""
 
 import ast
 import inspect
@@ -33,8 +33,8 @@ class Step:
     """One statement of an algorithm, and its operations for all bodies.
 
     An operation shared by several statements is counted for the first of them. `equation` is the
-    equation number in the book, read from the comment after the statement. A statement may have
-    several equation numbers.
+    equation number in the cited source, read from the comment after the statement. A statement may
+    have several equation numbers.
     """
 
     file: str
@@ -84,7 +84,10 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
 
 
 class _Origin(NamedTuple):
-    """A source statement. Statements are sorted by the order in which functions started."""
+    """A source statement.
+
+    Statements are sorted by the order in which their functions were first called.
+    """
 
     began: int
     file: str
@@ -95,7 +98,7 @@ class _Origin(NamedTuple):
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
     """Return the current statement of the innermost public function.
 
-    `begun` stores the order in which functions started, by file and first line.
+    `begun` stores the order in which functions were first called, by file and first line.
     """
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -148,7 +151,7 @@ SHORT = 12
 
 
 class Tried(NamedTuple):
-    """Candidate program: its method, model passes, and weighted operation count.
+    """Candidate program: its method, its model passes, and its weighted operation count.
 
     A division, root, sine or cosine counts as eight multiplications. The program with the smallest
     weight runs.
@@ -160,7 +163,7 @@ class Tried(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """Model pass that changed the model, its description, and the operation count after it."""
+    """A model pass that changed the model: its description, and the operation count after it."""
 
     name: str
     what: str

@@ -26,7 +26,7 @@ from chasles.model import Model
 
 @dataclass(frozen=True)
 class Differential:
-    """Derivative applied to tangent vectors of inputs, or to covectors of results (pullback).
+    """A derivative applied to tangent vectors (pushforward) or to covectors (pullback).
 
     Tangent vectors and covectors have the shapes of the arrays (nq entries for q), because array
     libraries do not support tangent spaces.
@@ -54,7 +54,7 @@ def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
 
 
 def first_derivatives(known: Program | Staged, wrt: Sequence[str]) -> Program | Staged:
-    """Return the outputs of a recursion for the inputs in `wrt`, named as in `jacobian`."""
+    """Select a derivative recursion's outputs for the inputs in `wrt`, named as in `jacobian`."""
     place = {given.name: k for k, given in enumerate(known.inputs)}
     chosen = [place[name] for name in wrt]
     outputs = tuple(
@@ -69,7 +69,7 @@ def first_derivatives(known: Program | Staged, wrt: Sequence[str]) -> Program | 
 def all_derivatives(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> Program:
-    """Return all derivatives of a program, in forward or reverse mode, whichever is cheaper."""
+    """Return a program for all derivatives, in forward or reverse mode, whichever is cheaper."""
     moved, names = _along_steps(model, program, wrt, positions)
     ways = [_at_rest(jacobian(moved, names, mode=mode), program) for mode in ("forward", "reverse")]
     best = min(ways, key=lambda p: p.count.weight)

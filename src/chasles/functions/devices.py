@@ -46,7 +46,7 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """Timings of a function, and the device selected for each batch size. Prints as a table.
+    """Timings of a function, and the device selected for each batch size. It prints as a table.
 
     `cpu` and `gpu` are device names. Without a GPU, `gpu` is None and `reason` explains why.
     """

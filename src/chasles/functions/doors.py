@@ -1,4 +1,4 @@
-"""Checks of function arguments: wrenches, time derivatives, arrays by joint, array libraries."""
+"""Checks of function arguments: wrenches, time derivatives, values by joint, array libraries."""
 
 import importlib
 import math
@@ -137,7 +137,7 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
     keys, values = [], []
     for name in sorted(f_ext, key=str):
         if name not in model.frames:
-            model.frame(name)  # raises an error with suggestions
+            model.frame(name)  # raises an error that suggests similar names
         given = f_ext[name]
         wrench = given if isinstance(given, Wrench) else Wrench(given)
         keys.append(WrenchKey(name, wrench.axes, wrench.at))
@@ -182,12 +182,12 @@ def check_robot(function: str, robot: Any) -> None:
 
 
 def is_trajectory(given: Any) -> bool:
-    """Return True for a trajectory of `chasles.trajectory`."""
+    """Return True if an object is a trajectory from `chasles.trajectory`."""
     return hasattr(given, "duration") and hasattr(given, "inside")
 
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
-    """Return a float array with `size` entries along the last axis. Its precision is kept."""
+    """Return a float array with `size` entries along the last axis; float32 arrays stay float32."""
     array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
         problem = f"{what} must have {size} entries along its last axis, not shape {array.shape}"
@@ -242,7 +242,7 @@ LIBRARIES = (
     Library("Dask (data frames)", "dask.dataframe", "DataFrame", True),
 )
 """Supported array libraries. For a package `a.b`, the module `libraries.a_b` defines
-`call(function, arguments, out, threads)`, which accepts and returns arrays of this library.
+`call(function, arguments, out, threads)`, which accepts and returns arrays of that package.
 """
 
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
@@ -304,7 +304,7 @@ _TAKERS: dict[str, Callable[..., Any]] = {}
 
 
 def caller(package: str) -> Callable[..., Any]:
-    """Return the function that accepts arrays of a library."""
+    """Return the function that calls compiled functions with arrays of a library."""
     if package not in _TAKERS:
         _TAKERS[package] = module(package).call
     return _TAKERS[package]
@@ -314,7 +314,7 @@ def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., An
     """Return the caller for arrays of another library, or None if the kernel accepts them.
 
     Kernels accept NumPy arrays, and kernels of the CUDA backend accept CuPy arrays. If the arrays
-    belong to several libraries, an error names two of them.
+    belong to several libraries, raise an error that names two of them.
     """
     title = function.recipe.function
     chosen = common(title, function.interface.inputs, arguments)

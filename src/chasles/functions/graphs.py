@@ -1,4 +1,4 @@
-"""CUDA graphs of functions, in which arrays have fixed addresses and each call is one launch."""
+"""CUDA graphs of captured functions: arrays have fixed addresses, and each call is one launch."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ class Graph:
         memory: Any = None,
     ) -> None:
         self.inputs, self.outputs = dict(inputs), outputs
-        self._memory = memory  # keeps the memory allocated
+        self._memory = memory  # keeps the graph's memory allocated
         self._targets, self._launch, self._copy = tuple(inputs.values()), launch, copy
 
     def __call__(self, *arguments: Any) -> Any:

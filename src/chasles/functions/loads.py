@@ -1,4 +1,4 @@
-"""Program that computes the coefficients of the joint torques along a path."""
+"""Program for the coefficients that relate joint torques to the motion along a path."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from chasles.functions.programs import program
 from chasles.model import Model
 
 RATES = ("q", "qd", "qdd")
-"""Inputs of inverse dynamics, which depend on the path parameter."""
+"""Inputs of the program: q and its derivatives with respect to the path parameter."""
 
 
 def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:

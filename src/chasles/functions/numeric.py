@@ -16,7 +16,8 @@ _PADE = tuple(math.comb(13, k) / math.perm(26, k) for k in range(14))
 """Numerator coefficients of the [13/13] Pade approximant to the exponential."""
 
 _REACH = 5.371920351148152
-"""Largest 1-norm at which the approximant is accurate to rounding errors (Higham 2005, table 2.3).
+"""Largest 1-norm for which the approximant is accurate to machine precision (Higham 2005, table
+2.3).
 """
 
 
@@ -160,7 +161,7 @@ def solve(
 
 
 def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
-    """Return the x that minimizes |A x + r|^2 + damping |x|^2, with entries of at most REACH."""
+    """Minimize |A x + r|^2 + damping |x|^2; return x, scaled to entries of at most REACH."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > rank * s[:, :1]
     gain = np.where(kept, s, 0.0) / np.where(kept, s * s + damping[:, None], 1.0)
@@ -202,11 +203,11 @@ def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
 # Base parameters: combinations of inertial parameters that determine the joint torques ------------
 
 _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
-"""Exponent of length in the units of the ten inertial parameters: mass, first moment, inertia."""
+"""Exponents of length in the units of the ten inertial parameters: mass, first moment, inertia."""
 
 _EQUAL = 1e-6
-"""Relative tolerance for columns whose independent components are equally long. The first of them
-is kept, so that the choice does not depend on rounding."""
+"""Relative tolerance within which the independent components of columns count as equally long. The
+first of these columns is kept, so that the choice does not depend on rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,7 @@ class BaseParameters:
 
 
 class States(NamedTuple):
-    """Random states (count, nv): steps from the neutral position, velocities and accelerations."""
+    """Random states (count, nv): steps from the neutral posture, velocities and accelerations."""
 
     steps: np.ndarray
     qd: np.ndarray

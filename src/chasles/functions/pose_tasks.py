@@ -1,4 +1,4 @@
-"""Compiled functions for roll, pitch, yaw and position of a frame, and their Jacobians.
+"""Compiled functions for a frame's roll, pitch, yaw and position, and for their Jacobians.
 
 With R = Rz(yaw) Ry(pitch) Rx(roll), the angular velocity is w = T d(roll, pitch, yaw)/dt. The
 columns of T are the current axes of roll, pitch and yaw. The pitch axis rotates with the yaw, at
@@ -59,7 +59,10 @@ def _traced(model: Model, frame: str, order: int) -> Program:
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
-        """Evaluate a function of the frame and return a matrix. The default time is 0."""
+        """Apply a traced function of the frame, and return its result as a matrix.
+
+        The default time is 0.
+        """
         made = program(model, function, frame=frame, **options)
         assert order < 0 or not model.driven
         values = made.applied({v.name: given.get(v.name, [0.0]) for v in made.inputs}, arena)

@@ -1,4 +1,4 @@
-"""Programs of public functions: selection of a method, and checks of its options."""
+"""Programs of public functions: method selection, and checks of options."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ candidate that is usually best is tried.
 """
 
 DEEP = 16.0
-"""Largest mean depth of the bodies for which methods for short branches are tried.
+"""Mean depth of the bodies above which methods for short branches are not tried.
 
 The depth of a body is the number of bodies on its path to the base. In deeper trees, these methods
 need more than twice as many operations as other methods.
@@ -37,7 +37,7 @@ need more than twice as many operations as other methods.
 
 @dataclass(frozen=True)
 class Derivative:
-    """Derivative of a function: first or second derivatives, or the pullback of a covector."""
+    """Derivative of a function: a first or second derivative, or the pullback of a covector."""
 
     kind: Literal["jacobian", "pullback"]
     wrt: tuple[str, ...]
@@ -52,7 +52,7 @@ class Candidate:
     passes: tuple[str, ...]
 
     def trace(self, model: Model, **options: Any) -> Program:
-        """Trace the program, with the options of `trace`."""
+        """Trace the straight-line program. For the options, see `tracing.trace`."""
         return straight(self.staged(model, **options))
 
     def staged(self, model: Model, **options: Any) -> Program | Staged:
@@ -62,7 +62,7 @@ class Candidate:
 
 
 def program(model: Model, function: str, **options: Any) -> Program:
-    """Return the straight-line program of a public function, with the options of `runnable`."""
+    """Return the straight-line program of a public function. For the options, see `runnable`."""
     return straight(runnable(model, function, **options))
 
 
@@ -135,7 +135,7 @@ def runnable(
 
 
 def has_recursion(function: str, method: str, derivative: Derivative) -> bool:
-    """Return True if a recursion computes the requested derivatives of a function."""
+    """Return True if a recursive algorithm computes the requested derivatives of a function."""
     return (
         function in DERIVATIVES
         and method == "fastest"
@@ -262,8 +262,8 @@ def _names(methods: Iterable[Method]) -> str:
 def _check_closed_by_steps(model: Model) -> None:
     """Raise an error if the motion depends on positions that velocity steps cannot reach.
 
-    A rolling sphere has positions that velocity steps cannot reach. The motion does not depend on
-    them on a fixed plane, but it does on a moving plane.
+    A rolling sphere has positions that velocity steps cannot reach. On a fixed plane, the motion
+    does not depend on these positions; on a moving plane, it does.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:

@@ -35,15 +35,15 @@ from chasles.model.spaces import PositionSpace, rate_places, size
 Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
-"""Damping far from singularities, by dtype. It keeps the equations nonsingular when joints are
-fixed."""
+"""Smallest damping, used far from singularities, by dtype. It keeps the equations nonsingular when
+joints are fixed."""
 
 DEPENDENT = 1e-10
-"""Relative squared norm below which the independent component of a row counts as zero."""
+"""Ratio of squared norms below which the linearly independent component of a row counts as zero."""
 
 WRONG = 10.0
-"""Threshold for releasing a joint from its bound: velocity away from the bound (rad/s or m/s)
-relative to the least damping."""
+"""Velocity away from a bound (rad/s or m/s), relative to the smallest damping, above which a joint
+is released from the bound."""
 
 FAR = 1e9
 """Distance (rad or m) beyond which limits are ignored."""
@@ -64,12 +64,12 @@ class Task:
 
     @property
     def angles(self) -> int:
-        """Number of rows in rad/s, which come first."""
+        """Number of angular rows (rad/s), which come first."""
         return 0 if self.kind == "position" else 3
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of rows, one for each velocity component of the task."""
         return 6 if self.kind == "twist" else 3
 
     def matrix(self, at: Posture) -> Rows:
@@ -126,7 +126,7 @@ class Step:
         return replace(made, nonzero=tuple((0, first) for first in places))
 
     def _closing(self, at: Posture, dt: Number) -> tuple[Rows, list[Number]]:
-        """Return the loop equations, and the rates that close the loops in one step."""
+        """Return the scaled loop Jacobian, and the rates that close the loops in one step."""
         residual, matrix = at.closure()
         kept = [(scale, k) for k, scale in enumerate(self.scales) if scale]
         rates = [residual[k] * -scale / dt for scale, k in kept]
@@ -135,7 +135,7 @@ class Step:
     def _problems(
         self, at: Posture, given: dict[str, list[Number]]
     ) -> list[tuple[Rows, list[Number], list[Number]]]:
-        """Return weighted rows, weighted rates and flags for each priority.
+        """Return weighted Jacobian rows, weighted task rates and flags for each priority.
 
         The flag of a row is 1 if its weight is nonzero, otherwise 0.
         """
@@ -210,7 +210,7 @@ def _inside(x: Number, low: Number, high: Number) -> Number:
 
 
 class _Search:
-    """Search state: velocity, active bounds, and task rows of higher priorities."""
+    """State of the active-set method: velocity, active bounds, and rows of higher priorities."""
 
     def __init__(
         self,
@@ -241,7 +241,9 @@ class _Search:
         return [1.0 - low - high for low, high in pairs]
 
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
-        """Return the step to the solution. For a fixed joint, return its step if it were released.
+        """Return the step to the solution.
+
+        The entry of a fixed joint is the step that the joint would make if it were released.
 
         Rows of higher priorities are orthonormalized over the free joints. The step is projected
         onto their null space.
@@ -319,7 +321,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
 
 
 def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
-    """Remove components along a basis from rows, with inner products over the free joints."""
+    """Remove the components along a basis from rows; inner products are over the free joints."""
     found = []
     for row in rows:
         for unit in basis:

@@ -48,7 +48,8 @@ or loop), and the additive damping constant in float32.
 """
 
 NOTHING = 1e-26
-"""Squared error added if no joint can change some of the errors, so that the search terminates."""
+"""Constant added to the squared error if no joint can change some of the errors, so that the search
+terminates."""
 
 REACH = 1.0
 """Largest step of a coordinate (rad, or relative to the robot size)."""
@@ -94,7 +95,7 @@ class Task:
 
     @property
     def numbers(self) -> int:
-        """Number of scalars that define the targets."""
+        """Number of scalars that define all targets."""
         return sum(target.size for _, target in self.targets)
 
     @property
@@ -122,11 +123,11 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel that maps q to the target values that q satisfies, or 0 if undefined."""
+        """Kernel that maps q to the target values that q satisfies. Undefined values are 0."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
-        """Return `step` for another backend. In float32, the tolerance is `ROUGH`."""
+        """Return the kernel `step` for another backend. In float32, the tolerance is `ROUGH`."""
         trace = partial(self.step_program, rough=dtype == "float32")
         return self._compiled("reaching step", trace, backend, dtype)
 
@@ -214,7 +215,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
-        """Return an arena, and the step inputs as variables and as symbols."""
+        """Return an arena, and the inputs of a step as variables and as symbols."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
@@ -231,7 +232,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return the errors, the weighted errors with loop errors, their rows, and 1 if solved."""
+        """Return target errors, weighted errors and Jacobian (with loops), and 1 if solved."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0

@@ -41,7 +41,7 @@ PARALLEL = 1e-12
 """Squared sine of the angle between two segments below which they count as parallel."""
 
 COINCIDENT = 1e-200
-"""Squared distance below which two centers count as coincident. The z axis then separates them."""
+"""Squared distance below which two centers count as coincident. Their normal is then the z axis."""
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
 """Number of parameters for each kind of obstacle. Sphere: center and radius. Capsule: end points
@@ -51,7 +51,10 @@ offset along it.
 
 
 class Round(NamedTuple):
-    """Capsule (m) fixed to a frame, or to the world if None. A sphere has equal end points."""
+    """Capsule (m) fixed to a frame, or to the world if `frame` is None.
+
+    A sphere has equal end points.
+    """
 
     frame: str | None
     radius: float
@@ -60,7 +63,10 @@ class Round(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Axis of a capsule in the world. `along` is None for a sphere, `square` the squared length."""
+    """Capsule in the world.
+
+    `along` is its axis vector (None for a sphere), `square` its squared length.
+    """
 
     start: Vector
     along: Vector | None
@@ -69,7 +75,7 @@ class Segment(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Box with its axes as columns of R, its center and half lengths."""
+    """Box, given by its axes (columns of R), its center and its half lengths."""
 
     R: Matrix
     center: Vector
@@ -87,7 +93,7 @@ Solid = Segment | Box | Plane
 
 
 class Nearest(NamedTuple):
-    """Distance between two shapes, their nearest points, and the direction between them."""
+    """Distance between two shapes, their nearest points, and the normal toward the second shape."""
 
     distance: Number
     first: Vector
@@ -124,7 +130,7 @@ class Rounds:
 
     @cached_property
     def resident(self) -> Callable[[str, bool], DeviceKernel]:
-        """Callable that compiles `nearest` or `distances` for the GPU, by dtype."""
+        """Callable that returns the GPU kernel for `nearest` or `distances`, given the dtype."""
 
         @cache
         def made(dtype: str, nearest: bool) -> DeviceKernel:

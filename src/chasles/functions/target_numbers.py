@@ -10,17 +10,17 @@ from chasles.functions.doors import leading_shape
 from chasles.model.given import some_numbers
 
 PART = "inverse_kinematics"
-"""Function name for error messages."""
+"""Function name that error messages show."""
 
 
 FARTHEST = 1e100
-"""Largest coordinate of a point (m). Its square is still finite."""
+"""Largest coordinate of a point (m), chosen so that its square is finite."""
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
     """Return an array of finite numbers after checking its shape.
 
-    `shape` is the shape of the last axes. `most` is the largest absolute value.
+    `shape` is the shape of the last axes. `most` is the largest allowed absolute value.
     """
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
@@ -29,7 +29,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
         placed = shape == (4, 4) and array.shape[-1:] == (3,)
         raise InputError("E-CALL-360", problem, remedy if placed else "", part=PART)
     if not (np.abs(array) <= most).all():
-        problem = f"the entries of {what} must be finite and at most {most:.3g}"
+        problem = f"the entries of {what} must be finite and at most {most:.3g} in magnitude"
         raise InputError("E-CALL-361", problem, part=PART)
     return array
 

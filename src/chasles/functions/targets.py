@@ -434,7 +434,7 @@ def _turn(a: Vector, d: Vector) -> Vector:
 
 
 def _across(w: Rows, a: Vector) -> Rows:
-    """Remove the component along a from the rows of an angular-velocity Jacobian."""
+    """Remove the component along the vector a from the rows of an angular-velocity Jacobian."""
     along = [sum((a[k] * w[k][i] for k in range(3)), 0.0) for i in range(len(w[0]))]
     return [[x - a[k] * y for x, y in zip(w[k], along, strict=True)] for k in range(3)]
 

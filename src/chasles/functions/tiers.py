@@ -34,7 +34,7 @@ class Tiered:
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()
-        except Exception as error:  # raised by `wait`; the quick code runs until then
+        except Exception as error:  # `wait` raises it; calls continue to run the quick code
             self._error = error
 
     @property
@@ -67,7 +67,7 @@ class Tiered:
 def is_known(recipe: "Recipe") -> bool:
     """Return True if the code for a recipe is loaded or cached."""
     if recipe.has_own_joints:
-        return False  # the key depends on the program, which is not traced yet
+        return False  # the key depends on the program, which has not been traced yet
     key = backends.code_key(recipe, "")
     return backends.known(key, _untraced, recipe.backend, recipe.dtype) is not None
 

@@ -40,7 +40,7 @@ from chasles.model.spaces import (
 )
 
 _DIFFERENCES = "differences"
-"""Name of a temporary input for parameters that differ between similar limbs."""
+"""Name of a temporary input that holds parameters that differ between similar limbs."""
 
 MANY = 60
 """Number of bodies above which operations are traced in a fixed order. Backends can then find
@@ -304,7 +304,7 @@ def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Ma
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Record the limb of each position and velocity coordinate, or -1 for the trunk."""
+    """Return the program with the limb of each input and output coordinate, -1 for the trunk."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
@@ -364,7 +364,7 @@ def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) -> Load:
-    """Return the load for a contact normal force, which acts at a point of the world."""
+    """Return the load for a contact normal force, which acts at a point in world coordinates."""
     origin, f = X.E @ -X.r, X @ Force(point.cross(force), force)
     return Load(body, f, origin, False, False, frame, (point, force))
 
@@ -395,6 +395,6 @@ def external_loads(
 
 
 def straight(made: Program | Staged) -> Program:
-    """Narrow the type of a program that is not `Staged`."""
+    """Return a program after asserting that it is not `Staged`."""
     assert isinstance(made, Program)
     return made

@@ -18,7 +18,7 @@ from chasles.expr.program import ARITHMETIC
 
 @dataclass(frozen=True)
 class Number:
-    """A floating-point type of C: its name, dtype, and suffixes of literals and function names."""
+    """A C floating-point type: its name, dtype, and suffixes of literals and function names."""
 
     name: str
     dtype: str
@@ -35,7 +35,7 @@ class Number:
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
-        """Return a C literal that represents exactly a value rounded to this type."""
+        """Return a C literal that represents a value, rounded to this type, exactly."""
         with np.errstate(over="ignore"):
             rounded = np.dtype(self.dtype).type(value)
         if math.isnan(rounded):
@@ -85,7 +85,8 @@ class Turn(NamedTuple):
 
 
 Turns = Callable[[int, Sequence[Turn], Number], list[str]]
-"""Function that returns statements for the sines and cosines of a part's n-th group of angles."""
+"""Type of functions that return C statements for the sines and cosines of a part's n-th angle
+group."""
 
 
 def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:

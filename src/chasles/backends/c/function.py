@@ -1,7 +1,7 @@
 """A program in C: a function for one state and a function for a batch, which compilers vectorize.
 
-The batch function processes LANES states at a time: their rows are transposed to columns, and each
-part of the program is a loop over the lanes with a constant bound, without branches or calls. If an
+The batch function processes LANES states at a time: their rows are transposed to columns. Each part
+of the program is a loop over the lanes that has a constant bound and no branches or calls. If an
 angle is too large for the inlined sine, the states of the block are computed one by one.
 """
 
@@ -20,7 +20,7 @@ from chasles.backends.lowering import FREE, Lowered, Part, lower, places
 from chasles.expr import Program, Variable
 
 LANE_BYTES = 128
-"""Bytes of one column: two vectors on machines with the widest vectors."""
+"""Size of a column (bytes), equal to two SIMD vectors on machines with the widest vectors."""
 
 LONGEST = 2000
 """Largest number of operations in one C function; compile time grows faster than linearly."""
@@ -31,7 +31,7 @@ LOCAL = re.compile(
 """Names reserved for local variables, which arguments must not use."""
 
 MOST_STACK = 256 * 1024
-"""Size of the columns (bytes) above which a batch calls the function for one state instead."""
+"""Total size of the columns (bytes) above which the batch function computes states one by one."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Function:
 
 
 def _rounded(size: int) -> int:
-    """Add room for saved registers and calls, and round up to a multiple of 256 bytes."""
+    """Return a stack size with room for saved registers and calls, as a multiple of 256 bytes."""
     return -(-(size + 512) // 256) * 256
 
 
@@ -206,7 +206,7 @@ def _one(function: Function) -> str:
 
 
 def _tiles(function: Function) -> str:
-    """Return the parts of a program for columns, each a loop over the lanes of a block."""
+    """Return a C function for each part of a program; it processes columns in a loop over lanes."""
     names = _tile_names(function)
     heads = [f"{function.number.name} (*restrict {name})[LANES]" for name in names]
     texts = []
@@ -316,7 +316,8 @@ HALF_PI = {
 number of quarter turns are exact."""
 
 LIMIT = {"float64": 1e6, "float32": 2e3}
-"""Largest angles (rad) with errors below 2 ulp, whether or not the compiler contracts products."""
+"""Largest angle (rad) for each floating-point type at which the inlined sine has errors below 2
+ulp, whether or not the compiler contracts products."""
 
 
 def sine_and_cosine(number: Number, *, exact: bool) -> str:
@@ -372,7 +373,10 @@ static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *
 
 
 def _horner(number: Number, name: str, coefficients: tuple[float, ...]) -> str:
-    """Return statements that evaluate a polynomial at z, given its coefficients in rising order."""
+    """Return statements that evaluate a polynomial at z.
+
+    The coefficients start with the lowest power.
+    """
     *others, last = map(number.spelled, coefficients)
     lines = [f"    {number.name} {name} = {last};"]
     lines += [f"    {name} = ({name} * z) + {c};" for c in reversed(others)]

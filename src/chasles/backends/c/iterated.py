@@ -18,7 +18,7 @@ CARRIED = ("point", "memory", "data")
 
 @dataclass(frozen=True)
 class Iteration:
-    """A step in C, and the data of its test.
+    """An iterative step in C, and the data for its test.
 
     parts: beginning, iteration, late iteration, end. quick: number of iterations after which the
     late iteration is used. most: largest number of iterations. states: results that replace the
@@ -47,12 +47,12 @@ class Iteration:
 
     @property
     def kept(self) -> list[Variable]:
-        """States, in the order of the results of the last part."""
+        """Inputs that the step replaces by its results, in the order of the inputs."""
         return [v for v in self.parts[0].inputs if v.name in self.states]
 
     @property
     def room(self) -> dict[str, int]:
-        """Number of entries of each section of the memory that the caller provides."""
+        """Number of entries in each section of the memory that the caller provides."""
         point, memory, data = self.parts[0].outputs
         sizes = {v.name: v.size for v in (point, memory, data)}
         sizes |= {"next": point.size, "changed": memory.size}
@@ -62,12 +62,12 @@ class Iteration:
 
     @property
     def size(self) -> int:
-        """Number of entries of the memory that the caller provides."""
+        """Number of entries in the memory that the caller provides."""
         return sum(self.room.values())
 
     @property
     def macro(self) -> str:
-        """Name of the C constant for the number of entries of the caller's memory."""
+        """Name of the C macro for the number of entries in the memory that the caller provides."""
         return f"{self.name.upper()}_ROOM"
 
     @property
@@ -169,7 +169,7 @@ def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
 
 
 def iteration_test(it: Iteration) -> list[str]:
-    """Return a C function that repeats stored steps and counts the results that differ."""
+    """Return a C function that runs steps with stored inputs and counts results that are wrong."""
     T, number = it.parts[0].number.name, it.parts[0].number
     count = len(next(iter(it.sample.values())))
     rows = [stepped(it, row)[1] for row in range(count)]

@@ -1,4 +1,4 @@
-"""Export of programs as plain C99: a header, a source, a build file, and a test of stored results.
+"""Export of programs as plain C99: header, source and build files, and a test with stored results.
 
 The code has no allocation, no state, and no dependency other than math.h: every function is
 straight-line code on the caller's arrays. The same programs always produce identical files.
@@ -35,7 +35,7 @@ class Library:
     """Contents of a C library: functions for one floating-point type, with a common prefix.
 
     `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
-    states that the test of each function uses. `searches` are repeated iterations of some of the
+    states that the test of each function uses. `searches` are searches whose steps are some of the
     functions. `iterations` are iterative steps, which have their own functions.
     """
 
@@ -187,15 +187,15 @@ add_test(NAME {prefix}_test COMMAND {prefix}_test)
 
 
 COUNT = 35
-"""Number of states in a batch of the test. The stored states are repeated, so that they fill
-several blocks and part of another."""
+"""Number of states in a test batch. The stored states are repeated to fill several blocks
+completely and one partially."""
 
 MARGIN = 64.0
 """Largest allowed error in the test, as a multiple of the rounding error of the operations."""
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
-    """Return the rows of each output, computed by a backend."""
+    """Return the rows of each output for sample inputs, computed by a backend."""
     found = [np.empty((len(sample[0]), v.size), dtype) for v in program.outputs]
     backend.compile(program, dtype)([x.astype(dtype) for x in sample], found)
     return found
@@ -206,8 +206,8 @@ def _tolerances(
 ) -> list[float]:
     """Return the allowed error of each output.
 
-    A computation in single precision shows how much the program amplifies rounding errors for these
-    states. Errors in another precision are proportional.
+    The errors in single precision show how much the program amplifies rounding errors for these
+    states. In another precision, the errors are scaled by the ratio of the machine epsilons.
     """
     single = float(np.finfo(np.float32).eps)
     part, result = float(np.finfo(number.dtype).eps) / single, []
@@ -241,7 +241,7 @@ def self_test(library: Library) -> str:
 
 
 def _check(function: Function, sample: Sample) -> list[str]:
-    """Return C code of stored results, and of a function that checks computed results."""
+    """Return C code with stored results and a function that compares computed results with them."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
     states = len(sample[0]) if sample else 0

@@ -9,7 +9,7 @@ import hashlib
 import re
 
 LONGEST = 48
-"""Largest number of characters of a prefix, so that file and function names stay readable."""
+"""Largest number of characters in a prefix, so that file and function names stay readable."""
 
 _DIGITS = 8
 """Number of hexadecimal digits of the digest that replaces the truncated part of a name."""
@@ -64,7 +64,7 @@ do."""
 
 
 def identifier(text: str) -> str:
-    """Convert a text to a C identifier of letters, digits and underscores."""
+    """Return a text as a C identifier, which consists of letters, digits and underscores."""
     name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", text)).strip("_")
     return name if re.match(r"[A-Za-z]", name) else f"x{name}"
 

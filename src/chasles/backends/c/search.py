@@ -18,12 +18,12 @@ from chasles.backends.c.function import Function, table, wrapped
 class Search:
     """A search and its stored constants.
 
-    starts (count, n): starting points. met (count, goals): the goals that they reach. nearness
-    (goals,): weights of the squared differences between goals. limits (2, n): lower and upper
-    limits of a point. fixed: values of the other inputs of the step. memories (2, size): initial
-    memories of an ordinary try and of the last try, which starts at the best point. most: largest
-    numbers of iterations of an ordinary try and of the last try. tests (count, goals): goals for
-    the test, all reachable from the point `begin` (n,).
+    starts (count, n): starting points. met (count, goals): the goals that the starting points
+    attain. nearness (goals,): weights of the squared differences between goals. limits (2, n):
+    lower and upper limits of a point. fixed: values of the other inputs of the step. memories (2,
+    size): initial memories for an ordinary attempt and for the last attempt, which starts at the
+    best point. most: largest numbers of iterations in an ordinary attempt and in the last attempt.
+    tests (count, goals): goals for the test, all reachable from the point `begin` (n,).
     """
 
     name: str
@@ -43,7 +43,7 @@ class Search:
 
     @property
     def bound(self) -> int:
-        """Largest number of iterations in a call."""
+        """Largest number of iterations in one call of the search."""
         return (len(self.starts) + 1) * self.most[0] + self.most[1]
 
     @property
@@ -77,7 +77,7 @@ class Search:
 
 
 def search_definition(search: Search) -> str:
-    """Return the definitions of the constants and the function."""
+    """Return the C definitions of a search's constants and function."""
     number, step = search.step.number, search.step
     tables = {
         "starts": search.starts,

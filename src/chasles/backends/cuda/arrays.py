@@ -13,10 +13,10 @@ from chasles.backends.llvm.math import Writer
 from chasles.backends.objects import HEAD, TUPLE
 
 AXES = 8
-"""Largest number of axes of an array."""
+"""Largest number of array axes."""
 
 TENSOR = 7 + 2 * AXES
-"""Number of words of a DLTensor, with space for its shape and strides and for a columns flag."""
+"""Number of words in a DLTensor, with space for its shape and strides and for a columns flag."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
@@ -31,7 +31,7 @@ READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
 """Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
 
 FLOAT, CUDA = 2, 2
-"""DLPack codes of floating-point numbers and of memory of NVIDIA GPUs."""
+"""DLPack codes for floating-point data and for CUDA memory."""
 
 
 class Text(Writer):
@@ -46,7 +46,7 @@ class Text(Writer):
         return f"l{self.labels}"
 
     def to(self, label: str) -> None:
-        """Branch to a label and place the label here."""
+        """Emit a branch to a label, followed by the label."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def require(self, condition: str, otherwise: str = "no") -> None:
@@ -136,7 +136,7 @@ def _has(w: Text) -> str:
 
 
 def _integer(w: Text, item: str, target: str) -> str:
-    """Store the value of an integer object; return a flag, false if it is not an integer."""
+    """Emit code that stores the value of an integer object; return a flag for success."""
     number = w.emit(f"call i64 @PyLong_AsLongLong(ptr {item})")
     w.raw(f"  store i64 {number}, ptr {target}")
     fine = w.variable("i1", "true")
@@ -216,7 +216,7 @@ def _cupy_stream(w: Text) -> str:
     stream = w.emit(f"call ptr @PyObject_CallNoArgs(ptr {w.word('%d', HELPER, 'ptr')})")
     with w.when(w.is_zero(stream, "ptr")):
         w.raw("  call void @PyErr_Clear()\n  ret i32 1")
-        w.raw(f"{w.label()}:")  # never reached: the next instruction needs a block
+        w.raw(f"{w.label()}:")  # unreachable; the next instruction needs a basic block
     known = w.emit(f"call i1 @number(ptr {stream}, ptr @name_ptr, ptr %target)")
     w.raw(f"  call void @Py_DecRef(ptr {stream})")
     w.require(known)
@@ -240,7 +240,7 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function that returns PyTorch's stream; it fails during forward-mode autodiff."""
+    """Write the function that returns PyTorch's stream; it fails in forward-mode autodiff."""
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")
@@ -262,4 +262,4 @@ FUNCTIONS = (
     _torch_reader,
     _torch_stream,
 )
-"""All functions of this file, in the order of their definition."""
+"""Writers of all functions in this file, in the order of their definition."""

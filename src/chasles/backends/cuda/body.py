@@ -1,8 +1,8 @@
 """The statements of a kernel in CUDA C, in an order that keeps few values alive.
 
-Full turns may be removed from an input that is used only as an angle, or only in sums that are
-angles. All such inputs are checked together, once, so that the computation of sines and cosines
-needs no branch.
+Multiples of 2 pi may be subtracted from an input that is used only as an angle, or only in sums
+that are angles. All such inputs are checked together, once, so that the computation of sines and
+cosines needs no branch.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,14 +22,14 @@ from chasles.backends.lowering import (
 from chasles.expr import Instruction, Program
 
 NEAR = 8
-"""Largest number of checked inputs in a sum that is an angle. Each may reach 1/8 of the limit."""
+"""Largest number of terms in an angle that is a sum. Each term may reach 1/8 of the angle limit."""
 
 MANY, TURNS, LONG = 100, 8, 5000
-"""If more than MANY values are live, TURNS - 1 rotated orders of the results are also tried.
+"""If more than MANY values are alive, TURNS - 1 cyclic shifts of the result order are also tried.
 Programs of LONG instructions or more keep the first order, because trials would take too long."""
 
 SMALL = 7
-"""Largest constant that may be added to a checked input."""
+"""Upper bound (rad) on a constant that is added to a checked input."""
 
 WAITING = ("const", "input", "sin", "cos")
 """Operations whose values occupy no register: they are read where they are needed."""
@@ -70,22 +70,22 @@ class Plan:
         return order
 
     def _from(self, orders: list[list[int]]) -> list[int]:
-        """Return the best order found from given orders of the results and their reverses."""
+        """Return the best instruction order found for given result orders and their reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
         return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cache of `Crew._frees` for pairs (input array, output)."""
+        """Cached results of `Crew._frees` for pairs (input array, output)."""
         return {}
 
     @cached_property
     def alive(self) -> int:
-        """Largest number of values in registers at once, except those parked in memory."""
+        """Largest number of values in registers at once, except those read where needed."""
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
-        """Return the number of 4-byte registers that all live values, inputs and angles need."""
+        """Return the number of 4-byte registers that all live values and inputs need."""
         return most_alive(self.code, self.order, ("const",)) * itemsize // 4
 
     @cached_property
@@ -110,7 +110,7 @@ class Plan:
 
     @cached_property
     def _turning(self) -> set[int]:
-        """Values from which full turns may be removed, because only angles depend on them."""
+        """Values that may be reduced by multiples of 2 pi, because only angles depend on them."""
         found: set[int] = set()
         for k in reversed(self.order):
             if k in self.places or self.code[k].op not in ("input", *_SUMS):
@@ -139,7 +139,7 @@ class Plan:
 
     @cached_property
     def turning_inputs(self) -> list[int]:
-        """Inputs to be checked, and reduced by full turns if they are large."""
+        """Inputs to be checked, and reduced by multiples of 2 pi if they are large."""
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
@@ -160,7 +160,7 @@ class Plan:
 
 
 WINDOW = 50
-"""Number of instructions for which a value read from shared memory is kept in a register."""
+"""Number of instructions during which a value read from shared memory is kept in a register."""
 
 STRETCH = 200
 """Number of instructions between cuts. A cut is a branch that is never taken; it keeps the compiler
@@ -177,10 +177,11 @@ them."""
 
 @dataclass
 class Body:
-    """Writer of statements.
+    """Writer of a program's statements in CUDA C.
 
-    held: places of values in shared memory. parking: the moves of values to shared memory and back.
-    place_of: function that returns the place of a result in shared memory, if results stay there.
+    held: locations of values in shared memory. parking: the moves of values to shared memory and
+    back. place_of: function that returns the location of a result in shared memory, if results stay
+    there.
     """
 
     plan: Plan
@@ -224,7 +225,7 @@ class Body:
         self.say(f"const real {self._named[k]} = kept{self.held[k]};")
 
     def _release(self, k: int, output: int, index: int) -> None:
-        """Read a stored result from its place again if it is used much later."""
+        """Let later statements read a stored result from shared memory instead of a register."""
         if self.place_of is not None and k in self._named:
             self._read[k] = self._named.pop(k), self._time
             self.held[k] = self.place_of(output, index)
@@ -234,7 +235,7 @@ class Body:
         self.held[k] = place
 
     def bring_near(self, places: list[str]) -> None:
-        """Remove full turns from the angles at the given places if any of the angles is large."""
+        """Reduce the given angle variables by multiples of 2 pi if any of them is large."""
         f = self.number.function
         largest = f"fabs{f}({places[0]})"
         for place in places[1:]:
@@ -245,7 +246,7 @@ class Body:
         self.say("}")
 
     def turn_near(self) -> None:
-        """Remove full turns from inputs that are angles, after one check for all of them.
+        """Reduce inputs that are angles by multiples of 2 pi, after one check for all of them.
 
         Inputs that have other uses keep their values; a copy is reduced.
         """
@@ -259,11 +260,11 @@ class Body:
             self.bring_near(places)
 
     def forget(self) -> None:
-        """Discard the values read from memory so far, so that they are read again."""
+        """Forget which values have been read from memory, so that they are read again."""
         self._read.clear()
 
     def prepare(self, k: int) -> None:
-        """Compute a value and all values on which it depends."""
+        """Write statements that compute a value and all values on which it depends."""
         needed = {k}
         for a in reversed(self.plan.order):
             if a in needed:
@@ -273,7 +274,7 @@ class Body:
                 self._compute(a)
 
     def _compute(self, k: int) -> None:
-        """Write the statement of an instruction, if it needs one."""
+        """Write the statement for an instruction, if it needs one."""
         op, args, _ = self.plan.code[k]
         if k in self._named or op in ("const", "input"):
             return
@@ -291,7 +292,7 @@ class Body:
                     self._named[user] = f"{turned[0]}{angle}"
 
     def turn(self, angle: int, sine: str, cosine: str) -> None:
-        """Compute sine and cosine of an angle of any size as new variables."""
+        """Write statements that define the sine and cosine of an angle of any size as variables."""
         text = self._near.get(angle) or self.use(angle)
         if angle not in self._near and not self.plan.is_near(angle):
             self.say(f"const real a{angle} = FAR({text}) ? brought_near({text}) : {text};")
@@ -322,7 +323,7 @@ class Body:
                 done = 0
 
     def _constant(self, value: float) -> str:
-        """Return a constant; 64-bit constants are kept in memory, which saves an instruction."""
+        """Return the expression for a constant. 64-bit constants are read from a table."""
         if self.number.bytes == 4 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
             return self.number.spelled(value)
         if -value in self.constants:

@@ -1,4 +1,4 @@
-"""Choice of the form of a program's kernel, and of its numbers of threads and registers.
+"""Choice of a kernel's form and of its numbers of threads and registers.
 
 Most choices follow from the compiler's report. The use of a crew of warps (`cuda.crew`) is decided
 before compiling, from the number of warps that would be active on a multiprocessor, because
@@ -34,7 +34,7 @@ ALONE: tuple[Form, ...] = ("direct", "loop", "search", "tries")
 """Forms whose threads share no memory."""
 
 SHORT = 64
-"""Largest row (bytes) that each thread may read by itself, equal to two memory sectors."""
+"""Largest row size (bytes) for which each thread reads its own row, equal to two memory sectors."""
 
 MOST = 255
 """Largest number of registers per thread."""
@@ -43,36 +43,37 @@ REGISTERS = 65536
 """Number of registers per multiprocessor."""
 
 SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
-"""Shared memory (KiB) for blocks on a multiprocessor. On all other architectures, it is 99 KiB."""
+"""Shared memory (KiB) per multiprocessor, by architecture; 99 KiB if not listed."""
 
 OTHERS = 18
 """Number of registers per thread that hold addresses and counters instead of values."""
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
-"""Candidate crews: the number of warps, and the registers per thread for values."""
+"""Candidate crew sizes: the number of warps, and the registers per thread for values."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew is faster for few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""Factor by which a crew must increase the number of active warps to be worthwhile. The second
-factor is for a crew of one warp, which parks values in shared memory but does not wait for other
-warps.
+"""Smallest ratios of active warps with a crew to active warps without one for which a crew is used.
+The second ratio is for a crew of one warp, which parks values in shared memory but does not wait
+for other warps.
 """
 
 SHARED_WORK = 1.4
-"""The factor used instead of `GAIN` for few states, when multiprocessors are otherwise idle."""
+"""Number of active warps per crew above which a crew is used for few states, when multiprocessors
+are otherwise idle."""
 
 DRIVER = 1024
 """Bytes of shared memory that the driver reserves in each block."""
 
 WORTH = 0.7
-"""Smallest ratio of a tighter register limit to the compiler's choice that is tried."""
+"""Ratio of a tighter register limit to the compiler's choice below which the limit is not tried."""
 
 SLIGHT = 0.01
-"""Number of spilled values, relative to the instructions, up to which a kernel is not compiled a
-second time with cuts. The gain would be small, and compiling can be slow: the compiler of CUDA
-13.0 takes minutes for the mass matrix of a humanoid.
+"""Ratio of spilled values to instructions above which a kernel is compiled a second time, with
+cuts. Below it, the gain would be small, and compiling can be slow: the CUDA 13.0 compiler takes
+minutes for the mass matrix of a humanoid.
 """
 
 
@@ -97,7 +98,7 @@ class Built:
     stays: bool = False
 
     def to_bytes(self) -> bytes:
-        """Return the content of a cache entry."""
+        """Return the content of a cache entry for this kernel."""
         facts = json.dumps({k: v for k, v in asdict(self).items() if k != "code"})
         return facts.encode() + b"\n" + self.code
 
@@ -156,7 +157,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
 
 
 class _Chosen(NamedTuple):
-    """A crew, and the number of crews that fit on a multiprocessor."""
+    """A crew, and the number of such crews that fit on a multiprocessor."""
 
     crew: Crew
     fits: int
@@ -165,7 +166,7 @@ class _Chosen(NamedTuple):
 def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
-    """Build the kernel of a crew. For a loop, all crews of a multiprocessor form one block."""
+    """Build a kernel run by crews. For a loop, all crews of a multiprocessor form one block."""
     (warps, registers), fits = chosen.crew.crew, chosen.fits
     block = WARP * warps * (fits if form == "loop" else 1)
     least = REGISTERS // (block * _granted(registers * np.dtype(dtype).itemsize // 4))
@@ -176,7 +177,7 @@ def _with_crew(
 
 
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
-    """Return the crew that keeps the most warps active, if it is better than single warps.
+    """Return the crew that keeps the most warps active, or None if single warps are better.
 
     Long rows of results leave no room for a crew.
     """
@@ -198,7 +199,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
 
 def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
-    """Return the crew with the most active warps, for a long program on few states."""
+    """Return the crew with the most active warps for few states, or None if crews do not help."""
     if len(Plan(program).order) < LENGTHY:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
@@ -222,12 +223,12 @@ def _fit(architecture: str, warps: int, registers: int, shared: int) -> int:
 
 
 def _granted(registers: int) -> int:
-    """Return the registers allocated to a thread for its values, in groups of eight."""
+    """Return the number of registers allocated to a thread, a multiple of eight."""
     return -(-min(registers + OTHERS, MOST) // 8) * 8
 
 
 def shared_memory(architecture: str) -> int:
-    """Return the shared memory (bytes) for blocks on a multiprocessor."""
+    """Return the shared memory (bytes) available to blocks on a multiprocessor."""
     return SHARED.get(architecture, 99) * 1024
 
 
@@ -250,5 +251,5 @@ def _compiled(program: Program, dtype: str, architecture: str, form: Form, least
 
 @functools.lru_cache(4)
 def _machine_code(text: str, architecture: str) -> cuda_driver.Compiled:
-    """Compile a text once. Kernels for few states and for columns often have the same text."""
+    """Compile a source text once. The layouts "few" and "strided" often have the same text."""
     return cuda_driver.compile(text, architecture)

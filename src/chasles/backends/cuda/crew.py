@@ -1,10 +1,11 @@
-"""A program divided among the warps of a block. Each warp computes some limbs of all robots.
+"""Programs divided among a crew, a group of warps in which each warp computes some of the limbs.
 
 The limbs of a robot exchange little data: velocities propagate from the trunk outward, inertias and
 forces inward. The warps of a crew compute the same 32 states. Each warp computes some of the limbs
 and keeps its values in its own registers. The first warp also computes the trunk. Values exchanged
-between warps are kept in shared memory. The program is cut into phases. A warp uses values of other
-warps only from earlier phases, so the warps synchronize only between phases.
+between warps are kept in shared memory. The program is divided into phases. A warp uses values from
+other warps only if they were computed in earlier phases, so the warps synchronize only between
+phases.
 """
 
 import functools
@@ -20,10 +21,10 @@ from chasles.backends.lowering import places
 from chasles.expr import Instruction, Program
 
 ABREAST = 16
-"""Total size (bytes) of the angles whose sines and cosines a thread computes at once."""
+"""Total size (bytes) of the angles whose sines and cosines a thread computes together."""
 
 QUARTERS = 4
-"""Number of partitions of a multiprocessor. Each partition runs every fourth warp."""
+"""Number of partitions (quarters) of a multiprocessor. Each quarter runs every fourth warp."""
 
 
 class Division(NamedTuple):
@@ -56,7 +57,10 @@ def groups(program: Program, warps: int) -> dict[int, int]:
 
 @functools.lru_cache(3)
 def _plan(program: Program, _hints: object, warps: int) -> Plan:
-    """Return a plan for a number of warps. `_hints` distinguishes equal programs in the cache."""
+    """Return the plan for a number of warps.
+
+    `_hints` distinguishes equal programs with other limbs.
+    """
     return Plan(program, groups(program, warps))
 
 
@@ -86,7 +90,7 @@ def _limbs(program: Program) -> dict[int, int]:
 
 
 def divided(plan: Plan, warps: int) -> Division:
-    """Divide a program whose instructions are grouped by warp into phases."""
+    """Divide a program into phases. Its plan already groups the instructions by warp."""
     warp = {k: plan.group[k] for k in plan.order if k in plan.group}
     phase = _phases(plan, warp, warps)
     return Division(warp, phase, max(phase.values(), default=0) + 1)
@@ -126,17 +130,17 @@ def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
 
 
 class Exchange(NamedTuple):
-    """Place of each value that one warp computes and others use, and the number of places."""
+    """Memory slot of each value that one warp computes and others use, and the number of slots."""
 
     place: dict[int, int]
     places: int
 
 
 def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange:
-    """Assign places to values exchanged between warps, except values in `held`.
+    """Assign slots in shared memory to values exchanged between warps, except values in `held`.
 
-    A place is reused after the last phase in which its value is needed. The warp that computed the
-    value may also read it from there.
+    A slot is reused after the last phase in which its value is needed. The warp that computed the
+    value may also read it from the slot.
     """
     warp, phase = division.warp, division.phase
     until = {
@@ -165,8 +169,8 @@ class Size(NamedTuple):
 class Crew(Tiled):
     """Kernel whose warps share one tile, which holds values that do not fit in registers.
 
-    In the form "loop", the states stay in the tile for all steps, as columns. The states after a
-    step are stored next to them.
+    In the form "loop", the states stay in columns of the tile for all steps. A step writes the new
+    states to other columns.
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, crew: Size) -> None:
@@ -177,7 +181,7 @@ class Crew(Tiled):
 
     @property
     def active(self) -> float:
-        """Average number of active warps in the crew."""
+        """Average number of warps in the crew that are active at the same time."""
         loads = [self.division.order(self.plan, w) for w in range(self.crew.warps)]
         phases = list(zip(*([len(phase) for phase in phases] for phases in loads), strict=True))
         return sum(map(sum, phases)) / max(sum(map(max, phases)), 1)
@@ -186,7 +190,7 @@ class Crew(Tiled):
         return _plan(self.program, self.program.limbs, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
-        """Return a region for each output: the region of an unused input, or a new one."""
+        """Return the tile region for each output: a new one, or that of an obsolete input."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -196,7 +200,11 @@ class Crew(Tiled):
         return found
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if each output entry depends on all uses of the same entry of the input."""
+        """Return True if an output may overwrite an input in the tile.
+
+        Each output entry must depend on all values that use the input entry with the same index, so
+        that it is computed last.
+        """
         plan, results, pair = self.plan, self.program.results[output], (array, output)
         if self.program.inputs[array].size == len(results) and pair not in plan.found:
             numbers = {index: k for (a, index), k in self.inputs if a == array}
@@ -234,7 +242,7 @@ class Crew(Tiled):
 
     @property
     def which(self) -> str:
-        """Index of a thread's crew in the block, and of its warp in the crew.
+        """C definitions of the index of a thread's crew in the block and of its warp in the crew.
 
         The warps of a crew of four are in different quarters of the multiprocessor. Their order
         rotates from block to block, so that the first warp, which has the most work, is not always
@@ -247,7 +255,7 @@ class Crew(Tiled):
 
     @property
     def first(self) -> str:
-        """Index of the first state of a crew."""
+        """C expression for the index of a crew's first state."""
         crews = f"(long long)(blockDim.x / (LANES * {self.crew.warps}))"
         return f"(blockIdx.x * {crews} + crew) * LANES"
 
@@ -283,9 +291,9 @@ class Crew(Tiled):
     def _turn_rows(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
         """Write a loop that computes sines and cosines of angles.
 
-        rows: for each angle, the places of the input, sine and cosine, and the offset that is added
-        to the input. Each thread processes several angles at once to hide latency. The last row is
-        repeated to complete its group.
+        rows: for each angle, the locations of the input, sine and cosine in the tile, and the
+        offset that is added to the input. Each thread processes several angles at once to hide
+        latency. The last row is repeated to complete its group.
         """
         f, abreast = self.number.function, ABREAST // self.number.bytes
         count = len(rows)
@@ -329,7 +337,7 @@ class Crew(Tiled):
                 self.body.say(f"if (warp == 0) {{ {stored} }}")
 
     def _copied(self, arrays: Sequence[int], regions: Sequence[int], text: str) -> list[str]:
-        """Return a loop over the entries of some arrays, divided among the warps."""
+        """Return loops that copy the entries of some arrays, divided among the warps."""
         lines = []
         for k, region in zip(arrays, regions, strict=True):
             variable = (*self.program.inputs, *self.program.outputs)[k]
@@ -399,5 +407,5 @@ def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | Non
 
 
 def _spelled(start: int, number: int) -> str:
-    """Return the expression for a column after the reserved columns."""
+    """Return the expression for the k-th column after the reserved columns."""
     return str(column(start + number))

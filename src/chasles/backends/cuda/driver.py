@@ -1,4 +1,4 @@
-"""NVIDIA's libraries: the run-time compiler (NVRTC), and the driver that launches its code.
+"""Interfaces to NVIDIA's run-time compiler (NVRTC) and to the driver, which launches kernels.
 
 The compiler needs no GPU; it comes with CuPy's dependencies, with the package `nvidia-cuda-nvrtc`,
 or with the CUDA toolkit. The driver comes with a GPU. It loads code without a context
@@ -29,7 +29,7 @@ COMPILERS = (
 
 
 def _first(names: Iterable[str]) -> ctypes.CDLL | None:
-    """Return the first library that can be loaded, or None."""
+    """Return the first of the named libraries that can be loaded, or None."""
     for name in names:
         try:
             return ctypes.CDLL(name)
@@ -41,13 +41,13 @@ def _first(names: Iterable[str]) -> ctypes.CDLL | None:
 # The compiler ----------------------------------------------------------------------------------
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-default-execution-space")
-"""Compiler options. Products are fused only where the program fuses them. Divisions of float32 are
-accurate to two units in the last place and have no branch, which keeps long programs in the
+"""Compiler options. Products are fused only where the program fuses them. Float32 divisions are
+accurate to two units in the last place. They contain no branch, so that long programs fit in the
 instruction cache."""
 
 CACHES = (13, 0)
-"""First compiler version that uses a cache of compiled code unless an option disables it. Code from
-the cache comes without a report."""
+"""First compiler version that caches compiled code by default. The cache is disabled by an option,
+because cached code comes without a report."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Yield candidate paths of the compiler: in a toolkit, in `nvidia` packages, on the system."""
+    """Yield candidate paths of the compiler library: a toolkit, `nvidia` packages, the system."""
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]
@@ -130,20 +130,20 @@ def _candidates() -> Iterator[str]:
 # The driver ------------------------------------------------------------------------------------
 
 MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
-"""Driver codes of device attributes: compute capability and number of multiprocessors."""
+"""Driver codes for device attributes: compute capability and number of multiprocessors."""
 
 SHARED_LIMIT, FREE = 8, 48 * 1024
-"""Driver code of a kernel's shared-memory limit, and size (bytes) above which it must be set."""
+"""Driver code for a kernel's shared-memory limit, and size (bytes) above which it must be set."""
 
 NO_CONTEXT = 201
 """Driver status that a thread receives if it has not used a device yet."""
 
 POINTER, SIZE, END = 1, 2, 0
-"""Tags of a launch's last argument: packed parameters, their size, and the end."""
+"""Tags in the last argument of a launch: packed parameters, their size, and the end."""
 
 
 MOST = 2**31 - 1
-"""Largest number of blocks of one launch."""
+"""Largest number of blocks in one launch."""
 
 
 class Function:
@@ -170,7 +170,7 @@ class Function:
         stream: int,
         device: int,
     ) -> None:
-        """Launch the kernel on a stream of a device; each parameter takes 8 bytes."""
+        """Launch the kernel on a device's stream; each parameter takes 8 bytes."""
         # The array holds the last launch argument, the size of the parameters, and the parameters.
         given = words([POINTER, 0, SIZE, 0, END, 8 * len(parameters), *parameters])
         start, _ = given.buffer_info()

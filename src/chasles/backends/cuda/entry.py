@@ -3,11 +3,11 @@
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function; all built-in functions of a
 process share its code. Its `__self__` is a tuple: the Python path, the address of a descriptor
 (64-bit words), and functions that make a result from an argument and sizes. It handles exactly the
-calls for which a kernel was prepared. Their arrays are contiguous, of the library's own type, of
-one dtype, and on the current device. The shape of each array is the shape of its variable,
-optionally after a common leading shape. If the leading shape has one axis, arrays may also be in
-columns. Arrays in `out=` must have the same type and must not overlap other arrays. All other calls
-take the Python path.
+calls for which a kernel was prepared. In these calls, all arrays are contiguous, have the library's
+own array type and a common dtype, and are on the current device. The shape of each array is the
+shape of its variable, optionally after a common leading shape. If the leading shape has one axis,
+arrays may also be in columns. Arrays in `out=` must have the same type and must not overlap other
+arrays. All other calls take the Python path.
 """
 
 from chasles.backends.cuda import driver as cuda_driver
@@ -37,13 +37,13 @@ from chasles.backends.cuda.arrays import (
 from chasles.backends.objects import HEAD, TUPLE
 
 ARRAYS, RANK = 16, 4
-"""Largest number of arrays of a function, and largest number of axes of a variable."""
+"""Largest number of arrays in a call, and largest number of axes of a variable."""
 
 WORDS = 8 + 3 * ARRAYS
-"""Number of words of a launch's last argument."""
+"""Number of words in the last argument of a launch."""
 
 VARIABLE, PLAN = 2 + RANK, 9
-"""Numbers of words of a descriptor per variable (rank, size, shape) and per plan (`Plan.words`)."""
+"""Numbers of descriptor words per variable (rank, size, shape) and per plan (`Plan.words`)."""
 
 CALLED = {
     "PyObject_GetAttr": "ptr (ptr, ptr)",
@@ -73,7 +73,7 @@ OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single"
 
 
 def source() -> str:
-    """Return the module in LLVM IR."""
+    """Return the entry's module in LLVM IR."""
     objects = [f"@{name} = external global i8" for name in (*OBJECTS, *map(spelled, NAMES))]
     called = {
         **CALLED,
@@ -141,7 +141,7 @@ def _alike(w: Text) -> str:
 
 
 def _together(w: Text, tensor: str) -> str:
-    """Test whether an array has the dtype and the device of the first array."""
+    """Emit a test whether an array has the dtype and the device of the first array."""
     pairs = [(w.field(t, KIND, "i32"), w.field(t, PLACE, "i64")) for t in ("%tensors", tensor)]
     (kind, place), (other_kind, other_place) = pairs
     kin = w.emit(f"icmp eq i32 {kind}, {other_kind}")
@@ -254,7 +254,7 @@ def _entry(w: Text) -> str:
 
 
 def _given(w: Text, n: str) -> str:
-    """Return the value of `out=`, or null if it is not given."""
+    """Emit code that finds the value of `out=`; it is null if `out=` is not given."""
     out = w.variable("ptr", "null")
     with w.when(w.emit("icmp ne ptr %kwnames, null")):
         w.require(w.emit(f"icmp eq i64 {w.field('%kwnames', HEAD, 'i64')}, 1"))
@@ -266,7 +266,7 @@ def _given(w: Text, n: str) -> str:
 
 
 def _inputs(w: Text, n: str) -> tuple[str, str, str, str]:
-    """Read and check the inputs.
+    """Emit code that reads and checks the inputs.
 
     Return the address and number of the leading sizes, the number of states, and 1 if some arrays
     are in columns, else 0.
@@ -309,7 +309,7 @@ def _placed(w: Text, k: str, tensor: str, rows: str, *, own: bool) -> str:
 
 
 def _plan(w: Text, arrays: str, states: str, columns: str) -> str:
-    """Return the plan for the dtype, the device, the number of states and their layout."""
+    """Emit code that finds the plan for the dtype, the device, the state count and the layout."""
     kind = w.emit(f"zext i32 {w.field('%tensors', KIND, 'i32')} to i64")
     where, chosen = w.field("%tensors", PLACE, "i64"), w.variable("ptr", "null")
     first = w.at("%d", w.offset(arrays, VARIABLE, FIRST), "i64")
@@ -328,7 +328,7 @@ def _plan(w: Text, arrays: str, states: str, columns: str) -> str:
 
 
 def _stream(w: Text) -> str:
-    """Return the library's stream if its device is the current one."""
+    """Emit code that finds the library's stream and checks that its device is the current one."""
     device, stream, where = w.room(1, "i32"), w.room(1, "ptr"), w.field("%tensors", PLACE, "i64")
     w.require(w.is_zero(w.emit(f"call i32 @current_device(ptr {device})")))
     wanted = w.emit(f"trunc i64 {w.emit(f'lshr i64 {where}, 32')} to i32")
@@ -346,7 +346,7 @@ def _results(
     new: str,
     maker: str,
 ) -> None:
-    """Store the result arrays, new ones or those passed as `out=`, in %objects."""
+    """Emit code that stores the result arrays, new or passed as `out=`, in %objects."""
     (n, m), (leading, lead), fill = counts, shape, w.label()
     ready, made = w.label(), w.variable("i64", 0)
     with w.when(new, fill):
@@ -376,7 +376,7 @@ def _results(
 
 
 def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> str:
-    """Launch the kernel without holding the GIL; return the status of the driver."""
+    """Emit code that launches the kernel without holding the GIL; return the driver's status."""
     parameters, length = w.at("%words", 6, "i64"), w.at("%words", 5, "i64")
     head: list[int | str] = [cuda_driver.POINTER, parameters, cuda_driver.SIZE, length]
     for k, value in enumerate([*head, cuda_driver.END]):
@@ -400,4 +400,4 @@ def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> s
 
 
 OWN = (_ahead, _alike, _apart, _made, _entry)
-"""The functions of this file, in the order of their definition."""
+"""Writers of all functions in this file, in the order of their definition."""

@@ -17,7 +17,7 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:
-    """Writer of kernels, with the input and output of each thread.
+    """Base class of writers of kernels; it writes the input and output of each thread.
 
     tables: additional constants. more: further parameters of the kernel. strides: names of the
     strides of an array. before, after: lines before and after the body.
@@ -42,7 +42,7 @@ class Threads:
         return Plan(self.program)
 
     def run(self, *, cuts: bool) -> None:
-        """Write the program."""
+        """Write the statements of the program."""
         self.body.run(self.plan.order, cuts=cuts)
 
     def _deliver(self, output: int, index: int, value: str) -> str:
@@ -90,7 +90,7 @@ class Looped(Threads):
         self.after = self._end()
 
     def _read(self, *, own: bool) -> None:
-        """Read the states if `own`, else the controls."""
+        """Return code that reads the states if `own`, else the controls."""
         for (array, index), k in self.inputs:
             if (array < len(self.program.outputs)) == own:
                 fixed = not own and k not in self.plan.turning_inputs

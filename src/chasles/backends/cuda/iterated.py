@@ -1,4 +1,4 @@
-"""A kernel that repeats a step of three programs: a beginning, an iteration, and an end.
+"""A kernel that repeats a step made of three programs: a beginning, an iteration, and an end.
 
     begin(inputs) -> point, memory, data
     refine(point, memory, data) -> point, memory
@@ -66,7 +66,7 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
 
 
 class _Tile:
-    """The columns of a tile: inputs, point, memory, data, and their replacements.
+    """The columns of a tile: inputs, point, memory, data, and the results that replace them.
 
     inputs: columns of each input. moving: columns of point and memory. carried: these, and the
     columns of data. refined, ended: columns of the results of `refine` and `end`. Data that are
@@ -98,7 +98,7 @@ class _Tile:
         self.columns = max(self.columns, last)
 
     def _new(self, size: int) -> range:
-        """Return the next columns."""
+        """Reserve the next columns and return their indices."""
         self.columns += size
         return range(self.columns - size, self.columns)
 
@@ -109,7 +109,7 @@ def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
 
 
 def source(programs: Sequence[Program], dtype: str, warps: int = 1) -> str:
-    """Return the kernel's text for blocks of `warps` warps."""
+    """Return the kernel's source text for blocks of `warps` warps."""
     begin, refine, end = programs
     assert [v.size for v in refine.inputs] == [v.size for v in begin.outputs]
     number, constants, tile = number_of(dtype), list[float](), _Tile(begin, refine, end)
@@ -251,7 +251,7 @@ def _begun(
 
 
 def _ended(end: Program, tile: _Tile) -> list[str]:
-    """Return code that ends a waiting robot's step: set the next states and write due records."""
+    """Return code that ends a waiting robot's step, sets the next states and writes due records."""
     lines = [
         "  if (waits && begun) {",
         "  end(never);",

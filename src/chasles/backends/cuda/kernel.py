@@ -33,7 +33,8 @@ MANY = 128 * 1024
 """Smallest number of states for which blocks of several warps leave no multiprocessor idle."""
 
 FEW = 4096
-"""Largest number of states for which a multiprocessor has about one warp, not bound by memory."""
+"""Largest number of states treated as few: a multiprocessor then has about one warp, and its speed
+is not limited by memory bandwidth."""
 
 SPREAD = (WARP, WARP // 4)
 """Shape of a block of threads that transposes columns to rows."""
@@ -43,7 +44,7 @@ ALIKE = 256
 
 
 class Kernel:
-    """A program on the GPU. Machine code for a layout of arrays is compiled or loaded on use."""
+    """A program on the GPU. Machine code for an array layout is compiled or loaded on first use."""
 
     recipe: object = None  # None if the machine code is not cached
     trace: Callable[[], Program]
@@ -54,7 +55,7 @@ class Kernel:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
         self._loaded: dict[tuple[str, Layout], tuple[Built, Function]] = {}
-        # Most calls use arrays of the same extents.
+        # Most calls use arrays with the same extents.
         self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
         self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 
@@ -74,7 +75,7 @@ class Kernel:
                 rows[...] = flat.get()
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
-        """Run the kernel on CuPy arrays of one device; return one array, or a tuple of several."""
+        """Run the kernel on CuPy arrays on one device; return one array, or a tuple of several."""
         cupy = _cupy()
         arrays = [
             a if type(a) is cupy.ndarray and a.dtype == self.dtype else self._array(name, v, a)
@@ -96,7 +97,7 @@ class Kernel:
         return out if out is not None else results[0] if len(results) == 1 else tuple(results)
 
     def _array(self, name: str, variable: Variable, argument: Any) -> Any:
-        """Return an argument as a CuPy array of the kernel's dtype."""
+        """Return an argument as a CuPy array with the kernel's dtype."""
         if not hasattr(argument, "__cuda_array_interface__"):
             problem = f"{variable.name} is a {type(argument).__name__}, which is not in GPU memory"
             remedy = "copy it with cupy.asarray; backend='cuda' accepts only arrays in GPU memory"
@@ -108,7 +109,7 @@ class Kernel:
     def run(
         self, name: str, library: Arrays, arrays: Sequence[Any], out: Sequence[Any] | None = None
     ) -> Sequence[Any]:
-        """Run the kernel on a library's arrays of its dtype on the current device.
+        """Run the kernel on a library's arrays with its dtype, on the current device.
 
         The results are new arrays, or `out` filled with the results.
         """
@@ -196,7 +197,7 @@ class Kernel:
         return self._loaded[target, layout]
 
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
-        """Return the launch for about `count` states, or None if a call needs several launches.
+        """Return the launch plan for about `count` states, or None if several launches are needed.
 
         rows: True if all arrays are in rows.
         """
@@ -225,7 +226,7 @@ def _launch(
 
 
 def block(built: Built, count: int) -> tuple[int, int, int]:
-    """Return the states, threads and shared memory (bytes) of a block.
+    """Return the numbers of states and threads in a block, and its shared memory (bytes).
 
     Blocks have one warp or crew if there are too few states to keep all multiprocessors busy.
     """
@@ -246,13 +247,13 @@ def _entry(recipe: object, dtype: str, *kernel: str) -> str:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """Return the kernel of a recipe if its interface is in the cache, else None."""
+    """Return the kernel for a recipe if its interface is in the cache, else None."""
     found = cache.load(_entry(recipe, dtype))
     return None if found is None else _cached(recipe, found.interface, trace, dtype)
 
 
 def keep(recipe: object, program: Program, dtype: str) -> Kernel:
-    """Return the kernel of a recipe, and save its interface in the cache."""
+    """Return the kernel for a recipe, and save its interface in the cache."""
     cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
     return _cached(recipe, program.interface, lambda: program, dtype)
 
@@ -283,7 +284,7 @@ def kept(
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
-    """Return the kernel of a program."""
+    """Return the kernel for a program, without a cache entry."""
     return _cached(None, program.interface, lambda: program, dtype)
 
 
@@ -362,7 +363,7 @@ def _cupy() -> Any:
 
 
 def described() -> str:
-    """Return the name of the current GPU and the CUDA version; raise an error without a GPU."""
+    """Return the current GPU's name and the CUDA version; raise an error if there is no GPU."""
     cupy = _cupy()
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     version = cupy.cuda.runtime.runtimeGetVersion()

@@ -1,4 +1,4 @@
-"""Description of an array for kernels on a GPU: its address and two strides."""
+"""Memory layout of arrays as GPU kernels use them: an address and two strides."""
 
 import functools
 import itertools
@@ -20,7 +20,7 @@ Steps = tuple[int, int]
 
 
 class Arrays(Protocol):
-    """Operations on a library's arrays of one dtype on one device.
+    """Operations on a library's arrays, for one dtype and one device.
 
     `stream` is the current stream of the library. `look` describes the memory layout of an array.
     `new` makes an array for a result, in rows or, if the library prefers, in columns. `rows`
@@ -107,7 +107,7 @@ def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps 
 
 
 def _are_distinct(steps: Steps, size: int, count: int) -> bool:
-    """Return True if an array has rows or columns, possibly with gaps, that share no memory."""
+    """Return True if the rows (or columns) of an array are contiguous and do not overlap."""
     row, column = steps
     in_rows = (column == 1 or size <= 1) and (row >= size or count <= 1)
     in_columns = (row == 1 or count <= 1) and (column >= count or size <= 1)

@@ -1,4 +1,4 @@
-"""Measured limits of a GPU: operations and bytes of memory per second."""
+"""Measurement of a GPU's limits: arithmetic operations and memory traffic (bytes) per second."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +10,8 @@ from chasles.backends.cuda import kernel as cuda
 from chasles.backends.limits import Limits
 
 CHAINS, UNROLLED, THREADS, BLOCKS, TURNS = 8, 16, 256, 16, 200
-"""Numbers of independent products per thread, repetitions of each product per iteration, threads
-per block, blocks per multiprocessor, and iterations."""
+"""Numbers of independent multiply-adds per thread, repetitions of each multiply-add per iteration,
+threads per block, blocks per multiprocessor, and iterations."""
 
 BYTES = 2**30
 """Size (bytes) of the array that is copied or filled."""
@@ -37,7 +37,7 @@ extern "C" __global__ void peak(long long turns, {real} *out) {{
 
 
 def measured() -> Limits:
-    """Return the limits of the current GPU; raise an error if there is no GPU."""
+    """Measure the limits of the current GPU; raise an error if there is no GPU."""
     name = cuda.described()
     import cupy
 

@@ -18,7 +18,7 @@ def prelude(dtype: str) -> str:
     constants: list[float] = []
 
     def named(value: float) -> str:
-        """Return a constant; 64-bit constants are kept in memory, which saves an instruction."""
+        """Return the expression for a constant. 64-bit constants are read from a table."""
         if e.bits == 32 or value in (1.0, -0.5):
             return number.spelled(value)
         if value not in constants:

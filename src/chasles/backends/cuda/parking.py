@@ -3,7 +3,7 @@
 When registers run out, the compiler would spill values to local memory, which is slow. Here the
 program's order is known, so the value whose next use is farthest away is parked (L. A. Belady, A
 study of replacement algorithms for a virtual-storage computer, 1966). A value is stored once and
-may be read several times; its place is reused after its last use.
+may be read several times; its memory slot is reused after its last use.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,10 +14,10 @@ from chasles.expr import Instruction
 
 @dataclass
 class Parking:
-    """Moves before and after each instruction.
+    """Moves of values between registers and shared memory, before and after each instruction.
 
     reads: values to be read before an instruction. parks: values to be stored after it, each with
-    its place. `places` is the number of additional places needed.
+    its memory slot. `places` is the number of additional slots needed.
     """
 
     reads: dict[int, list[int]] = field(default_factory=dict)
@@ -34,11 +34,11 @@ def parked(
     new: Callable[[int], str],
     stored: Mapping[int, str],
 ) -> Parking:
-    """Plan moves that keep at most `registers` values in registers.
+    """Plan the moves so that at most `registers` values are in registers at once.
 
-    waiting: places of values that are in memory from the start. reusable: values of `waiting` whose
-    places may be reused after their last use. new: returns the name of the k-th new place. stored:
-    places of values that are stored as soon as they are computed.
+    waiting: slots of values that are in memory from the start. reusable: values of `waiting` whose
+    slots may be reused after their last use. new: returns the name of the k-th new slot. stored:
+    slots of values that are stored as soon as they are computed.
     """
     uses: dict[int, list[int]] = {}
     for time in range(len(order) - 1, -1, -1):

@@ -1,9 +1,9 @@
 """Built-in functions for arrays on a GPU whose calls cost little more than a launch.
 
-A function has one such built-in function for each array library with which it was called. The
-machine code (`cuda.entry`) looks for a prepared launch (a plan) for the dtype, the device and the
-number of states. If it finds none, the Python path runs, and the library's front end adds a plan
-(`Resident.add`).
+Each robot function has one such built-in function for every array library with which it was called.
+The machine code (`cuda.entry`) looks for a prepared launch (a plan) for the dtype, the device and
+the number of states. If there is no such plan, the Python path runs, and the library's front end
+adds a plan (`Resident.add`).
 """
 
 import ctypes
@@ -36,18 +36,19 @@ PLANS = 32
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
-"""Strings that the machine code uses in comparisons. They are kept until the process ends."""
+"""Objects and strings that the machine code uses in comparisons. They are kept until the process
+ends."""
 
 EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
 """DLPack's table of C functions: its name, and the offsets of two functions."""
 
 
 class Plan(NamedTuple):
-    """A prepared launch for contiguous arrays, valid for a range of the number of states.
+    """A prepared launch for contiguous arrays, valid for a range of state counts.
 
-    bits: size of an element. least, most: range of the number of states. rows: True if all arrays
-    are in rows. kernel: the driver's pointer. states, threads, shared: states, threads and shared
-    memory (bytes) per block. memory: memory type, as a DLPack code.
+    bits: size of an element (bits). least, most: range of state counts. rows: True if all arrays
+    are in rows. kernel: the driver's handle for the kernel. states, threads, shared: states,
+    threads and shared memory (bytes) per block. memory: memory type, as a DLPack code.
     """
 
     bits: int
@@ -69,12 +70,12 @@ class Plan(NamedTuple):
 
 
 class Library(NamedTuple):
-    """Array types and functions of a library that the entry uses.
+    """An array library's types and functions that the entry uses.
 
-    name: prefix of its functions in the machine code. types: one or two array types. make: function
-    that makes a result in rows from an argument and sizes. turned: the same for arguments in
-    columns. helper: object that its functions use. read, current: addresses of its C functions, if
-    any.
+    name: prefix of the library's functions in the machine code. types: one or two array types.
+    make: function that makes a result in rows from an argument and sizes. turned: the same for
+    arguments in columns. helper: object that these functions use. read, current: addresses of the
+    library's C functions, if any.
     """
 
     name: str
@@ -104,7 +105,7 @@ def exchange(array: type) -> tuple[int, int] | None:
 
 
 class Resident:
-    """A function's built-in `call` for arrays of a library.
+    """The built-in function `call`, which runs a kernel on arrays of one library.
 
     fallback: the Python path, for calls without a prepared launch.
     """
@@ -148,7 +149,7 @@ class Resident:
         return not known and len(self._plans) < PLANS and count > 0
 
     def add(self, plan: Plan) -> None:
-        """Add a prepared launch."""
+        """Add a prepared launch, which later calls can use."""
         place = self._first + PLAN * len(self._plans)
         self._words[place : place + PLAN] = list(plan.words())
         self._plans.append(plan)
@@ -176,7 +177,7 @@ class _Definition(ctypes.Structure):
 
 
 class Code:
-    """The machine code of the entry, and its method definition.
+    """The entry's machine code and method definition.
 
     launch, current_device: addresses of the driver's functions. The code must stay loaded until the
     process ends, because after code is freed, LLVM may place the sections of the next code too far

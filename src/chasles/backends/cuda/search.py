@@ -1,4 +1,4 @@
-"""Searches on a GPU, in float32 until each problem is nearly solved, then in float64.
+"""Searches on a GPU, which run in float32 until a problem is nearly solved, then in float64.
 
 The searches work as in `llvm.search`, but on CuPy arrays. Most problems need two or three steps in
 float64. The other problems are tried again from all starting points, with one warp per problem. The
@@ -22,10 +22,10 @@ BLOCKS = 16
 """Largest number of blocks per multiprocessor. Each thread takes problems until none is left."""
 
 NUMBERS = 256
-"""Largest number of starting points, which are indexed by one byte."""
+"""Largest number of starting points; their indices are single bytes."""
 
 KEPT = 64
-"""Largest number of small arrays that are kept on the GPU."""
+"""Largest number of constant arrays whose copies are kept on the GPU."""
 
 
 Stage = tuple[Sequence[np.ndarray], int]
@@ -35,7 +35,7 @@ the number of tries.
 
 
 class Search:
-    """Searches with kernels that map (point, memory, goals ...) to (point, memory)."""
+    """Searches whose kernels map (point, memory, goals ...) to (point, memory) in each step."""
 
     def __init__(self, single: Kernel, double: Kernel) -> None:
         self.single, self.double = single, double
@@ -96,7 +96,7 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """Return a copy of an array on the current device. Recent copies are kept on the device."""
+        """Return a copy of an array on the current device. The latest copies are kept for reuse."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id
@@ -131,7 +131,7 @@ class Search:
         goals: Any,
         results: tuple[Any, Any],
     ) -> None:
-        """Run searches with one kernel. ahead: number of ranked starting points already used."""
+        """Run searches with one kernel. ahead: number of ranked starting points to skip."""
         import cupy
 
         count, device, dtype = len(goals), goals.data.device_id, kernel.dtype.name
@@ -154,7 +154,7 @@ class Search:
 def _help(
     device: int, size: int, rotations: tuple[int, ...], name: str, count: int, *given: Any
 ) -> None:
-    """Launch one of the kernels of `around`, with `count` threads."""
+    """Launch one of the kernels written by `around`, with `count` threads."""
     import cupy
 
     function = _around(architecture(device), size, rotations, name)

@@ -1,4 +1,4 @@
-"""Kernels that search: a step repeated by each thread for one problem after another.
+"""Search kernels, in which each thread repeats a step for one problem after another.
 
 The step is a program that maps a point and a memory (and goals) to the next point and memory, as in
 `llvm.search`. In the form "search", a thread works on one problem. When its search ends, because
@@ -23,13 +23,14 @@ BLOCK = 128
 
 
 class Searching(Threads):
-    """Kernel that runs searches, with goals in shared memory, points and memories in registers.
+    """Kernel that runs searches, with goals in shared memory and points and memories in registers.
 
     The first input and output are points, the second are memories. The first entry of a memory is
     the status of a search (0: running, 1: solved), the second is its distance from the goals. The
-    first two inputs of the kernel are the points of the first tries, and a memory for each try.
-    `next` counts the problems taken. `left` holds the number of hard problems, followed by their
-    indices: "search" adds problems that it does not solve, and "tries" takes them.
+    first two inputs of the kernel are the starting points of the first tries, and an initial memory
+    for each try. `next` counts the problems that threads have taken. `left` holds the number of
+    hard problems, followed by their indices: "search" adds problems that it does not solve, and
+    "tries" takes them.
     """
 
     more = (
@@ -76,7 +77,7 @@ class Searching(Threads):
         return f"{name}{output}_{index} = {value};"
 
     def _each(self, text: str) -> str:
-        """Return statements for all entries of a point and a memory."""
+        """Return a statement, given as a template, for each entry of a point and a memory."""
         outputs = enumerate(self.program.outputs)
         return " ".join(text.format(k=k, i=i) for k, v in outputs for i in range(v.size))
 
@@ -91,7 +92,7 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins a try: at the first point, at a start, or at the best point."""
+        """Return code that begins a try at the first point, at a start, or at the best point."""
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;
         const long long number = attempt - 1;

@@ -21,7 +21,7 @@ from chasles.expr import Program
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a kernel.
+    """The source text of a kernel, and its memory requirements.
 
     shared: bytes of shared memory that each warp needs. columns: outputs that are written as
     columns because their rows do not fit in shared memory, even in the form "rows".
@@ -43,12 +43,13 @@ def source(
     most: int = ROOM,
     crew: Crew | Size | None = None,
 ) -> Source:
-    """Return the kernel of a program for blocks of up to `block` threads.
+    """Return the kernel source of a program for blocks of up to `block` threads.
 
-    least: number of blocks that must fit on a multiprocessor at once, which limits the registers; 0
-    for no limit. cuts: True to keep the compiler from moving work far ahead. most: bytes of shared
-    memory that a warp may use for distinct values of long rows. crew: the warps that share the work
-    of a tile, if any. A `Crew` object made for this program can be used only once.
+    least: number of blocks that must fit on a multiprocessor at once, which limits the number of
+    registers; 0 for no limit. cuts: True to keep the compiler from moving work far ahead. most:
+    bytes of shared memory that a warp may use for distinct values of long rows. crew: the warps
+    that share the work of a tile, if any. A `Crew` object made for this program can be used only
+    once.
     """
     written = crew if isinstance(crew, Crew) else threads(program, dtype, form, most, crew)
     written.run(cuts=cuts)
@@ -88,7 +89,7 @@ def threads(program: Program, dtype: str, form: Form, most: int, crew: Size | No
 
 
 def spreading(dtype: str) -> str:
-    """Return the kernel that transposes columns (size, count) to rows (count, size)."""
+    """Return the source of a kernel that transposes columns (size, count) to rows (count, size)."""
     name = number_of(dtype).name
     return f"""
 extern "C" __global__ void spread(long long count, int size, long long row,

@@ -3,8 +3,8 @@
 Inputs, sines and cosines are kept in the tile and read when they are needed, which leaves more
 registers for a long program. Whole rows are moved through the tile, because threads that each read
 a separate row waste memory bandwidth. If rows of results are too long for that, as for a large mass
-matrix, their distinct values are kept in the tile, and all threads of a warp together write one row
-after another, looking up the value of each entry.
+matrix, only their distinct values are kept in the tile. Then all threads of a warp together write
+one row after another and look up the value of each entry.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from chasles.backends.cuda.forms import Form, Threads
 from chasles.expr import Program
 
 WARP = 32
-"""Number of threads in a warp, which run in lockstep. A tile holds the states of one warp."""
+"""Number of threads in a warp; they run in lockstep. A tile holds the states of one warp."""
 
 HEADER = 128
 """Number of bytes before a tile, for the barrier that signals the arrival of its rows."""
@@ -24,7 +24,7 @@ ROOM = 48 * 1024
 
 
 class Place(NamedTuple):
-    """Place in a tile for one number of each state of a warp: the first index and the stride."""
+    """Location in a tile of one number per state of a warp: the first index and the stride."""
 
     start: str
     step: int
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def column(number: int) -> Place:
-    """Return a column of a tile."""
+    """Return the location of a column of a tile, given its number."""
     return Place(f"{number} * LANES", 1)
 
 
@@ -42,11 +42,11 @@ class Tiled(Threads):
     """Kernel with inputs in shared memory. In the form "rows", results are kept there if they fit.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
-    Columns for sines and cosines follow; a sine takes the place of an angle that is not needed
-    again. Next is a region for each output in rows, unless the output fits in the region of an
-    input. Then come the distinct values of outputs whose rows are too long. They are in columns of
-    LANES + 1 numbers, so that threads can write a column or read along a row without bank
-    conflicts. The tile ends with the list of columns in which the entries of such rows are found.
+    Columns for sines and cosines follow; a sine overwrites an angle that is not needed again. Next
+    is a region for each output in rows, unless the output fits in the region of an input. Then come
+    the distinct values of outputs whose rows are too long. They are in columns of LANES + 1
+    numbers, so that threads can write a column or read along a row without bank conflicts. The tile
+    ends with the list of columns in which the entries of such rows are found.
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
@@ -70,7 +70,7 @@ class Tiled(Threads):
         self._turn(turns)
 
     def _hold(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Assign places to inputs, sines and cosines."""
+        """Assign locations in the tile to inputs, sines and cosines."""
         plan, held = self.plan, self.body.held
         held.update({k: str(self._input(k)) for _, k in self.inputs})
         for angle, (sine, cosine) in turns.items():
@@ -89,18 +89,18 @@ class Tiled(Threads):
         return column(region + index)
 
     def _input(self, k: int) -> Place:
-        """Return the place of an input in the tile."""
+        """Return the location of an input in the tile."""
         array, index = self.plan.code[k].data
         return self._element(self.regions[array], self.program.inputs[array].size, index)
 
     def _waiting(self, angle: int) -> tuple[Place, Place]:
-        """Return the places of the sine and the cosine of an angle."""
+        """Return the locations of the sine and the cosine of an angle."""
         alone = self.plan.only_turns(angle)
         sine = self._input(angle) if alone else column(self._reserve(1))
         return sine, column(self._reserve(1))
 
     def _place_results(self) -> dict[int, int]:
-        """Return a region for each output: the region of an unused input, or a new one."""
+        """Return the tile region for each output: a new one, or that of an obsolete input."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form == "rows" else ()):
             taken = found.values()
@@ -117,7 +117,7 @@ class Tiled(Threads):
         return -(-(tile + 2 * numbers) // HEADER) * HEADER
 
     def _pack(self, results: Sequence[int]) -> bool:
-        """Assign a place to each distinct value of long rows; return False if they do not fit."""
+        """Assign a column to each distinct value of long rows; return False if they do not fit."""
         more = dict.fromkeys([*self.places, *results])
         numbers = sum(len(r) for r in self.program.results)
         if self._needed(len(more), numbers) > self.most:
@@ -153,7 +153,7 @@ class Tiled(Threads):
         return f"tile{self._element(self.results[output], size, index)} = {value};"
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Write code that reduces angles by full turns and stores their sines and cosines."""
+        """Write code that reduces angles modulo 2 pi and stores their sines and cosines."""
         plan, body = self.plan, self.body
         if turning := plan.turning(turns):
             body.bring_near([f"tile{self._input(k)}" for k in turning])
@@ -175,16 +175,16 @@ class Tiled(Threads):
 
     @property
     def which(self) -> str:
-        """Index of a thread's warp in the block."""
+        """C definition of the index of a thread's warp in the block."""
         return "warp = threadIdx.x / LANES"
 
     @property
     def first(self) -> str:
-        """Index of the first state of a tile."""
+        """C expression for the index of the first state of a tile."""
         return "(blockIdx.x * (long long)(blockDim.x / LANES) + warp) * LANES"
 
     mine = "memory + warp * {}"
-    """Start of the tile; the braces stand for its size in bytes."""
+    """C expression for the start of the tile; the braces stand for the tile's size (bytes)."""
 
     def _place(self) -> list[str]:
         return [
@@ -206,7 +206,7 @@ class Tiled(Threads):
         ]
 
     def _place_packed(self) -> list[str]:
-        """Return code that locates the values of long rows and copies the list of their columns."""
+        """Return code that locates the values of long rows and copies their column list."""
         return [
             f"  real* const waiting = tile + {self.size} * LANES;",
             "  unsigned short* const columns = "
@@ -215,7 +215,7 @@ class Tiled(Threads):
         ]
 
     def _bring(self) -> list[str]:
-        """Return code that fills the tile."""
+        """Return code that copies the inputs to the tile."""
         lines = []
         arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
         if self.form == "columns":

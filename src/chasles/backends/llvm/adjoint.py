@@ -22,7 +22,7 @@ from chasles.backends.llvm.loop_source import BLOCK, NUMBERS, TABLES
 from chasles.backends.llvm.threads import pool
 
 AT_ONCE = 2
-"""Number of blocks per thread that are prepared in Python and then run together."""
+"""Number of blocks of states per thread that are prepared in Python and then run together."""
 
 
 @functools.cache
@@ -74,7 +74,7 @@ end:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The backward pass: stretches between checkpoints, cut into pieces, with the latest first.
+    """Plan of the backward pass: stretches between checkpoints, cut into pieces, latest first.
 
     A piece consists of the steps `first`, ..., `last` - 1, whose inputs are evenly spaced in
     memory. The first step of a stretch, which starts at the checkpoint, is a separate piece. A step
@@ -116,7 +116,7 @@ class _Plan:
 
 
 class Adjoint:
-    """The adjoint of a loop, from the loop of its step and the loop of the step's pullback.
+    """The adjoint of a loop, made from a loop over its step and a loop over the step's pullback.
 
     The states of the pullback are covectors. Its other inputs are the step's states and controls,
     and weights that are added to the covectors before each transposed step.
@@ -141,9 +141,9 @@ class Adjoint:
         """Propagate contiguous covectors (count, size) in place, from the last step to the first.
 
         states, controls: inputs of the loop. weights (count or 1, records, size): weights of the
-        records that the loop would make with `every`. The weight of the first record, the initial
-        state, is not used. along (count, steps, size): filled with the first covectors at each
-        step.
+        states that the loop records every `every` steps. The weight of the first record, the
+        initial state, is not used. along (count, steps, size): arrays for the first covectors,
+        filled with their values at each step.
         """
         plan, count = _Plan.of(steps, every), len(states[0])
         self._step.sizes.check(states, controls, [], steps, every)
@@ -219,12 +219,13 @@ def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
 
 
 Given = tuple[np.ndarray, Any, int]
-"""An array (count or 1, steps or 1, size), the first step of each call, and the direction."""
+"""An array (count or 1, steps or 1, size), the step at which each call starts to read it, and the
+direction: 1 (forward), -1 (backward) or 0 (the same entry in all steps)."""
 
 
 @dataclass(frozen=True)
 class _Calls:
-    """Calls of a loop: arguments (one row per call), their order, and the arrays that they use."""
+    """Calls to a loop: arguments (one row per call), their order, and the arrays that they use."""
 
     table: np.ndarray
     order: np.ndarray
@@ -254,7 +255,7 @@ class _Calls:
         weights: Rows,
         along: Rows,
     ) -> "_Calls":
-        """Return calls of the transposed steps of each piece."""
+        """Return calls that run the transposed steps of each piece."""
         latest, each = plan.last - 1, -1 if plan.every == 1 else 0
         states: list[Given] = [(a[:, None], 0, 0) for a in covectors]
         others: list[Given] = [
@@ -296,8 +297,8 @@ class _Calls:
 class _Tables:
     """Addresses, for `repeat`, of the arrays that several calls read or write.
 
-    places (calls, arrays): the address of the first row. rows, along (arrays,): bytes from one row
-    to the next, and from one step to the next. sizes (arrays,): bytes of a row.
+    places (calls, arrays): the address of the first row. rows, along (arrays,): strides (bytes)
+    between rows and between steps, respectively. sizes (arrays,): row sizes (bytes).
     """
 
     places: np.ndarray
@@ -323,5 +324,5 @@ class _Tables:
 
     @property
     def each(self) -> np.ndarray:
-        """Address of each call's row of `places`."""
+        """Address of each call's row in `places`."""
         return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

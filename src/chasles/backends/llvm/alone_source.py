@@ -1,4 +1,4 @@
-"""The source of searches for one problem, in LLVM IR (see `search.Alone`)."""
+"""LLVM IR of searches that solve a single problem (see `search.Alone`)."""
 
 from chasles.backends.llvm.loop_source import entry, place
 from chasles.backends.llvm.ranking import LANES
@@ -13,8 +13,8 @@ OWN = (
 """Parameters of `alone`. Numbers: the number of pose matrices in the goals, and a flag that is set
 if `begins` is a guess. Tables: the parameters of `search` and `rank` for one problem; memory for
 searches; pose matrices (16 numbers each) and their offsets in the goals; limits of the point; bytes
-that mark active limits; steps of each try; and the results of a step of the first search, which
-must not overlap any input.
+that mark active limits; the number of steps in each try; and the results of a step of the first
+search, which must not overlap any input.
 """
 
 REFUSED = 2
@@ -23,7 +23,7 @@ REFUSED = 2
 _FIELDS = "\n".join("  " + field(*each, "own", 8 * k) for k, each in enumerate(OWN))
 
 ORTHOGONAL = "0x3EB0C6F7A0B5ED8D"
-"""Tolerance (1e-6) of the scalar products of the rows of a rotation matrix."""
+"""Tolerance (1e-6) for the scalar products between rows of a rotation matrix."""
 
 INFINITE = "0x7FF0000000000000"
 

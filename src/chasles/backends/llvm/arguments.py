@@ -1,6 +1,6 @@
 """Code in LLVM IR that checks the arguments of a call and gathers them for a kernel.
 
-If an argument is unusual, the call takes the Python path.
+If the code does not handle an argument, the call takes the Python path.
 """
 
 import functools
@@ -26,7 +26,7 @@ from chasles.backends.objects import (
 
 
 class Variable:
-    """A variable of a kernel: the words of VARIABLE."""
+    """A kernel's variable as stored in VARIABLE words: size, rank, overlap limits, shape."""
 
     def __init__(self, w: Routine, k: str) -> None:
         record = w.at(w.at("%way", 8 * len(WAY)), w.times(k, 8 * VARIABLE))
@@ -49,19 +49,19 @@ class Array:
         return w.compare("eq", w.emit(f"and i32 {self.flags}, {flags}"), flags, "i32")
 
     def check(self, w: Routine, number: str, otherwise: str) -> None:
-        """Branch to `otherwise` unless the elements are of a type in the machine's byte order."""
+        """Emit a branch to `otherwise` unless elements have the given type in native byte order."""
         w.leave(w.compare("ne", w.field(self.dtype, TYPE, "i32"), number, "i32"), otherwise)
         w.leave(w.compare("ne", w.field(self.dtype, ORDER, "i8"), ord("="), "i8"), otherwise)
 
 
 def equal_sizes(w: Routine, a: str, b: str, count: str, otherwise: str) -> None:
-    """Branch to `otherwise` if two lists of sizes differ."""
+    """Emit code that branches to `otherwise` if two lists of sizes differ."""
     with w.each(count) as (k, _):
         w.leave(w.compare("ne", w.entry_of(a, k, "i64"), w.entry_of(b, k, "i64")), otherwise)
 
 
 def _item_size(w: Routine, number: str) -> str:
-    """Return the size (bytes) of an element, given NumPy's type number."""
+    """Emit code that computes the size (bytes) of an element from NumPy's type number."""
     short = [k for k, kind in NUMBERS.items() if kind in ("float", "i32")]
     found = "false"
     for k in short:
@@ -140,7 +140,7 @@ def prepared() -> str:
         w.set("%data", f"ptr {array.data}")
         w.set("%stride", f"i64 {w.get(spread)}")
         w.answer("i1 true")
-    # Gather the numbers of an array with gaps, another order of axes or another type.
+    # Gather the numbers of an array that has gaps, another order of axes or another type.
     flat = array.has(w, PLAIN)
     step, jump, size = (w.variable("i64", "0") for _ in range(3))
     with w.when(flat, go=whole):  # only the type differs: all numbers form one row
@@ -200,7 +200,7 @@ def prepared() -> str:
 
 
 def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
-    """Return the number of leading axes of the batch, their sizes, and the product of the sizes."""
+    """Emit code that finds the number of leading axes, their sizes, and the product of sizes."""
     lead, dims = w.variable("i64", "0"), w.variable("ptr", "null")
     with w.each(word(w, "inputs")) as (k, further):
         item = w.entry_of("%items", k, "ptr")
@@ -227,7 +227,7 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
 
 
 def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no: str) -> None:
-    """Branch to `no` if a quaternion may be zero.
+    """Emit checks that branch to `no` if a quaternion may be zero.
 
     For one state, all four numbers are checked. For a batch, only the first number of each
     quaternion is checked; if it is zero, the Python path checks the others.
@@ -236,7 +236,7 @@ def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no:
     short = w.compare("ne", word(w, "element"), 0)
 
     def zero(place: str, count: int) -> str:
-        """Test whether the first numbers at an address are all zero, of any sign."""
+        """Emit a test whether the first numbers at an address are all 0.0 or -0.0."""
         result, done = w.variable("i1", "false"), w.label()
         for kind, go in (("i32", done), ("i64", "")):
             with w.when(short if go else "true", go=go):

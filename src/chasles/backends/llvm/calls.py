@@ -1,6 +1,6 @@
-"""A call of a kernel with Python objects, in LLVM IR: read arguments, run, return results.
+"""A kernel call with Python objects, in LLVM IR: read arguments, run, return results.
 
-If a call is unusual in any way, the code returns NOT_TAKEN before it writes anything, and the call
+If the code does not handle a call, it returns NOT_TAKEN before it writes anything, and the call
 takes the Python path.
 """
 
@@ -29,10 +29,10 @@ from chasles.backends.objects import (
 )
 
 SMALL_WORKSPACE = 64 * 1024
-"""Largest workspace (bytes) of a batch on the stack. A larger one is allocated."""
+"""Largest workspace (bytes) for which a batch uses the stack. A larger one is allocated."""
 
 GATHERED = 4096
-"""Largest number of input numbers of one state that are gathered on the stack."""
+"""Largest total input size of one state, in numbers, for which inputs are gathered on the stack."""
 
 
 def _targets(
@@ -42,7 +42,7 @@ def _targets(
     outputs: tuple[str, str],
     no: str,
 ) -> None:
-    """Check `out=`, an array or a tuple of arrays.
+    """Emit checks of `out=`, an array or a tuple of arrays.
 
     The arrays must not overlap each other or the inputs, except that the only result of a batch may
     coincide with an input.
@@ -99,7 +99,7 @@ def _targets(
 def _made(
     w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str, heap: str
 ) -> None:
-    """Make new arrays. If memory is exhausted, free `heap`, set an exception and return null."""
+    """Emit code that makes new arrays. If memory is exhausted, it frees `heap` and returns null."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
@@ -122,7 +122,7 @@ def _made(
 
 
 def _new(w: Routine, rank: str, sizes: str) -> str:
-    """Return a new array of the kernel's dtype, or null with an exception set."""
+    """Emit a call that makes an array with the kernel's dtype, or returns null on failure."""
     short = w.emit(f"trunc i64 {rank} to i32")
     operands = [f"ptr {context(w, 'array_type')}", f"i32 {short}", f"ptr {sizes}"]
     operands += [f"i32 {word(w, 'number', 'i32')}", "ptr null", "ptr null", "i32 0", "i32 0"]
@@ -130,7 +130,7 @@ def _new(w: Routine, rank: str, sizes: str) -> str:
 
 
 def _delivered(w: Routine, lead: str, made: str) -> str:
-    """Return the result of a call: an array, a number, or a tuple of these."""
+    """Emit code that makes the result of a call: an array, a number, or a tuple of these."""
     count, first = word(w, "shown"), word(w, "inputs")
     with w.each(count) as (k, further):
         w.leave(w.compare("ne", w.plus(Variable(w, w.plus(first, k)).rank, lead), 0), further)
@@ -148,9 +148,9 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
 
 
 def _guard(w: Routine, count: str, made: str, no: str) -> None:
-    """Check the last result, (gap, margin) of each state, and then return the shown results.
+    """Emit a check of the last result, (gap, margin) for each state, before results are returned.
 
-    Results are kept in separate arrays until the check has passed.
+    The results are copied to `out` only after the check has passed.
     """
     outputs, shown, inputs = (word(w, name) for name in ("outputs", "shown", "inputs"))
     health = w.field(w.entry_of(made, w.minus(outputs, 1), "ptr"), DATA, "ptr")
@@ -221,9 +221,11 @@ def single(w: Routine, no: str) -> None:
 
 
 def _apart(w: Routine, start: str, goal: str, variable: Variable, no: str) -> None:
-    """Branch to `no` if an input overlaps the first output: -its bytes < distance < output's bytes.
+    """Emit a branch to `no` if an input overlaps the first output.
 
-    An empty array inside the other is taken as an overlap, too.
+    They overlap if the output starts within the input or the input within the output.
+
+    An empty array within the memory of the other also counts as overlap.
     """
     numbers = (w.emit(f"ptrtoint ptr {place} to i64") for place in (start, goal))
     distance = w.plus(w.minus(*numbers), variable.near)
@@ -231,17 +233,17 @@ def _apart(w: Routine, start: str, goal: str, variable: Variable, no: str) -> No
 
 
 def _run_given(w: Routine, in_places: str, out_places: str) -> None:
-    """Run the kernel for one state, and return `out`."""
+    """Emit code that runs the kernel for one state and returns `out`."""
     w.do(word(w, "one", "ptr"), f"ptr {in_places}", f"ptr {out_places}")
     w.do(context(w, "increment"), "ptr %out")
     w.answer("ptr %out")
 
 
 def usual(count: int) -> str:
-    """Write the entry of kernels with `count` vectors as inputs and one output, for one state.
+    """Write the entry for kernels with `count` vectors as inputs and one output, for one state.
 
-    It does what `entry` does, without loops: if the kernel is small, they take a tenth of the time
-    of a call. Calls that it does not handle go to `general`.
+    It does what `entry` does, but without loops, which take a tenth of the call time if the kernel
+    is small. Calls that it does not handle go to `general`.
     """
     w = Routine(f"ptr @entry{count}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
@@ -307,7 +309,7 @@ def helpers() -> list[str]:
 def _plain_array(w: Routine, item: str, rank: str, flags: int, no: str) -> Array:
     """Emit checks of an array's type, number of axes, flags and dtype; branch to `no` if one fails.
 
-    NumPy has one object for each native dtype, but copies of it exist, for example by unpickling.
+    NumPy has one object for each native dtype, but copies may exist, for example after unpickling.
     """
     w.raw(f"  ; array {item}")
     w.leave(w.opposite(w.same(kind_of(w, item), context(w, "array_type"))), no)
@@ -322,7 +324,8 @@ def _plain_array(w: Routine, item: str, rank: str, flags: int, no: str) -> Array
 def answered() -> str:
     """Write a function that returns a kernel's results, null with an exception set, or NOT_TAKEN.
 
-    %limit: number of states up to which a batch is handled even if several threads would be faster.
+    %limit: largest number of states for which a batch is handled even if several threads would be
+    faster.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
     no, ready, other = w.label(), w.label(), w.label()

@@ -2,9 +2,10 @@
 
 The text of a module is instrumented before it is compiled. Memory that code may access is listed in
 a table of regions: arrays and tables passed from Python (`address`, `start_of`), NumPy arrays of
-the fast entry, stack slots, memory from `malloc`, and constants of the module. An access must lie
-in a region that also contains the pointer from which its address was computed, if that pointer is
-known within the function. Otherwise the process reports the access on standard error and aborts.
+the fast entry, stack slots, memory from `malloc`, and constants of the module. Every access must
+lie in a region. If the pointer from which its address was computed is known within the function,
+the region must also contain this pointer. If an access is not allowed, the process reports it on
+standard error and aborts.
 
 Code that also accesses Python objects is checked only for pointers into known regions (`opaque` in
 `instrumented`). Two cases are not checked: stores with a mask that is not a constant
@@ -94,17 +95,19 @@ def _noted_start(table: "array[int]") -> int:
 
 
 address: Callable[[np.ndarray], int] = _noted_array if ON else objects.address
-"""Function that returns the address of an array's first element, for the code called next."""
+"""Function that returns the address of an array's first element, and in debug mode allows the code
+called next to access the array."""
 
 start_of: Callable[["array[int]"], int] = _noted_start if ON else _start
-"""Function that returns the address of a table's words, for the code called next."""
+"""Function that returns the address of a table's words, and in debug mode allows the code called
+next to access the table."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def ends(function: F) -> F:
-    """Return a function that removes the regions added by this thread after each call."""
+    """Return the function with a wrapper that, after each call, removes this thread's regions."""
     if not ON:
         return function
 
@@ -119,7 +122,7 @@ def ends(function: F) -> F:
 
 
 def symbols() -> dict[str, int]:
-    """Return the addresses of the functions that checked code calls, and of the regions' table."""
+    """Return the addresses of the functions that checked code calls, and of the region table."""
     windows = sys.platform == "win32"
     library = ctypes.CDLL("ucrtbase" if windows else None)
     found = {"chasles_write": "_write" if windows else "write", "chasles_abort": "abort"}
@@ -142,7 +145,7 @@ _MALLOC = re.compile(r"\s*(%[\w.]+) = call ptr @malloc\(i64 (%?[\w.]+)\)")
 _FREE = re.compile(r"\s*call void @free\(ptr (%[\w.]+)\)")
 _GLOBAL = re.compile(r"@([\w.]+) = internal constant \[(\d+) x (\w+)\]")
 _NOTE = re.compile(r"\s*; (array|room) (%[\w.]+)(?: (%?[\w.]+))?$")
-"""Annotations for this mode: `; array %x` marks an object that may be a NumPy array, and
+"""Annotations for this debug mode: `; array %x` marks an object that may be a NumPy array, and
 `; room %x %n` marks memory of n bytes.
 """
 
@@ -176,7 +179,7 @@ def instrumented(text: str, *, opaque: bool = False) -> str:
 
 
 class _Module:
-    """Instrumentation of a module's functions; `texts` holds constants for messages."""
+    """Instrumenter of a module's functions; `texts` holds constants for messages."""
 
     def __init__(self, sizes: dict[str, int], opaque: bool) -> None:
         self.texts: list[str] = []
@@ -197,7 +200,7 @@ class _Module:
         return [*lines[:head], *start, *body]
 
     def _line(self, line: str) -> Iterator[str]:
-        """Yield a line, preceded by its checks and followed by new regions."""
+        """Yield a line, preceded by its checks and followed by calls that add new regions."""
         yield from self._checks(line)
         if m := _FREE.match(line):
             yield f"  call void @chasles_leave(ptr {m[1]})"

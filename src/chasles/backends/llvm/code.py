@@ -1,14 +1,14 @@
-"""Machine code from LLVM: compiled from text, linked on use, and freed with its last reference.
+"""Machine code that LLVM compiles from text, links on first use, and frees with its last reference.
 
 LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for the
-whole process. Therefore long functions become separate pieces, which other Python processes compile
-(`llvm.worker`). These processes communicate through files, need no guard in the caller's main
-module, and end with the call. A piece whose process was killed or could not start is compiled in
-this process.
+whole process. Therefore long functions become separate pieces, which are compiled by other Python
+processes (`llvm.worker`). These processes communicate through files and end with the call. The
+caller's main module needs no `__main__` guard for them. A piece whose process was killed or could
+not start is compiled in this process.
 
-LLVM's linker keeps some kilobytes for every unloaded piece of code until the linker itself is
-freed. Therefore a linker is replaced after `SHARED` pieces, and freed when the last of these pieces
-is freed.
+LLVM's linker keeps some kilobytes for every piece of code that was unloaded, until the linker
+itself is freed. Therefore a linker is replaced after `SHARED` pieces, and freed when the last of
+these pieces is freed.
 """
 
 import collections
@@ -44,23 +44,24 @@ LONG = 2000
 """Number of lines above which a function is a separate piece."""
 
 WORTH = 10_000
-"""Total lines of long functions above which processes are started (about a second of compiling)."""
+"""Smallest total number of lines in long functions for which other processes are started (about a
+second of compiling)."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
 _MAGIC = b"chasles objects\n"
-"""First bytes of machine code that consists of several objects."""
+"""First bytes of machine code that consists of several object files."""
 
 _LINKER: list[Any] = []
 _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
-"""Code to be unloaded."""
+"""Pieces of code to be unloaded."""
 BUSY = threading.Lock()
 """Lock held during long LLVM operations. Unloading code waits for it; freeing an owner does not."""
 _FORKING: list[None] = []
 """Nonempty while the process forks."""
 _SWEEPING: list[int] = []
-"""Threads that are unloading code, one entry per call."""
+"""Identifiers of threads that are unloading code, one entry per call of `sweep`."""
 
 
 @functools.cache
@@ -77,7 +78,7 @@ def initialise() -> None:
 class Machine:
     """The processor for which code is compiled.
 
-    effort: optimization level of LLVM, 0 to 3. Results are bitwise identical at all levels; level 0
+    effort: LLVM's optimization level, 0 to 3. Results are bitwise identical at all levels; level 0
     compiles five times as fast as level 2, but the code runs half as fast.
     """
 
@@ -105,7 +106,7 @@ class Machine:
 
 
 def _facts() -> tuple[Any, str, str]:
-    """Return the features of this processor, the system's triple, and the processor's name."""
+    """Return this processor's features, the system's target triple, and the processor's name."""
     return llvm.get_host_cpu_features(), llvm.get_process_triple(), llvm.get_host_cpu_name()
 
 
@@ -152,7 +153,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a module: its head up to the brace, and the lines after the head."""
+    """A function in an LLVM module: its head up to the brace, and the lines after the head."""
 
     head: str
     body: tuple[str, ...]
@@ -249,7 +250,7 @@ def interpreter() -> str | None:
 def compiled(
     text: str, machine: Mapping[str, Any], cores: int, assemble: Callable[[str], bytes]
 ) -> bytes:
-    """Return the machine code of a module, in the format of `joined`.
+    """Compile a module, with other processes if it is long; return the code as `joined` does.
 
     machine: triple, cpu, features and effort. assemble: function that compiles in this process.
     """
@@ -262,7 +263,7 @@ def compiled(
 
 
 Running = tuple[subprocess.Popen[bytes], IO[bytes]]
-"""A process, and the file to which it writes."""
+"""A process that compiles a piece, and the file to which it writes."""
 
 
 def _started(text: str, machine: Mapping[str, Any], stack: contextlib.ExitStack) -> Running | None:
@@ -298,7 +299,7 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def _result(running: Running | None) -> bytes | None:
-    """Return the machine code that a process produced, or None if it failed."""
+    """Return the machine code that a process produced, or None if the process failed."""
     if running is None:
         return None
     process, answer = running
@@ -310,7 +311,7 @@ def _result(running: Running | None) -> bytes | None:
 
 
 def joined(objects: Sequence[bytes]) -> bytes:
-    """Combine several objects into one byte string. A single object is unchanged."""
+    """Combine several object files into one byte string. A single object file is unchanged."""
     if len(objects) == 1:
         return objects[0]
     sizes = json.dumps([len(each) for each in objects]).encode()
@@ -318,7 +319,7 @@ def joined(objects: Sequence[bytes]) -> bytes:
 
 
 def objects(code: bytes) -> list[bytes]:
-    """Return the objects that `joined` combined."""
+    """Return the object files that `joined` combined."""
     if not code.startswith(_MAGIC):
         return [code]
     start = len(_MAGIC) + 8
@@ -362,15 +363,16 @@ class Code(NamedTuple):
     """A piece of machine code, freed with the last reference to this object.
 
     Every caller of the code holds this tuple, or another tuple that holds it. The garbage collector
-    clears and finalizes the objects of a cycle one by one, while other objects of the cycle may
-    still run. It does not clear tuples or traverse NumPy arrays, so it never reaches the piece.
+    clears and finalizes the objects in a reference cycle one by one, while other objects in the
+    cycle may still call the code. It does not clear tuples or traverse NumPy arrays, so it never
+    reaches the piece.
     """
 
     hidden: np.ndarray
 
     @property
     def piece(self) -> Piece:
-        """The piece of code itself. Callers must not keep it."""
+        """The piece of code itself. Callers must not keep a reference to it."""
         found: Piece = self.hidden.item()
         return found
 
@@ -380,10 +382,10 @@ class Code(NamedTuple):
 
 
 def sweep() -> None:
-    """Unload code that has no references, unless the process is about to fork.
+    """Unload pieces of code that have no references, unless the process is about to fork.
 
-    The function acquires no lock of this module: an interrupt could leave the lock acquired, and an
-    owner that is freed while another thread compiles must not wait.
+    The function acquires none of this module's locks: an interrupt could leave a lock acquired.
+    Also, freeing an owner must not wait while another thread compiles.
     """
     own = threading.get_ident()
     try:
@@ -400,7 +402,7 @@ def sweep() -> None:
 
 
 def _begin_fork() -> None:
-    """Wait until no other thread holds LLVM's lock, which the child could never acquire."""
+    """Wait until no other thread holds LLVM's lock, because the child could never acquire it."""
     _FORKING.append(None)
     end = time.monotonic() + 1.0  # an interrupted thread may have left an entry
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:
@@ -423,7 +425,7 @@ if hasattr(os, "register_at_fork"):
 def load(
     code: bytes, symbols: Mapping[str, int], names: Iterable[str], others: tuple[Code, ...] = ()
 ) -> Code:
-    """Link machine code with `symbols` at given addresses, and export the functions `names`.
+    """Link machine code with `symbols` at given addresses; export the functions in `names`.
 
     others: other code that this code calls.
     """

@@ -1,17 +1,18 @@
-"""The entry point that Python calls, in LLVM IR: find the kernel, read, run, return.
+"""The entry point that Python calls, in LLVM IR: find the kernel, read arguments, run, return.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
 share this code, or one of its forms without loops (`llvm.calls.usual`). They differ in their
-`__self__`, an `llvm.kernel.Owner`, which begins with the words of a way of calling a kernel, and a
-list of learned ways. A way is a tuple whose first item, bytes, contains the words of `objects.WAY`,
-and whose other items keep alive the objects that these words point to. It specifies options
-and their values, the address of its kernel, and the kernel's inputs and outputs.
+`__self__`, an `llvm.kernel.Owner`, which begins with a way of calling a kernel and a list of
+further ways, learned from earlier calls. A way is a tuple whose first item is a bytes object with
+the words listed in `objects.WAY`. Its other items keep alive the objects that these words point to.
+It specifies options and their values, the address of its kernel, and the kernel's inputs and
+outputs.
 
 The entry handles only the calls that it can prove safe. These calls have the keywords of a way, and
 arrays, lists, tuples and numbers with the kernel's shapes, for one state or one batch. An argument
 may be shared by all states. The keywords `out=` (in C order) and `threads=1` are also allowed. A
-string as the last positional argument is the option `frame`. Numbers of another type or with gaps
-are gathered first. For all other calls, the entry calls its `__self__`, the Python path. The entry
+string as the last positional argument is the option `frame`. Arrays of another dtype or with gaps
+are copied first. For all other calls, the entry calls its `__self__`, the Python path. The entry
 calls other code only through the pointers in @context, which is filled when the code is loaded, so
 the code contains no process-specific address.
 """
@@ -40,7 +41,7 @@ from chasles.backends.objects import (
 
 
 def module() -> str:
-    """Return the text of the module."""
+    """Return the text of the LLVM module."""
     parts = ["@context = external global ptr\n", number(), sequence(), *copied()]
     parts += [
         _same_number(),
@@ -77,8 +78,8 @@ def _same_number() -> str:
 def _same() -> str:
     """Write a function that tests if two option values are equal: strings or tuples of floats.
 
-    Identical values are equal. The function runs no code of the caller: types must match exactly,
-    and tuples are not compared recursively.
+    Identical values are equal. The function runs none of the caller's code: types must match
+    exactly, and tuples are not compared recursively.
     """
     w = Routine("internal i1 @same(ptr %a, ptr %b)")
     with w.when(w.called("i1", "@same_number", "ptr %a", "ptr %b")):
@@ -237,7 +238,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that sorts keywords and runs a matching way, or else the Python path."""
+    """Write a function that reads keywords and runs a matching way, or else the Python path."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -259,7 +260,7 @@ def _general() -> str:
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
     def attempt(words: str, holder: str) -> None:
-        """Use a way if the call matches it. holder: the learned way, or null."""
+        """Emit code that uses a way if the call matches it. holder: the learned way, or null."""
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)
         with w.when(w.opposite(w.is_null(fits)), go=found):
@@ -300,7 +301,7 @@ def _general() -> str:
 def _keywords(
     w: Routine, slow: str, places: tuple[str, str, str, str], lists: tuple[str, str]
 ) -> None:
-    """Store `out=`, `threads=1` and `f_ext=` in their places, and other keywords in lists."""
+    """Emit code that stores `out=`, `threads=1` and `f_ext=`, and lists the other keywords."""
     out, given, limit, options = places
     none = context(w, "none")
     with w.each(w.field("%kwnames", HEAD, "i64")) as (k, further):

@@ -1,7 +1,7 @@
 """Code in LLVM IR that gathers numbers from Python and NumPy objects for the fast entry.
 
-The numbers come from lists and tuples of floats and integers, and from arrays of another type, with
-gaps, or in Fortran order. No code of the caller runs, because types must match exactly.
+The numbers come from lists and tuples of floats and integers, and from arrays of another dtype,
+with gaps, or in Fortran order. None of the caller's code runs, because types must match exactly.
 """
 
 import ctypes
@@ -10,24 +10,24 @@ from chasles.backends.llvm.routine import Routine
 from chasles.backends.objects import CONTEXT, HEAD, LIST, TUPLE, WAY
 
 NUMBERS = {12: "double", 11: "float", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.c_long)}", 5: "i32"}
-"""Element types that can be read: NumPy's type numbers, and the names in LLVM."""
+"""Element types that can be read: NumPy's type numbers, and the types' names in LLVM."""
 
 ELEMENTS = ("double", "float")
-"""Number types of kernels, indexed by a way's word `element`."""
+"""Element types of kernels, indexed by the word `element` of a way."""
 
 
 def context(w: Routine, name: str) -> str:
-    """Load a pointer from @context."""
+    """Emit code that loads a pointer from @context."""
     return w.field("@context", 8 * list(CONTEXT).index(name), "ptr")
 
 
 def word(w: Routine, name: str, kind: str = "i64", base: str = "%way") -> str:
-    """Load a word of a way."""
+    """Emit code that loads one of the words of a way."""
     return w.field(base, 8 * WAY.index(name), kind)
 
 
 def kind_of(w: Routine, item: str) -> str:
-    """Return the type of an object."""
+    """Emit code that loads the type of a Python object."""
     return w.field(item, HEAD - 8, "ptr")
 
 
@@ -79,7 +79,7 @@ def sequence() -> str:
 
 
 def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
-    """Set an entry of an array to a double, converted to the array's element type."""
+    """Emit code that stores a double in an array, converted to the array's element type."""
     short, after = w.compare("ne", element, 0), w.label()
     with w.when(short, go=after):
         w.put(to, k, "float", w.emit(f"fptrunc double {value} to float"))

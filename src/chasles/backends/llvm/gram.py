@@ -1,4 +1,4 @@
-"""Gram matrices W'W of several blocks of columns of a matrix W, summed in registers.
+"""Gram matrices W'W for several column blocks of a matrix W, summed in registers.
 
 A Gram matrix is cut into squares that are one vector wide. Up to `ABREAST` adjacent squares are
 summed at once, over all rows of W, so that each number is loaded only a few times and each sum is
@@ -22,15 +22,16 @@ ABREAST = 3
 
 
 def lanes() -> int:
-    """Return the number of doubles in a SIMD vector. Widths of blocks are multiples of it."""
+    """Return the number of doubles in a SIMD vector. Block widths are multiples of it."""
     return Machine.host().width
 
 
 def _square(w: Writer, many: int) -> str:
     """Return the function that accumulates `many` adjacent squares.
 
-    left, right: addresses, in the first row of W, of the squares' first columns. row, far: lengths
-    of a row of W and of the Gram matrix. sums: address of the squares in the Gram matrix.
+    In the function, left and right are addresses, in the first row of W, of the squares' first
+    columns. row_size and far are the lengths of a row of W and of the Gram matrix. sums is the
+    address of the squares in the Gram matrix.
     """
     width, each = w.width, range(many)
     cells = [(i, v) for i in range(width) for v in each]
@@ -121,7 +122,7 @@ def _loaded_code() -> tuple[Code, Callable[..., None]]:
 
 
 class Grams:
-    """Accumulated W'W for blocks of columns of W, each a multiple of `lanes()` columns wide.
+    """Accumulated W'W for column blocks of W, each a multiple of `lanes()` columns wide.
 
     sums: an array (width, width) for each block. Entries below the diagonal squares are zero.
     """

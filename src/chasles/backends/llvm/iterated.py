@@ -1,4 +1,4 @@
-"""One kernel made of several: a beginning, an iteration repeated until convergence, and an end.
+"""A kernel made of several: a beginning, an iteration repeated until convergence, and an end.
 
     begin(inputs) -> point, memory, data
     refine(point, memory, data) -> point, memory
@@ -7,9 +7,10 @@
 
 The first entry of a memory is 0 until its state has converged; the second is the number of
 iterations. An iteration returns a converged state unchanged, so that a result does not depend on
-its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states (`quick`
-iterations or more), which `refine` returns unchanged. Like every kernel, the combined kernel has a
-function `batch`, so loops and threads can use it. A single state runs as a batch of one.
+its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states, which have run
+`quick` iterations or more and which `refine` returns unchanged. Like every kernel, the combined
+kernel has a function `batch`, so loops and threads can use it. A single state runs as a batch of
+one.
 
 A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
 (`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least
@@ -37,7 +38,7 @@ PARTS = ("begin", "refine", "rescue", "end")
 
 
 class Iterated(Kernel):
-    """A kernel that combines several kernels (see the module's description)."""
+    """A kernel that combines several kernels, as described at the top of this module."""
 
     alone = False
 
@@ -73,6 +74,6 @@ class Iterated(Kernel):
 
 
 def iterated(kernels: Sequence[Any], quick: int = 0) -> Iterated:
-    """Combine the kernels of a beginning, one or two iterations and an end, all of one dtype."""
+    """Combine kernels for a beginning, one or two iterations and an end, all with one dtype."""
     assert len({np.dtype(kernel.dtype) for kernel in kernels}) == 1
     return Iterated(kernels, quick)

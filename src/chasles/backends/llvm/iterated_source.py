@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 TILES, CACHED = 16, 1_300_000
-"""Largest number of tiles in a chunk of states, and number of bytes that they may occupy. With more
-tiles, fewer lanes are idle when most states have converged.
+"""Largest number of tiles in a chunk of states, and largest number of bytes that the tiles may
+occupy. With more tiles, fewer lanes are idle when most states have converged.
 """
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
@@ -13,7 +13,7 @@ TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 class Layout:
     """Layout of a thread's memory: kernel workspace, tables of addresses, and tiles.
 
-    inputs, outputs: numbers of inputs and outputs. sizes: numbers of entries of a state's point,
+    inputs, outputs: numbers of inputs and outputs. sizes: numbers of entries in a state's point,
     memory and data. size: bytes per number. quick: number of iterations after which states are
     rescued, or 0 if they are not rescued.
     """
@@ -43,12 +43,12 @@ class Layout:
 
 
 def even(place: int) -> int:
-    """Round an offset up to the alignment of a vector."""
+    """Return an offset rounded up to a multiple of 64 bytes, the alignment of vectors."""
     return -(-place // 64) * 64
 
 
 def text(layout: Layout) -> str:
-    """Return the module with the function `batch`, which runs in chunks."""
+    """Return the LLVM module of the function `batch`, which processes states in chunks."""
     names = ["begin", "refine", *(["rescue"] if layout.quick else []), "end"]
     declared = "\n".join(f"declare void @{name}_tiled({TAKEN})" for name in names)
     parts = [declared, "declare i64 @llvm.umin.i64(i64, i64)", _aimed(layout)]
@@ -97,7 +97,7 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return functions that count unconverged lanes, copy numbers of lanes, and find a lane."""
+    """Return functions that count unconverged lanes, copy lanes, and find the lane of a row."""
     kind, lanes = layout.kind, layout.lanes
     return f"""
 define internal i64 @open(ptr %tile) {{
@@ -271,7 +271,7 @@ end:
 
 
 def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
-    """Return code that decides from the memory of a state whether to refine or rescue the state."""
+    """Return code that decides from a state's memory whether to refine or rescue the state."""
     kind, p = layout.kind, prefix
     lines = [
         f"  %{p}_status = load {kind}, ptr {status}",

@@ -1,13 +1,13 @@
 """Machine code for one program, compiled by LLVM: scalar for one state, SIMD for batches.
 
-A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program's time.
-It holds its code, and the objects that CPython's function object points to, by references that the
-garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple: bytes with
-the words that the machine code reads (`objects.WAY`), and the objects that these words point to.
-Bytes, tuples and numeric arrays are never cleared while they are referenced. Therefore no order of
-garbage collection, no finalizer and no resurrection can leave an entry without its code; the code
-is freed with the last entry and the last kernel. The collector may clear the list of further ways,
-which is then empty.
+The fast entry, a built-in function around a kernel, adds tens of nanoseconds to the program's run
+time. It holds references to its code and to the objects that CPython's function object points to.
+The garbage collector cannot clear these references (`llvm.code.Code`). A way of calling a kernel is
+a tuple: bytes with the words that the machine code reads (`objects.WAY`), and the objects that
+these words point to. Bytes, tuples and numeric arrays are never cleared while they are referenced.
+Therefore no order of garbage collection, no finalizer and no resurrection can leave an entry
+without its code; the code is freed with the last entry and the last kernel. The collector may clear
+the list of further ways; an empty list is valid.
 """
 
 import ctypes
@@ -49,7 +49,7 @@ _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
 
 @functools.cache
 def exact() -> dict[str, int]:
-    """Return the C library's sine and cosine, used for angles too large for the vector code."""
+    """Return the addresses of the C library's sine and cosine, used for large angles."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     return {f"chasles_{f}": objects.at_address(getattr(library, f)) for f in ("sin", "cos")}
 
@@ -57,7 +57,7 @@ def exact() -> dict[str, int]:
 def source(
     program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
 ) -> Module:
-    """Return the module in LLVM IR."""
+    """Return a program as a module in LLVM IR."""
     machine, element = machine or Machine.host(), ELEMENTS[dtype]
     lanes = machine.width * 8 // element.bytes
     return module(program, Target(lanes, machine.fuse, element))
@@ -66,7 +66,7 @@ def source(
 def build(
     program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
 ) -> Artifact:
-    """Return the machine code of a program."""
+    """Compile a program to machine code."""
     machine = machine or Machine.host()
     written = source(program, machine, dtype)
     text = checked.instrumented(written.text) if checked.ON else written.text
@@ -82,7 +82,7 @@ def build(
 
 
 class Kernel:
-    """A compiled and loaded program. Threads may share it.
+    """A compiled and loaded program. Several threads may use it at once.
 
     block: number of states that loops should pass together, or 0 for the usual number. alone: True
     if one state has its own function, so that it need not run as a batch of one.
@@ -107,8 +107,8 @@ class Kernel:
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run the kernel on arrays (count, size) of contiguous rows, with any stride between rows.
 
-        An output must not overlap an input. If there are several rows, an output may coincide with
-        an input.
+        An output must not partially overlap an input. If there are several rows, an output may be
+        the same array as an input.
         """
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
@@ -133,7 +133,7 @@ class Kernel:
         return Prepared(self, inputs, outputs)
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
-        """Return a built-in function that calls the code."""
+        """Return a built-in function that calls the machine code."""
         return fast_entry(self, **facts)
 
 
@@ -173,8 +173,8 @@ class Prepared:
 # Fast entries ------------------------------------------------------------------------------------
 
 Again = Callable[["Owner", tuple[Any, ...], dict[str, Any]], Any]
-"""A faster path for calls that an entry does not handle: a function of its owner, arguments and
-keyword arguments that returns the result or NotImplemented."""
+"""A faster path for calls that an entry does not handle: a function that takes the entry's owner,
+the arguments and the keyword arguments, and returns the result or NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
@@ -253,7 +253,7 @@ def way_of(
     all_facts |= {name: a.ctypes.data for name, a in lists.items()}
     all_facts["bare"] = -1
     if list(sources) == [4 * k for k in range(len(sources))]:
-        all_facts["sources"] = 0  # the caller's arguments as they are
+        all_facts["sources"] = 0  # the caller's arguments, in their order
         if not named and loads is None and facts["shown"] == facts["outputs"]:
             all_facts["bare"] = arguments
     numbers = np.array([all_facts[name] for name in objects.WAY], np.int64).tobytes() + kept[0]
@@ -281,7 +281,7 @@ class Owner(tuple[Any, ...]):
         if answer is not NotImplemented:
             return answer
         if fallback is None:
-            raise StateError("E-CALL-016", "the robot of this function no longer exists")
+            raise StateError("E-CALL-016", "this function's robot no longer exists")
         return fallback(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
@@ -300,7 +300,8 @@ def _without_code(holder: Any, name: str) -> Owner:
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _DEFINITIONS: dict[tuple[str, int], tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions by text (name, signature, docstring) and code. CPython reads them until exit.
+"""Method definitions by text (name, signature, docstring) and code. CPython may read them until
+exit.
 """
 
 
@@ -362,7 +363,7 @@ def _shared() -> Any:
 
 
 def _usual(kernel: Kernel | None) -> str:
-    """Return the name of the entry in machine code for calls of a kernel."""
+    """Return the name of the machine-code entry for calls to a kernel."""
     if kernel is None or len(kernel.interface.outputs) != 1:
         return "entry"
     inputs, rank = kernel.interface.inputs, len(kernel.interface.outputs[0].shape)
@@ -403,7 +404,7 @@ def _used(name: str, kernel: Kernel) -> Kernel:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """Return the kernel of a recipe if it is loaded or in the cache, else None."""
+    """Return the kernel for a recipe if it is loaded or in the cache, else None."""
     name = _entry(recipe, dtype)
     with arrays.COMPILING:
         found = _LOADED.get(name)
@@ -416,7 +417,7 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
 
 
 def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
-    """Compile the program of a recipe, and keep its kernel here and in the cache."""
+    """Compile a recipe's program, and keep the kernel in memory and in the cache."""
     name, artifact = _entry(recipe, dtype), build(program, dtype=dtype)
     cache.save(name, artifact)
     with arrays.COMPILING:

@@ -1,4 +1,4 @@
-"""Code for one state of a robot with similar limbs: the limbs in lanes, the trunk as scalars.
+"""Code for a single state of a robot with similar limbs: limbs in SIMD lanes, trunk as scalars.
 
 Instructions that are the same for several limbs (`Program.alike`) become one vector operation. The
 operations are the same as in the program, so the results are bitwise identical to other code.
@@ -40,7 +40,7 @@ class LimbBody(Body):
 
     @contextmanager
     def _wide(self, width: int) -> Iterator[Writer]:
-        """Set the number of lanes of the writer within a `with` block."""
+        """Set the writer's number of lanes within a `with` block."""
         before = self.w.width
         self.w.take(width)
         try:
@@ -91,7 +91,7 @@ class LimbBody(Body):
         return vector
 
     def _use(self, k: int) -> str:
-        """Return the name of a value; extract it from its lane if it is in a vector."""
+        """Return the name of a value; emit code that extracts it if it is a lane of a vector."""
         pack = self._pack.get(k, ())
         if k not in self._value and pack in self._lanes and self.code[k].op in SPELLING:
             lane, vector = f"<1 x i32> <i32 {pack.index(k)}>", self._lanes[pack]
@@ -101,7 +101,7 @@ class LimbBody(Body):
 
 
 def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
-    """Return the only part, with its stages ordered so that limbs run together.
+    """Return the program's only part, with its stages ordered so that limbs run together.
 
     A stage lists only the first of the instructions that run together.
     """
@@ -123,5 +123,5 @@ def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
 
 
 def widths(pack: Mapping[int, Sequence[int]]) -> set[int]:
-    """Return the numbers of lanes of all vectors."""
+    """Return the widths (numbers of lanes) of all vectors."""
     return {len(each) for each in pack.values()}

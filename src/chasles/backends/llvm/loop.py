@@ -1,4 +1,4 @@
-"""A kernel repeated in machine code, with controls for the steps and records of the states.
+"""A kernel repeated in machine code, with controls for each step and records of the states.
 
 The outputs of a step replace, in place, the first inputs of the next step. After every `every`
 steps, the first outputs or all of them are copied to records.
@@ -101,7 +101,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """Run one part, which is short enough that an interrupt can be delayed until it ends."""
+        """Run one part. It is short enough that an interrupt can be delayed until it ends."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self.blocks, start_of(given.row), len(states[0]), self.block, threads, work)
@@ -124,15 +124,16 @@ class Loop:
         return _Given(words((*numbers, *map(start_of, kept))), kept)
 
     def prepared(self, states: Rows, controls: Rows, records: Rows, steps: int) -> "Prepared":
-        """Return a function for many calls that runs steps on fixed arrays and records each step.
+        """Return a reusable function that runs steps on fixed arrays and records each step.
 
-        The function runs as one call on the calling thread. Interrupts are raised after it ends.
+        The function runs on the calling thread without interruption. Interrupts are raised after it
+        ends.
         """
         self.sizes.check(states, controls, records, steps, 1)
         return Prepared(self, (states, controls, records, steps, 1))
 
     def call(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> Call:
-        """Return a call of `repeat` for a block of states small enough to stay in the cache."""
+        """Return a call to `repeat` for a block of states small enough to stay in the cache."""
         at, fresh = _Tables(states, controls, records), [np.empty_like(a[0]) for a in states]
         tables = [at.ins, at.in_rows, at.in_steps, [address(a) for a in states], at.sizes]
         tables += [at.records, at.record_rows, at.record_steps, [address(a) for a in fresh]]

@@ -7,7 +7,7 @@ BLOCK = 64
 its states stay in the cache."""
 
 AT_ONCE = 64
-"""Number of records of a row that are collected in the cache and then written together. The records
+"""Number of a row's records that are collected in the cache and then written together. The records
 of one row are contiguous, but the rows of a block are far apart."""
 
 NUMBERS, TABLES = 6, 10
@@ -20,9 +20,9 @@ GIVEN = (
     *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
 )
 """Arguments of `blocks`: the numbers of steps, steps between records, inputs, outputs and records;
-the size (bytes) of the memory, and the offset of the workspace in it; tables of the inputs and
-records of the first state, as for `repeat`; and offsets in the memory where results and records are
-collected."""
+the size (bytes) of a thread's memory, and the offset of the workspace in it; tables of the inputs
+and records of the first state, as for `repeat`; and offsets in the thread's memory at which results
+and records are collected."""
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
@@ -266,6 +266,6 @@ end:
 
 
 def source(block: int, alone: bool = True) -> str:
-    """Return the source for blocks of `block` states. alone: True if one state has a function."""
+    """Return the source for blocks of `block` states. alone: True if `one` runs single states."""
     text = SOURCE.replace("BLOCK", str(block)).replace("ALONE", str(int(alone)))
     return text if alone else text.replace(_ONE[0], "").replace(_ONE[1], "")

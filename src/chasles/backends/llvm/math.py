@@ -15,12 +15,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Element:
-    """A floating-point type: its names in LLVM and NumPy, size, and constants of its functions.
+    """A floating-point type: its LLVM and NumPy names, its size, and constants for math functions.
 
     half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or not.
     limit: angles (rad) above this limit are reduced exactly, out of line. shift: number that is
     added to round a value to an integer, which is then in the low bits. bend: ratios above this
-    value are folded before the arctangent's fraction (numerator, denominator) is used.
+    value are reduced before the arctangent's rational approximation (numerator, denominator) is
+    used.
     """
 
     name: str
@@ -92,7 +93,7 @@ ELEMENTS = {element.dtype: element for element in (DOUBLE, SINGLE)}
 
 @dataclass
 class Writer:
-    """Writer of operations on vectors of `width` numbers. Each result has a new name.
+    """Writer of LLVM instructions on vectors of `width` numbers. Each result has a new name.
 
     widest: number of elements in the machine's widest vectors.
     """
@@ -109,11 +110,11 @@ class Writer:
         self.take(self.width)
 
     def take(self, width: int) -> None:
-        """Set the number of elements of the vectors in the following operations.
+        """Set the number of vector elements for the following operations.
 
         The names of types are created once, because a function has many thousands of operations.
         type, mask, integers: vectors of numbers, flags and integers. bytes: the size of a vector of
-        numbers. suffix: end of the names of LLVM's functions on such vectors.
+        numbers. suffix: suffix of the names of LLVM's functions on such vectors.
         """
         self.width, bits = width, self.element.bits
         self.type = f"<{self.width} x {self.element.name}>"
@@ -137,15 +138,15 @@ class Writer:
         self.lines.append(line)
 
     def at(self, base: str, offset: int | str, kind: str = "i8") -> str:
-        """Return the address of an entry of an array, by default of bytes."""
+        """Emit the address of an array entry; the default element type is a byte."""
         return self.emit(f"getelementptr {kind}, ptr {base}, i64 {offset}")
 
     def field(self, base: str, offset: int, kind: str) -> str:
-        """Load a field of a structure."""
+        """Emit code that loads a field of a structure."""
         return self.emit(f"load {kind}, ptr {self.at(base, offset)}")
 
     def store(self, base: str, offset: int, value: str) -> None:
-        """Set a field of a structure."""
+        """Emit code that sets a field of a structure."""
         self.raw(f"  store {value}, ptr {self.at(base, offset)}")
 
     def room(self, count: int, kind: str) -> str:
@@ -161,7 +162,7 @@ class Writer:
         return name
 
     def function(self, head: str) -> str:
-        """Return the finished function, which returns nothing."""
+        """Return the text of the finished function, which has no return value."""
         lines = [f"define {head} {{\nentry:", *self.reserved, *self.lines, "  ret void\n}\n"]
         return "\n".join(lines)
 
@@ -211,7 +212,7 @@ class Writer:
         return self.emit(f"select {self.mask} {mask}, {self.type} {a}, {self.type} {b}")
 
     def polynomial(self, x: str, coefficients: tuple[float, ...]) -> str:
-        """Evaluate a polynomial at x by Horner's rule. The constant coefficient comes first."""
+        """Emit a polynomial at x by Horner's rule. The constant coefficient comes first."""
         total = self.constant(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             total = self.fma(total, x, self.constant(c))
@@ -267,7 +268,7 @@ def _flipped(w: Writer, value: str, sign: str) -> str:
 
 
 def arctangent(w: Writer, y: str, x: str) -> str:
-    """Return the angle of (x, y), from the ratio of the smaller to the larger coordinate."""
+    """Emit the angle of (x, y), computed from the ratio of the smaller to the larger coordinate."""
     ay, ax = w.call("fabs", y), w.call("fabs", x)
     steep = w.compare("ogt", ay, ax)
     small, large = w.choose(steep, ax, ay), w.choose(steep, ay, ax)
@@ -293,7 +294,7 @@ def arctangent(w: Writer, y: str, x: str) -> str:
 
 
 def limit(w: Writer) -> float:
-    """Return the largest angle that is reduced in the vector code."""
+    """Return the largest angle (rad) that the vector code reduces."""
     return w.element.limit_fused if w.fuse else w.element.limit_split
 
 

@@ -1,7 +1,7 @@
-"""Choice of the columns of a matrix that share a SIMD vector when lanes are columns.
+"""Choice of matrix columns that share a SIMD vector, for code in which lanes are columns.
 
-Rows of a branch-sparse matrix have entries only in the columns of a few limbs. If vectors are
-aligned with limbs, more vectors are zero; zero vectors are neither kept nor multiplied.
+Rows of a branch-sparse matrix have entries only in the columns of a few limbs. If each vector holds
+columns of one limb, more vectors are zero; zero vectors are neither stored nor multiplied.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,10 @@ Packing = list[tuple[int, ...]]
 
 
 def packings(staged: Staged, width: int) -> list[Packing]:
-    """Return the cheaper packing for each result. Results of equal width share it."""
+    """Return the cheaper of two packings for each result.
+
+    Results of equal width share a packing.
+    """
     sizes = [v.shape[1] for v in staged.outputs]
     found = {n: _best(staged, [k for k, m in enumerate(sizes) if m == n], width) for n in {*sizes}}
     return [found[n] for n in sizes]
@@ -32,7 +35,7 @@ def _best(staged: Staged, results: Sequence[int], width: int) -> Packing:
 
 
 def _work(staged: Staged, result: int, packing: Packing) -> int:
-    """Return the number of vectors that are multiplied for a result."""
+    """Return the number of vector multiplications for a result."""
     *lefts, last = staged.chains[result]
     rows = [
         {b for b, columns in enumerate(packing) if not some.isdisjoint(columns)}

@@ -1,11 +1,11 @@
 """Matrix products after a straight-line program, in LLVM IR, with columns in lanes.
 
 The program of a large robot ends with the factors of its results (`Staged`). This module writes the
-remaining products of branch-sparse matrices. Each row of a product consists of a few vectors of
-columns. Each vector is a sum of vectors of the right matrix, multiplied by entries of the left
-matrix. Blocks of columns that are zero are neither kept nor multiplied. A single state and a state
-of a batch run the same code. If there are few products, the lanes of a batch are states instead
-(`Products.spread`), with the same sums.
+remaining products of branch-sparse matrices. Each row of a product consists of a few vectors, or
+blocks, each with the entries of several columns. A block is a sum of blocks of the right matrix,
+multiplied by entries of the left matrix. Blocks that are zero are neither stored nor multiplied. A
+single state and a state in a batch run the same code. If there are few products, the lanes of a
+batch are states instead (`Products.spread`), with the same sums.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,14 +27,14 @@ REGISTERS = {64: 24, 32: 12}
 """Number of sums kept in registers, by vector size (bytes). For shorter vectors, it is 12."""
 
 Block = tuple[int, int]
-"""Index of a result, and index of a vector of its columns (`packing`)."""
+"""Index of a result, and index of a vector that holds some of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Places of the nonzero blocks of several matrices side by side, by (row, block)."""
+"""Memory indices of the nonzero blocks of several matrices side by side, by (row, block)."""
 
 
 class Entry(NamedTuple):
-    """An entry of a left matrix: the place of its value, or its constant value."""
+    """An entry of a left matrix: the memory index of its value, or its constant value."""
 
     place: int = -1
     constant: float = 0.0
@@ -60,7 +60,7 @@ class Group:
 
 
 class Products:
-    """The products of a staged program for vectors of `width` numbers.
+    """The matrix products of a staged program, for vectors of `width` numbers.
 
     head: program that computes the entries of the left matrices and the blocks of the right ones.
     """
@@ -145,7 +145,7 @@ class Products:
 
     @property
     def row(self) -> int:
-        """Number of vectors for the entries and blocks of one state."""
+        """Number of vectors that store the entries and blocks of one state."""
         return self._padded + len(self._blocks) // self.width
 
     @property
@@ -153,7 +153,7 @@ class Products:
         return -(-len(self._entries) // self.width)
 
     def spread(self, code: Sequence[Instruction]) -> Program:
-        """Return the program with all products as instructions, for states in lanes.
+        """Return a straight-line program that includes all products, for code with states in lanes.
 
         code: the fused instructions of the head. The products of a column follow each other, so
         that its entries stay in registers. The terms of a sum are added in the order of
@@ -188,7 +188,7 @@ class Products:
     def _product(
         self, code: list[Instruction], left: Rows, columns: Mapping[int, Mapping[int, int]]
     ) -> dict[int, dict[int, int]]:
-        """Return the products of a matrix and columns, each by its nonzero entries."""
+        """Add instructions that multiply a matrix by columns; return the nonzero products."""
         found: dict[int, dict[int, int]] = {name: {} for name in columns}
         for rows, terms in _orders(left):
             for r in rows:
@@ -252,7 +252,7 @@ class Products:
         return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
 
     def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Kept | Stream]) -> str:
-        """Return the function of a group's last product, which writes to the targets in `to`."""
+        """Return the function for a group's last product, which writes to the targets in `to`."""
         blocks = self._places(group)
         for r, (k, b), value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
             to[k].add(r, self._packing[k][b], value)
@@ -266,7 +266,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Emit calls of all products of a state. last: the name of each group's last function."""
+        """Emit calls that compute a state's products. last: names of the groups' last functions."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:

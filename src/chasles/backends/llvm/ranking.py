@@ -5,12 +5,12 @@ import numpy as np
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Number of starts (starting points) in a vector, one of each group, and number of vectors summed
+"""Number of starts (starting points) in a vector, one from each group, and number of vectors summed
 at once."""
 
 
 def ranking(fuse: bool) -> str:
-    """Return a body that ranks, for each problem, the nearest start of each group.
+    """Return the body `rank` for threads, which ranks each problem's nearest start in each group.
 
     The distance is a constant plus the dot product of a row with the goals; each start has its
     constant and row. Rows of starts are stored in tiles of lanes, with the constant last.
@@ -141,8 +141,8 @@ def _places(far: str) -> list[str]:
 def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the table of starts for `rank`, (tiles, size + 1, LANES).
 
-    met (starts, size): the goals that each start meets. The distance is the weighted sum of squared
-    differences between these goals and the goals of the problem.
+    met (starts, size): the goals that each start attains. The distance is the weighted sum of
+    squared differences between these goals and the goals of the problem.
     """
     assert len(met) % (LANES * CHAINS) == 0
     rows = np.concatenate([-2.0 * weights * met, (weights * met * met).sum(1)[:, None]], axis=1)

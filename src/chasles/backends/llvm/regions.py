@@ -1,6 +1,6 @@
 """Functions in LLVM IR with which checked code (`llvm.checked`) looks up regions of memory.
 
-Python owns the memory of the table of regions. A slot is taken by one atomic exchange of its first
+Python owns the memory of the region table. A slot is taken by one atomic exchange of its first
 word, so that threads need no lock. Readers ignore slots that are being taken or freed.
 """
 
@@ -15,14 +15,14 @@ WORDS = 3
 and its owner."""
 
 LENGTH = 2 + 2 * SLOTS * WORDS
-"""Number of words of the table. The table holds the numbers of slots used so far by Python and by
+"""Number of words in the table. The table holds the numbers of slots used so far by Python and by
 machine code, then the slots for Python, then the slots for machine code."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
     """Return a loop over slots that starts at a word of the table.
 
-    inside: code of the loop, which branches to %{name}.next.
+    inside: code of the loop body, which branches to %{name}.next.
     """
     n = name
     return f"""{n}:
@@ -83,7 +83,7 @@ take:
   %used = add i64 %s.k, 1
   %before = atomicrmw umax ptr %used.at, i64 %used seq_cst
   br label %done"""
-"""Take a slot if it is free."""
+"""LLVM IR that takes a slot if it is free."""
 
 _GIVE = """  %theirs = load atomic i64, ptr %s.owner.at monotonic, align 8
   %same = icmp eq i64 %theirs, %own
@@ -93,7 +93,7 @@ give:
   store atomic i64 0, ptr %s.hi.at monotonic, align 8
   store atomic i64 0, ptr %s.lo.at release, align 8
   br label %s.next"""
-"""Free a slot if the caller owns it."""
+"""LLVM IR that frees a slot if the caller owns it."""
 
 HELPERS = f"""
 @chasles_regions = external global i64

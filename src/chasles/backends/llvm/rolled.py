@@ -1,8 +1,8 @@
-"""A rolled program (`rolling.py`) in LLVM IR: one function per form, and a loop over segments.
+"""A rolled program (`rolling.py`) in LLVM IR: a function for each form, and a loop over segments.
 
 All values are in one row of memory: inputs, scratch, results. A function gets separate pointers to
-this memory for reading and writing. No segment writes to a place that it reads, so LLVM may reorder
-loads and stores.
+this memory for reading and writing. No segment writes to a location that it reads, so LLVM may
+reorder loads and stores.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from chasles.expr import Program
 
 
 def _tables(rolled: Rolled, target: Target) -> str:
-    """Return the tables of constants and places of each form, and the order of the segments.
+    """Return tables of each form's constants and memory locations, and of the segments' order.
 
-    A place is stored as a byte offset for one lane; the generated code multiplies it by the number
-    of lanes.
+    A location is stored as a byte offset for one lane; the generated code multiplies it by the
+    number of lanes.
     """
     element, lines = target.element, []
     for f, form in enumerate(rolled.forms):
@@ -35,7 +35,7 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Writer of a form, whose constants and places are read from the rows of tables."""
+    """Writer of a form, whose constants and memory locations are read from rows of tables."""
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}

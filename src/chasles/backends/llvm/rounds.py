@@ -18,7 +18,7 @@ from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.threads import field
 
 PART = 8
-"""Number of words per part: kind, address of the function or array, and up to six numbers."""
+"""Number of words per part: kind, address of the function or array, and further parameters."""
 
 
 ENDS = ("done", "stop", "most", "memory")

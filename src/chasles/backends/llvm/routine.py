@@ -38,11 +38,11 @@ class Routine(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def entry_of(self, base: str, k: str, kind: str) -> str:
-        """Load an entry of an array."""
+        """Emit code that loads an array entry."""
         return self.get(self.at(base, k, kind), kind)
 
     def put(self, base: str, k: str, kind: str, value: str) -> None:
-        """Set an entry of an array."""
+        """Emit code that sets an array entry."""
         self.set(self.at(base, k, kind), f"{kind} {value}")
 
     def compare(self, how: str, a: str, b: str | int, kind: str = "i64") -> str:
@@ -90,11 +90,14 @@ class Routine(Writer):
         return f"l{self._labels}"
 
     def start(self, label: str) -> None:
-        """Start a label. The code before it falls through to it."""
+        """Emit a label. The code before it falls through to it."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def answer(self, value: str) -> None:
-        """Emit a return. The code that follows is reached only from a `when`."""
+        """Emit a return.
+
+        The code that follows is reached only through a branch, such as that of `when`.
+        """
         self.raw(f"  ret {value}\n{self.label()}:")
 
     @contextmanager

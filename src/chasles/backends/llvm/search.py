@@ -38,7 +38,7 @@ def _machine_code() -> bytes:
 
 
 class Search:
-    """Searches with a kernel that maps (point, memory, goals ...) to (point, memory)."""
+    """Searches whose kernel maps (point, memory, goals ...) to (point, memory) in each step."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -50,7 +50,7 @@ class Search:
     table = staticmethod(table)
 
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return indices (count, LANES) of starts: the nearest one of each group, nearest first."""
+        """Return indices (count, LANES) of the nearest start in each group, nearest first."""
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
         assert lanes == LANES
@@ -71,7 +71,7 @@ class Search:
         memories: np.ndarray,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return points (count, n), final memories, and (steps, try) of each problem.
+        """Return points (count, n), final memories, and (steps, index of the try) for each problem.
 
         goals: the kernel's other inputs (count or 1, size). A single row is shared by all problems.
         begins (count or 1, n): starts of the first tries. ranks (count, k): indices in `starts` for
@@ -116,8 +116,8 @@ class Alone:
     """A prepared search for one problem at a time, whose calls take microseconds.
 
     A guess is tried by itself. If it fails or is not given, several tries run in the lanes of a
-    vector. The first solved try in order is used, so that the answer is bitwise identical to the
-    answer of a batch.
+    vector. The first solved try in order is used, so that the answer is bitwise identical to that
+    of a batch.
 
     constants: the kernel's inputs after the goals. offsets: offsets, in the goals, of the 12
     entries of each pose. limits: limits of the point. For the other parameters, see `Search`.
@@ -129,11 +129,12 @@ class Alone:
     goals : (1, size)
         The other goals, also to be written before a call.
     constants : (1, size) each
-        Copies of the other inputs, which may be changed.
+        Copies of the kernel's other inputs, which may be changed between calls.
     guess : (n,)
         The point of the first try, to be written before a call with a guess.
     answer : (n + memory + 2 + bytes,)
-        The point, its memory, the steps and the try (integers), and the active limits (bytes).
+        The point, its memory, the number of steps and the index of the try (integers), and the
+        active limits (bytes).
     """
 
     def __init__(
@@ -179,7 +180,7 @@ class Alone:
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
         outs = self._table(
             [begin + places[k] + sizes[k] for k in range(2)]
-        )  # the second rows of points and memories
+        )  # second rows of the input points and memories
         places_of_poses = self._table(offsets)
         ways = []
         for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start
@@ -205,7 +206,7 @@ class Alone:
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """Return a function that calls `run` after allowing access to the memory of the search."""
+        """Return a function that calls `run` after allowing access to the search's memory."""
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:
@@ -220,12 +221,12 @@ class Alone:
 
 
 def _layout(sizes: Sequence[int]) -> tuple[list[int], int, int]:
-    """Return offsets in a block's memory: of the input rows, table of searches, and workspace."""
+    """Return the offsets of input rows, search table and workspace in a block's memory."""
     starting = itertools.accumulate((BLOCK * size for size in sizes), initial=8 * len(sizes))
     *places, table = (_even(place) for place in starting)
     return places, table, _even(table + 24 * BLOCK)
 
 
 def _even(place: int) -> int:
-    """Round an offset up to the alignment of a vector."""
+    """Return an offset rounded up to a multiple of 64 bytes, the alignment of vectors."""
     return -(-place // 64) * 64

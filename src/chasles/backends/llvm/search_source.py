@@ -1,4 +1,4 @@
-"""The source of searches, in LLVM IR (see `search.py`)."""
+"""LLVM IR of searches for many problems (see `search.py`)."""
 
 from chasles.backends.llvm.loop_source import BLOCK, entry, place
 from chasles.backends.llvm.threads import field
@@ -9,11 +9,11 @@ RESULTS = ("points", "ends", "steps")
 GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
 """Parameters of `search`.
 
-Numbers: the numbers of tries, ranked tries and kernel inputs; the size (bytes) of the memory; the
-offsets of the workspace and of the table of searches in the memory; the index of the first start
-that is not ranked. Tables: inputs of the problems (the first two are unused), bytes between their
-rows, and bytes of a row; offset of each input in the memory; starts of the first tries, and bytes
-between their rows (a word); starts of the ranked tries; all starts; initial memories. Results:
+Numbers: the numbers of tries, ranked tries and kernel inputs; the size (bytes) of a block's memory;
+the offsets of the workspace and of the search table in this memory; the index of the first start
+that is not ranked. Tables: inputs of the problems (the first two are unused), their row strides and
+row sizes (bytes); offset of each input in the block's memory; starts of the first tries, and their
+row stride (bytes, one word); starts of the ranked tries; all starts; initial memories. Results:
 points, memories, the number of steps, and the index of the try.
 """
 
@@ -35,7 +35,7 @@ PLACES = """  %point.size = load i64, ptr %sizes
   %memory.rows.at = getelementptr ptr, ptr %memory, i64 1
   %memory.rows = load ptr, ptr %memory.rows.at
   %searches = getelementptr i8, ptr %memory, i64 %table"""
-"""Code that computes the addresses of points, memories and the table of searches."""
+"""Code that computes the addresses of points, memories and the search table."""
 
 SHARED = f"{FIELDS}\n{PLACES}"
 

@@ -1,10 +1,10 @@
 """A program as a module in LLVM IR: `one` for one state, `batch` for many.
 
 `batch` processes `width` states at a time: it transposes their rows to tiles of lanes, runs the
-parts of the program, and transposes the results back. A tile has one vector of lanes for each
-number of a state; with a single lane, it is the caller's own row. The last tile repeats its last
-row. A result that occurs several times in the outputs is stored once. Constant results are written
-before the loop.
+parts of the program, and transposes the results back. A tile has one vector, with one lane per
+state, for each number of a state. A tile with a single lane is the caller's own row. The last tile
+repeats its last row. A result that occurs several times in the outputs is stored once. Constant
+results are written before the loop.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,26 +38,25 @@ MANY, GROUP = 8, 4
 
 LOOP = 12_000
 """Number of instructions above which a program runs as a loop over its segments, if they have few
-forms. Straight code of this length does not stay in the cache: the loop compiles in a fraction of
-the time, and batches take 25 to 45 % less."""
+forms. Straight-line code of this length does not stay in the cache. The loop compiles in a fraction
+of the time, and batches take 25 to 45 % less time."""
 
 LONGEST = 40000
-"""Largest number of instructions that compile as one part in reasonable time."""
+"""Largest number of instructions that LLVM compiles as one part in reasonable time."""
 
 SPREAD = 8000
-"""Number of products of matrix entries up to which the lanes of a batch are states, as in other
-programs. With more products, the code would not stay in the cache, so lanes are columns
-(`products`)."""
+"""Number of scalar multiplications in matrix products above which the lanes of a batch are columns
+(`products`) instead of states, because the code would otherwise not stay in the cache."""
 
 FAR, LASTING = 100, 16_000
-"""Number of instructions after which an unused value is loaded again, and length of a program
-(instructions) above which this applies. LLVM then allocates the registers of a large robot's
-functions in two thirds of the time, and the code is equally fast. In shorter programs, the code
-would be 3 to 11 % slower.
+"""Number of instructions after which a value that has not been used is loaded again, and program
+length (instructions) above which this applies. With reloading, register allocation for a large
+robot takes two thirds of the time, and the code is equally fast. Shorter programs would be 3 to 11
+% slower.
 """
 
 SHARE = 10000
-"""Number of instructions in each part of a longer program that is not a loop."""
+"""Number of instructions per part of a program that exceeds `LONGEST` and is not a loop."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Module:
 
 
 def module(whole: Program | Staged, target: Target) -> Module:
-    """Return the module of a program."""
+    """Return the LLVM module for a program."""
     products = None
     if isinstance(whole, Staged):
         products = Products(whole, target.width)
@@ -118,7 +117,7 @@ def _lowered(program: Program, target: Target) -> Lowered | Rolled:
 
 
 def _far(program: Program) -> int:
-    """Return the number of instructions after which an unused value is loaded again."""
+    """Return the number of instructions after which an unused value must be loaded again."""
     return FAR if len(program.code) > LASTING else NEVER
 
 
@@ -147,7 +146,7 @@ _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "max
 
 
 def _declarations(target: Target, limbs: set[int]) -> str:
-    """Return declarations of LLVM's functions, for one number, for all lanes and for limbs."""
+    """Return declarations of LLVM's functions for scalars, for vectors of states and for limbs."""
     lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
     for width in sorted({1, target.width, *limbs}):
         w = target.writer(width)
@@ -230,14 +229,14 @@ def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
 
 
 def _pointers(w: Writer, taken: Interface) -> list[str]:
-    """Load the pointers to the rows of a state from the arguments of `ONE`."""
+    """Emit code that loads the pointers to a state's rows from the arguments of `ONE`."""
     counts = (("in", len(taken.inputs)), ("out", len(taken.outputs)))
     places = [w.at(f"%{role}_pointers", k, "ptr") for role, n in counts for k in range(n)]
     return [w.emit(f"load ptr, ptr {place}") for place in places]
 
 
 def _run_parts(w: Writer, lowered: Lowered, pointers: Sequence[str]) -> None:
-    """Emit calls of all parts on rows, with the scratch array on the stack."""
+    """Emit calls that run all parts on rows, with the scratch array on the stack."""
     scratch = w.reserve(lowered.scratch) if lowered.scratch else "null"
     operands = ", ".join(f"ptr {name}" for name in [*pointers, scratch])
     call = "call" if lowered.scratch else "tail call"
@@ -297,7 +296,7 @@ def _batch(
     rows = w.at("%workspace", used, w.type)
 
     def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
-        """Transpose input rows into tiles, or results from tiles to rows."""
+        """Emit calls that transpose input rows into tiles, or results from tiles to rows."""
         first, suffix = w.emit(f"add i64 {row}, {t * w.width}"), "_last" if last else ""
         for function, k, pointer, stride in moves:
             place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
@@ -307,7 +306,7 @@ def _batch(
             w.raw(f"  call void {name}({tile}, ptr {place}, i64 {stride}{last})")
 
     def ask(row: str, count: int) -> None:
-        """Prefetch the cache lines that two tiles of results share.
+        """Emit code that prefetches the cache lines that two tiles of results share.
 
         These lines are written through the cache, and stores that bypass it would wait for them.
         """
@@ -319,7 +318,10 @@ def _batch(
                 w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def run(count: int, row: str, last: str) -> None:
-        """Process tiles from a row onward. With `last`, process one tile that may be shorter."""
+        """Emit code that processes `count` tiles from a row onward.
+
+        With `last`, the only tile may be partial.
+        """
         if not last:
             ask(row, count * w.width)
         for t in range(count):
@@ -366,7 +368,10 @@ def _batch(
 
 
 def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target) -> str:
-    """Return the function for one tile. The arrays in `Program.tiled` are tiles of the caller."""
+    """Return the function for one tile.
+
+    The caller passes the arrays in `Program.tiled` as tiles.
+    """
     w = target.writer()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
@@ -413,7 +418,7 @@ def _many(w: Writer, strides: Sequence[str]) -> str:
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
-    """Return the address of the first row and the row stride of each of the caller's arrays."""
+    """Emit code that loads the address and the row stride of each of the caller's arrays."""
     found = []
     for k in range(count):
         pointer = w.at(f"%{role}_pointers", k, "ptr")

@@ -1,8 +1,8 @@
 """Stores of results that bypass the cache (non-temporal stores), in whole cache lines.
 
-The results are rows of tiles (`scatter_past`), or matrices computed row by row in vectors of
-columns. `packing` chooses the columns of a vector; this module puts them back in order. Rows are
-not aligned with cache lines, so a matrix is written as one long row.
+The results are rows of tiles (`scatter_past`), or matrices whose rows are computed in vectors of
+several columns. `packing` chooses the columns in each vector; this module restores their order.
+Rows are not aligned with cache lines, so a matrix is written as one long row.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from chasles.backends.llvm.tiles import (
 
 
 class Lines:
-    """The cache lines of a row of numbers at `base`, each taken from two neighboring vectors.
+    """Writer of a row of numbers at `base` as cache lines, each taken from two neighboring vectors.
 
     The row is divided into vectors of `width` numbers, beginning with its first number. Line n
-    begins in vector n. Stores of whole lines bypass the cache. The row's parts of its first and
-    last lines are written by ordinary stores that do not cross into another line, which would be
-    slow.
+    begins in vector n. Stores of whole lines bypass the cache. The incomplete lines at the ends of
+    the row are written by ordinary stores. These stores do not cross into another line, which would
+    be slow.
     """
 
     def __init__(self, w: Writer, base: str) -> None:
@@ -51,7 +51,7 @@ class Lines:
         w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
 
     def end(self, start: int, rest: int, before: str, after: str) -> None:
-        """Write the rest of the row, from the last vector, which begins at number `start`.
+        """Write the rest of the row, from its last full vector, which begins at number `start`.
 
         rest: number of elements of `after` that belong to the row.
         """
@@ -90,8 +90,8 @@ class Lines:
 def scatter_past(w: Writer, output: int, n: int) -> str:
     """Return the function that writes long rows, bypassing the cache (see `scatter`).
 
-    The rows follow each other in memory without gaps, so that a line shared by two of them is
-    written whole.
+    The rows follow each other in memory without gaps, so that a cache line shared by two of them is
+    written as a whole.
     """
     width, lines = w.width, [Lines(w, row) for row in row_places(w, clip=False)]
     whole, rest = n // width * width, n % width
@@ -157,7 +157,7 @@ class Kept:
         self._waiting: dict[tuple[int, int], Lane] = {}
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Add some columns of a row, and write the row when all its columns are known."""
+        """Add some columns of a row; write the row when all its columns are known."""
         w, n, element = self._w, self._columns, self._w.element
         self._waiting |= {(row, c): (vector, lane) for lane, c in enumerate(columns)}
         if any((row, c) not in self._waiting for c in range(n)):

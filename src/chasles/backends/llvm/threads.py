@@ -1,9 +1,9 @@
 """Threads that share the rows of a batch, in machine code.
 
-A caller submits its work, takes part in it, and returns when all of it is done. This is one call of
-a C function, during which Python does not raise interrupts. Therefore an interrupt cannot leave a
-lock acquired, or leave a thread that writes to arrays after the caller frees them. The threads are
-Python threads, but they always wait for work in machine code, without holding the GIL.
+A caller submits its work, takes part in it, and returns when all of it is done. All of this is one
+call to a C function, during which Python does not raise interrupts. Therefore an interrupt cannot
+leave a lock acquired, or leave a thread that writes to arrays after the caller frees them. The
+threads are Python threads, but they always wait for work in machine code, without holding the GIL.
 """
 
 import _thread
@@ -19,10 +19,10 @@ from chasles.backends.llvm import checked
 from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
-"""Number of row ranges per thread. A thread that starts late or is slower takes fewer ranges."""
+"""Number of row ranges per thread. A thread that starts late or is slow takes fewer ranges."""
 
 PATIENCE = 2_000_000_000
-"""Approximate number of operations per call. Python raises interrupts between calls."""
+"""Approximate number of operations per thread and call; Python raises interrupts between calls."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
 """Offsets of the pool's lock, two condition variables and list of jobs, and the pool's size
@@ -263,7 +263,7 @@ go:
   ret i64 0
 }}
 {MOVED}"""
-"""Source of `share` (run by callers), `serve` (run by threads) and `rows` (the usual body)."""
+"""LLVM IR of `share` (run by callers), `serve` (run by threads) and `rows` (the usual body)."""
 
 _NAMES = ("lock", "unlock", "wait", "wake_one", "wake_all")
 _POSIX = (
@@ -274,8 +274,8 @@ _WINDOWS = (
     *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
     *("WakeConditionVariable", "WakeAllConditionVariable"),
 )
-"""Windows functions that correspond to the POSIX functions, with arguments in the same order; POSIX
-functions with fewer parameters ignore the other arguments."""
+"""Names of the POSIX functions and of corresponding Windows functions, which take the same
+arguments. POSIX functions with fewer parameters ignore the additional arguments."""
 
 
 def _libraries() -> tuple[Any, Any]:
@@ -302,7 +302,10 @@ def symbols() -> dict[str, int]:
 
 
 class Pool:
-    """Threads that are started on first use, and again in the child of a fork."""
+    """Thread pool.
+
+    Its threads are started on first use, and again in a child process after a fork.
+    """
 
     def __init__(self, code: Code) -> None:
         self.code, self.rows, self.share = code, code.address("rows"), code.address("share")
@@ -319,7 +322,7 @@ class Pool:
             os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Reset the pool to no threads, no jobs and free locks, initially and after a fork."""
+        """Reset the pool, initially and after a fork: no threads, no jobs, and locks released."""
         self._started = 0
         ctypes.memset(self.address, 0, _SIZE)
         if sys.platform != "win32":  # on Windows, zeros are valid locks
@@ -336,14 +339,14 @@ class Pool:
                 _thread.start_new_thread(self._serve, (self.address,))
             except RuntimeError:  # no thread can be started, or the interpreter is exiting
                 return self._started
-            self._started += 1  # an earlier interrupt leaves a thread idle
+            self._started += 1  # after an interrupt before this line, one thread stays idle
         return helpers
 
     @checked.ends
     def __call__(
         self, body: int, given: int, count: int, step: int, threads: int, work: int
     ) -> None:
-        """Process rows 0, ..., count - 1 with a body in machine code, by calls to `share`.
+        """Process rows 0, ..., count - 1 with a machine-code body, through calls to `share`.
 
         work: approximate number of operations per row. A pending interrupt is raised after every
         `PATIENCE` operations; the remaining rows are then not processed.

@@ -1,4 +1,4 @@
-"""Tiles of states, one state per lane: the code of a program on a tile, and transposes.
+"""Tiles of states, one state per lane: code that runs a program on a tile, and transposes.
 
 Rows in memory are transposed to tiles and back, in registers. A tile of one lane is the row itself.
 """
@@ -12,7 +12,7 @@ from chasles.backends.llvm.math import DOUBLE, Element, Writer, angles, arctange
 from chasles.backends.lowering import Lowered, Part
 
 UNROLLED = 4
-"""Largest number of vectors of a row that is moved without a loop."""
+"""Largest number of vectors in a row that is transposed without a loop."""
 
 
 def _last_cache() -> int:
@@ -26,11 +26,11 @@ def _last_cache() -> int:
 
 
 PAST = _last_cache() // 2
-"""Size of results (bytes) above which stores of long rows bypass the cache, because the rows would
-not stay in the cache."""
+"""Total size of the results (bytes) above which long rows are stored without going through the
+cache, because they would not stay in it."""
 
 AHEAD = 32
-"""Number of columns ahead of a load or store at which cache lines of long rows are prefetched."""
+"""Number of columns by which prefetches of long rows run ahead of loads and stores."""
 
 
 def attributes(w: Writer) -> str:
@@ -175,7 +175,7 @@ class Body:
 
 
 def gather(w: Writer, n: int, *, clip: bool) -> str:
-    """Return the function that makes a tile of n numbers from rows of n numbers.
+    """Return the function that transposes rows of n numbers into a tile.
 
     With `clip` (for the last tile of a batch), the row %last replaces the rows after it.
     """
@@ -261,7 +261,7 @@ def scatter(
 
 
 def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
-    """Prefetch the lines `AHEAD` of a block. how: write or read, and whether lines are kept."""
+    """Emit prefetches `AHEAD` columns after `start`. how: read/write flag and locality in LLVM."""
     soon = w.emit(f"add i64 {start}, {AHEAD}")
     for row in rows:
         place = w.at(row, soon, w.element.name)
@@ -269,7 +269,7 @@ def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
 
 
 def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
-    """Return column c of the block at `start`, as two halves."""
+    """Emit code that loads column c of the block at `start`, as two halves."""
     place = w.at(f"@columns{output}", w.emit(f"add i64 {start}, {c}"), "i32")
     slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
     return _halves(w, w.at("%slots", slot, w.type))
@@ -278,7 +278,7 @@ def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
 def steady_block(w: Writer, output: int, start: str) -> str:
     """Emit a branch to %moving unless all columns of the block at `start` are constant.
 
-    Return the constants of the block.
+    Return the vector of the block's constants.
     """
     steady = w.emit(f"load i1, ptr {w.at(f'@steady{output}', start, 'i1')}")
     w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
@@ -287,12 +287,12 @@ def steady_block(w: Writer, output: int, start: str) -> str:
 
 
 def streams(w: Writer, columns: int) -> bool:
-    """Return True if stores of rows of `columns` numbers can bypass the cache (with AVX-512)."""
+    """Return True if rows of `columns` numbers can be stored bypassing the cache (with AVX-512)."""
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
 def from_two(w: Writer) -> str:
-    """Return the instruction that selects lanes, by index, from two vectors."""
+    """Return the name of the LLVM function that selects lanes from two vectors by index."""
     return f"@llvm.x86.avx512.vpermi2var.p{'s' if w.element.bits == 32 else 'd'}.512"
 
 
@@ -309,7 +309,7 @@ def declared(w: Writer) -> list[str]:
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
-    """Return tables of each column's slot and constant value, and of the constant blocks."""
+    """Return tables of the columns' slots and constant values, and of the constant blocks."""
     n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
     pattern = ", ".join(f"{t} {w.element.spelled(constant.get(c, 0.0))}" for c in columns)
@@ -331,7 +331,7 @@ def tile_function(w: Writer, name: str, tile: str, clip: bool) -> str:
 
 
 def row_places(w: Writer, clip: bool) -> list[str]:
-    """Return pointers to `width` rows, the first at %base."""
+    """Emit pointers to `width` rows, the first at %base."""
     rows = []
     for r in range(w.width):
         number = w.emit(f"call i64 @llvm.umin.i64(i64 {r}, i64 %last)") if clip else str(r)
@@ -359,7 +359,7 @@ def _half(w: Writer) -> str:
 
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
-    """Load a vector from memory as two half vectors, since joining halves is cheap."""
+    """Emit loads of a vector as two half vectors, since joining halves is cheap."""
     upper = w.at(place, w.width // 2, w.element.name)
     return (
         w.emit(f"load {_half(w)}, ptr {place}, align {w.element.bytes}"),
@@ -379,7 +379,9 @@ def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
 
 
 def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[str]) -> None:
-    """Store vectors as halves. If rows are half-aligned, no store straddles a cache line.
+    """Emit stores of vectors as halves.
+
+    If rows are aligned to half vectors, no store straddles a cache line.
 
     The stores are volatile, because LLVM would otherwise join them again.
     """
@@ -397,7 +399,7 @@ def shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
 
 
 def transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Transpose rows given as halves: join the halves, then exchange groups of decreasing size."""
+    """Emit a transpose of rows given as halves: join halves, then exchange ever smaller groups."""
     size, step = w.width, w.width // 2
     vectors = [""] * size
     for i in range(step):

@@ -1,4 +1,4 @@
-"""Ways of calling kernels, which are registered with fast entries after calls through Python."""
+"""Ways of calling kernels, which fast entries learn from calls that took the Python path."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """Return the array-only way of a call's kernel. short: True for float32 arguments."""
+    """Return the array-only way of the target's kernel. short: True for float32 arguments."""
     owner = getattr(target.entry, "__self__", None)
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None

@@ -10,7 +10,7 @@ from chasles.backends.cuda.resident import Library, resident
 def in_front(
     function: Any, arrays: Sequence[Any], places: Sequence[int | None], move: Callable[..., Any]
 ) -> list[Any]:
-    """Return arrays with the mapped axis in front of all other leading axes."""
+    """Return arrays with the axis mapped by vmap in front of all other leading axes."""
     sizes = [len(v.shape) for v in function.interface.inputs]
     ranks = [
         a.ndim - size - (place is not None)

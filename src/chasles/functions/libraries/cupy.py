@@ -1,4 +1,4 @@
-"""Support for CuPy arrays, which the CUDA backend processes on the current stream of CuPy."""
+"""Support for CuPy arrays, which the CUDA backend processes on CuPy's current stream."""
 
 import contextlib
 import math
@@ -48,13 +48,13 @@ def _new(like: Any, *shape: int) -> Any:
 
 
 def _turned(like: Any, *shape: int) -> Any:
-    """Return a new column-major array, in which the states are contiguous in memory."""
+    """Return a new column-major array, in which each entry is contiguous over the states."""
     ahead = cupy.ndarray((*shape[1:], shape[0]), like.dtype)
     return ahead.transpose(ahead.ndim - 1, *range(ahead.ndim - 1))
 
 
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
-"""Functions for compiled code to read and create CuPy arrays."""
+"""Functions with which compiled code reads and creates CuPy arrays."""
 
 
 def captured(

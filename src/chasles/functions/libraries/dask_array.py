@@ -1,4 +1,4 @@
-"""Lazy evaluation of Dask arrays, with one call of the compiled function for each chunk of states.
+"""Lazy evaluation of Dask arrays, with one call to the compiled function for each chunk of states.
 
 Tasks contain the recipe of the function instead of its code. Each process compiles the function
 once, or loads the code from its cache. Results are bitwise identical to a single call with all
@@ -19,7 +19,10 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy results. Leading axes keep their chunks. The axes of one state form one chunk."""
+    """Return lazy results.
+
+    Leading axes keep their chunks, and the axes of a state are not chunked.
+    """
     title, inputs = function.recipe.function, function.interface.inputs
     check_out(title, out)
     given = [a if isinstance(a, lazy.Array) else np.asarray(a) for a in arguments]

@@ -1,4 +1,4 @@
-"""Lazy evaluation of Dask data frames, with one call of a compiled function for each partition.
+"""Lazy evaluation of Dask data frames, with one call to a compiled function for each partition.
 
 The columns of an argument are its entries, in order. The columns of a result have names such as
 `inverse_dynamics.0`, or `mass_matrix.0.1` for a matrix. The index and divisions of a result are

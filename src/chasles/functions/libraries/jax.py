@@ -1,4 +1,4 @@
-"""Support for JAX arrays by a primitive with compiled derivatives, called by XLA without Python.
+"""Support for JAX arrays through a primitive with compiled derivatives, which XLA calls directly.
 
 Each call binds the primitive `chasles` with the compiled function as its parameter. The JVP rule
 binds the primitive with the pushforward of the function, and the transpose rule with the pullback.
@@ -33,7 +33,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
             raise ArgumentError(
-                "E-CALL-043", f"{name}= does not support JAX arrays", f"omit {name}", part=title
+                "E-CALL-043", f"{name}= is not supported for JAX arrays", f"omit {name}", part=title
             )
     if type(arguments[0]) is _CONCRETE and _CONCRETE not in function.quick:
         function.quick[_CONCRETE] = _direct(function)
@@ -86,7 +86,10 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Broadcast arrays to the full batch shape. Arrays without leading axes stay as they are."""
+    """Broadcast arrays to the full batch shape.
+
+    Arrays without leading axes are returned unchanged.
+    """
     inputs, title = function.interface.inputs, function.recipe.function
     ahead = leads(inputs, arrays)
     try:
@@ -108,11 +111,11 @@ def _shapes(*arrays: Any, function: Any) -> list[Any]:
 
 
 Target = tuple[str, tuple[int, ...]]
-"""XLA name of the machine code of a function, and the indices of its column-major results."""
+"""XLA's name for a function's machine code, and the indices of the column-major results."""
 
 
 def _rows(*arrays: Any, function: Any, target: Callable[[Any, int], Target]) -> list[Any]:
-    """Lower the primitive for a device by calling the machine code on arrays of rows."""
+    """Lower the primitive for a device: call the machine code on arrays with one row per state."""
     interface = function.interface
     ahead = leads(interface.inputs, arrays)
     batch = max(ahead, key=len)

@@ -1,4 +1,4 @@
-"""Inverse kinematics for GPU arrays. CuPy accesses PyTorch and JAX arrays without copies."""
+"""Inverse kinematics for GPU arrays. CuPy reads PyTorch and JAX arrays without copying them."""
 
 import contextlib
 import sys
@@ -47,20 +47,20 @@ class Arrays:
 
     @contextlib.contextmanager
     def working(self) -> Any:
-        """Activate the device of the arrays and the current stream of their library."""
+        """Make the arrays' device and their library's current stream current in CuPy."""
         torch = sys.modules.get("torch")
         with contextlib.ExitStack() as stack:
             stack.enter_context(cupy.cuda.Device(self._device))
             if torch is not None and issubclass(self._kind, torch.Tensor):
                 pointer = torch.cuda.current_stream(self._device).cuda_stream
-                with warnings.catch_warnings():  # its replacement accepts no stream pointer
+                with warnings.catch_warnings():  # the class's replacement accepts no pointer
                     warnings.simplefilter("ignore", DeprecationWarning)
                     stream = cupy.cuda.ExternalStream(pointer, self._device)
                 stack.enter_context(stream)
             yield
 
     def array(self, value: Any) -> Any:
-        """Return a float64 array on the GPU."""
+        """Return a value as a float64 array on the GPU."""
         if isinstance(value, cupy.ndarray) or not hasattr(value, "__dlpack__"):
             return cupy.asarray(value, cupy.float64)
         if isinstance(value, np.ndarray):

@@ -22,7 +22,7 @@ class Arrays:
         return jnp.asarray(value, dtype=self._dtype)
 
     def values(self, array: Any) -> np.ndarray | None:
-        """Return the values of an array, or None if it is being traced."""
+        """Return the values of an array, or None if the array is being traced."""
         return None if isinstance(array, jax.core.Tracer) else np.asarray(array)
 
     def recorded(self, array: Any) -> bool:
