@@ -30,7 +30,7 @@ Treatment = Literal["propagated", "simultaneous", "sequential"]
 
 SETTLED, SETTLED_FRICTION = 1e-12, 1e-9
 """Approach speed, relative to the initial speed, below which impacts have ended. With friction,
-the limit is larger than the error of cone programs.
+the threshold exceeds the error of the cone-program solver.
 """
 
 ROUNDS = 100_000
@@ -173,7 +173,7 @@ def impact(
 
 
 def _near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
-    """Return the mask (..., k) of contacts that touch, for states with a leading shape."""
+    """Return the mask (..., k) of contacts that touch, for states with leading shape `lead`."""
     gaps = np.stack([np.broadcast_to(c.gap, lead) for c in contacts], axis=-1)
     return np.asarray(gaps <= distance)
 
@@ -197,7 +197,7 @@ def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.nda
 
 
 def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
-    """Return the Jacobian (..., 3, nv) of the body point at a position, along the world axes."""
+    """Return the Jacobian (..., 3, nv) of a body point at a world position, along world axes."""
     place = np.asarray(point, dtype=float)
     if frame is None:
         return np.zeros((*place.shape, mechanism.model.nv))
@@ -206,8 +206,8 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
 
 
 Given = tuple[np.ndarray, np.ndarray]
-"""Arrays W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p derivatives of both along an
-additional last axis."""
+"""Inverse inertia W (..., 3k, 3k) and relative velocity zeta (..., 3k) at k contacts, or p
+derivatives of both along an additional last axis."""
 
 
 class _Rounds(NamedTuple):
@@ -330,7 +330,7 @@ def _sequential(
 
 
 def _checked_state(model: Model, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return q and qd as finite floats with a common leading shape."""
+    """Return q and qd as float arrays with a common leading shape, after checking the values."""
     given = {"q": numbers("impact: q", q, model.nq), "qd": numbers("impact: qd", qd, model.nv)}
     for name, array in given.items():
         if not np.isfinite(array).all():

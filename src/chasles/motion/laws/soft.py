@@ -24,14 +24,14 @@ Response = tuple[Value, list[Any]]
 """Force, and the rates of the states."""
 
 CLOSE = 1e-4
-"""Largest distance between a body and the surface in contact, as a fraction of the compression.
-Without this tolerance, rounding errors (especially in float32) would end the contact, and the force
-would jump."""
+"""Largest distance between a body and the soft surface at which they touch, as a fraction of the
+compression. Without this tolerance, rounding errors (especially in float32) would end the contact,
+and the force would jump."""
 
 
 @runtime_checkable
 class NormalLaw(Protocol):
-    """Law of the normal force."""
+    """Interface of laws for the normal force of a soft contact."""
 
     @property
     def states(self) -> int:
@@ -282,7 +282,7 @@ class TwoSoftSurfaces(_InSeries):
 
 @dataclass(frozen=True)
 class _Stateless(NormalLaw):
-    """Spring and damper without states; the force grows continuously from zero."""
+    """Spring and damper without state variables; the force grows continuously from zero."""
 
     stiffness: float
     damping: float
@@ -687,7 +687,7 @@ class SoftContact:
 
 
 def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
-    """Return the solution of Eq 11.73 under a constant force."""
+    """Return the surface position after a time under a constant force, as the solution of Eq 11.73."""
     rest = -force / surface.stiffness
     return rest + (z - rest) * math.exp(-surface.stiffness / surface.damping * dt)
 

@@ -19,7 +19,7 @@ ITERATIONS = 30
 """Maximum number of Newton iterations; three to five are typical."""
 
 SOLVED = 1e-12
-"""Tolerance of Newton's corrections, relative to 1 plus the absolute value of the stage."""
+"""Convergence tolerance for Newton corrections, relative to 1 plus the absolute stage value."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ HEUN_2 = Table(
     dense=_matrix("1 -3/4", "0 3/4"),
 )
 """Heun's two-stage method of second order. The interpolant is the integral of the line through the
-rates of its stages (Featherstone 2008, section 11.5).
+stage rates (Featherstone 2008, section 11.5).
 """
 
 HEUN_3 = Table(
@@ -135,7 +135,7 @@ HEUN_3 = Table(
     dense=_matrix("1 -9/4 3/2", "0 3 -3", "0 -3/4 3/2"),
 )
 """Heun's three-stage method of third order. The second-order interpolant is the integral of the
-parabola through the rates of its stages (Featherstone 2008, section 11.5).
+parabola through the stage rates (Featherstone 2008, section 11.5).
 """
 
 RUNGE_KUTTA_4 = Table(
@@ -242,7 +242,7 @@ about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Tolerance of the change of a step. Iterations end below it when the change no longer halves."""
+"""Tolerance for changes in an iteration. Below it, iterations end once changes no longer halve."""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:

@@ -20,12 +20,12 @@ from chasles.motion.steps.spots import FAR, Spot
 from chasles.motion.steps.touching import Coefficients, Touch, touched
 
 ROW = 10
-"""Number of inputs of a slot that is not compiled: gap, point, normal, inverse mass, and the
-indices of two frames.
+"""Number of inputs for a slot that is not compiled: gap, point, normal, inverse mass, and two frame
+indices.
 """
 
 MOST_SLOTS = 16
-"""Maximum number of slots of pairs that are not compiled, unless `shared` is larger."""
+"""Maximum number of slots for pairs that are not compiled, unless `shared` is larger."""
 
 
 class Shared(NamedTuple):
@@ -155,7 +155,7 @@ def closest(
 
 
 def smallest(crowd: Crowd) -> list[Number]:
-    """Return the gaps of the slots of a group, smallest first."""
+    """Return the gaps in the slots of a group, smallest first."""
     rest: list[Number] = [spot.gap for _, spot in crowd.spots]
     found = []
     for _ in range(crowd.slots):
@@ -169,7 +169,7 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and the row at this index with that gap."""
+    """Return the index of the smallest gap, and the row of data at this index."""
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):
