@@ -1,7 +1,7 @@
-"""Controllers for compiled motions: joint torques as expressions of time and state.
+"""Controllers for compiled simulations: joint torques as expressions of time and state.
 
 A controller is a function tau(t, q, qd), written with arithmetic and functions of `chasles.expr`,
-or an instance of a controller class of this module. A trainable controller is a function
+or an instance of a controller class in this module. A trainable controller is a function
 tau(t, q, qd, p), where p are its parameters.
 """
 

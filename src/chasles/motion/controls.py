@@ -1,4 +1,4 @@
-"""Actuator controls along a motion, and the resulting joint torques and activations.
+"""Actuator controls in a simulation, and the resulting joint torques and activations.
 
 Activations are integrated together with q and qd. Each follows its control within the range that
 the file specifies (mujoco.readthedocs.io, "Computation", actuation model).

@@ -20,7 +20,7 @@ POSITIVE = ("mass", "damping", "friction", "armature", "stiffness")
 
 
 def check_names(source: Description, plan: Plan) -> None:
-    """Raise an error for unknown model parameters, or those that the integrator does not support."""
+    """Raise an error for model parameters that are unknown or that the integrator rejects."""
     given = plan.model_parameters
     if given is not None and not isinstance(given, Mapping):
         problem = f"model_parameters must map names to values, not {given!r:.60}"

@@ -1,4 +1,4 @@
-"""Events and records of a motion: states, contacts, and data to resume from."""
+"""Events and records of a simulation: states, contacts, and data to resume from."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -146,7 +146,7 @@ def rollout(
     parameters : array_like, shape (..., m), optional
         Parameters p of a controller tau(t, q, qd, p), which is traced only once for all values.
     model_parameters : mapping from str to array_like, optional
-        Values of parameters of the robot and its contacts in this motion, as in `simulate`.
+        Values of robot and contact parameters in this rollout, as in `simulate`.
     integrator : {"semi-implicit", "euler", "heun2", "heun3", "rk4", "time-stepping"}, optional
         Integrator on the configuration space. The first five have order 1, 1, 2, 3 and 4,
         respectively. "time-stepping" supports rigid contact, joint limits and dry friction
@@ -208,7 +208,7 @@ def rollout_pullback(
     covectors: Sequence[Array],
     **options: Unpack[Steps],
 ) -> RolloutGradient:
-    """Return the gradient of a function of a motion with respect to its inputs (compiled).
+    """Return the gradient of a function of a trajectory with respect to the rollout's inputs.
 
     Covectors of the states are pulled back to the initial state, the torques, the controller's
     parameters and model parameters.

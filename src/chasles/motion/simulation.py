@@ -160,7 +160,7 @@ def simulate(
         where its arrays are; CuPy arrays stay on their GPU, in float32 if all are float32, without
         checks for finite values.
     threads : int, optional
-        Number of threads of a compiled batch on the CPU.
+        Number of CPU threads for a compiled batch.
     span, stepping, loads, touch, closing, output : optional
         Groups of options that can be stored and reused (see `chasles.motion.options`).
 
@@ -340,7 +340,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
 
 
 def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: Array) -> None:
-    """Raise an error for options that only compiled motions support."""
+    """Raise an error for options that only compiled simulations support."""
     control: Any = plan.control
     for name, value in (
         ("threads", threads),

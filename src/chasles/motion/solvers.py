@@ -464,16 +464,14 @@ SINGULAR = 1e-9
 """Determinants of scaled matrices below this magnitude are treated as rounding errors."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""Largest error of w, relative to the largest |d|, in accepted and exact solutions, respectively.
-"""
+"""Largest error of w, relative to the largest |d|, in accepted and in exact solutions."""
 
 STABLE = 1e-6
 """Tolerance for negative eigenvalues, relative to the largest entry of M. Double zero eigenvalues
 are accurate only to the square root of the rounding error."""
 
 MANY = 4096
-"""Maximum number of cases to enumerate if a solution may not be unique. Twelve contacts yield 4096.
-"""
+"""Maximum number of cases to enumerate if solutions may not be unique. 12 contacts yield 4096."""
 
 
 class NoUniqueMotion(InputError):

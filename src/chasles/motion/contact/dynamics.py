@@ -1,4 +1,4 @@
-"""Rigid contact: equation of motion of a body or a robot with unilateral constraints.
+"""Rigid contact: equation of motion of a body or robot with unilateral constraints.
 
     H qdd = force + T lambda,   zetadot = T' qdd + bias
     zetadot >= 0,   lambda >= 0,   zetadot'lambda = 0
@@ -200,7 +200,7 @@ def constrained_problem(
 
 
 def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
-    """Return the changes of qd due to the joint-space impulses in the columns of `forces`.
+    """Return the changes in qd due to the joint-space impulses in the columns of `forces`.
 
     forces (..., nv, k). The changes are G (G'M G)^-1 G' forces with qd = G yd (Featherstone 2008,
     Eq 8.44), or M^-1 forces for a tree.
@@ -508,7 +508,7 @@ def contact_dynamics(
     f_ext: Any = None,
     dissipation: bool = False,
 ) -> ContactMotion:
-    """Return the accelerations of one state under joint torques, contacts and joint limits.
+    """Return the accelerations in one state, given joint torques, contacts and joint limits.
 
     Parameters
     ----------

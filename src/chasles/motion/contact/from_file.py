@@ -53,9 +53,9 @@ def file_pairs(
         Additional ground that all collision shapes touch, for files without one, such as URDF.
         True adds the plane z = 0 of the world.
     friction : float, optional
-        Sliding friction coefficient of all pairs. Default: the coefficient in the file, or 1.
+        Sliding friction coefficient for all pairs. Default: the coefficient in the file, or 1.
     restitution : float, optional
-        Coefficient of restitution of all pairs.
+        Coefficient of restitution for all pairs.
     own : bool, optional
         Enable contact between shapes of the robot.
     slots : int, optional

@@ -50,7 +50,7 @@ class Impact(NamedTuple):
 def velocity_step(
     robot: Machine, q: Array, impulse: Array, *, frame: str, axes: Axes = "world", at: At = "frame"
 ) -> np.ndarray:
-    """Return the change of joint velocities due to an impulse on a frame (Eq 11.57, 11.58).
+    """Return the change in joint velocities due to an impulse on a frame (Eq 11.57, 11.58).
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ derivatives of both along an additional last axis."""
 
 
 class _Rounds(NamedTuple):
-    """Treatment of impacts at k contacts.
+    """Treatment of impacts at k contacts, in rounds.
 
     bodies (k,): a number that identifies the two bodies of each contact.
     """
@@ -233,7 +233,7 @@ class _Rounds(NamedTuple):
 def _impulses(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return impulses (..., 3k), and their changes (..., 3k, p) for changes of W and zeta."""
+    """Return impulses (..., 3k), and their changes (..., 3k, p) for p changes of W and zeta."""
     (W, zeta), (dW, dzeta) = given, changes
     if touching.shape[-1] == 1:
         impulses, changed = _changed(law, given, changes)
@@ -278,7 +278,7 @@ def _in_rounds(
 
 
 def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Return the impulse of a law, and its changes for `changes` of W and zeta."""
+    """Return the impulse that a law yields, and its changes due to `changes` in W and zeta."""
     impulse, (dW, dzeta) = law.impulse(*read_only(*given)), changes
     if not dzeta.shape[-1]:
         return impulse, np.zeros((*impulse.shape, 0))
@@ -377,8 +377,8 @@ def impact_derivatives(
     Returns
     -------
     by_q, by_qd : ndarray, shape (..., nv, nv)
-        Derivatives; changes of q are velocities, as in `integrate`. With closed loops, they are
-        derivatives with respect to the positions and rates of the independent coordinates, each
+        Derivatives; changes of q are displacements, as in `integrate`. With closed loops, the
+        derivatives are with respect to the positions and rates of the independent coordinates, each
         with shape (..., nv, n).
 
     Notes

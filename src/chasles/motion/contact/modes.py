@@ -1,4 +1,4 @@
-"""Active sets: contacts that touch, contacts that are held, and changes of both sets.
+"""Active sets: contacts that touch, contacts that are held, and updates of both sets.
 
 The procedure follows Featherstone 2008, table 11.1; numbers in parentheses are its steps. Current
 contacts touch and remain closed. Active contacts are current contacts that are held by a
@@ -322,9 +322,9 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
 class Sets(NamedTuple):
     """Indices of current contacts, which touch and remain closed, and of active contacts.
 
-    Active contacts are current contacts that are held. Their normals are a basis of the normals of
-    all current contacts, and every contact with a force is active. As long as no force is negative,
-    it suffices to hold the active contacts.
+    Active contacts are current contacts that are held. Their normals form a basis for the normals
+    of all current contacts, and every contact with a force is active. As long as no force is
+    negative, it suffices to hold the active contacts.
     """
 
     current: tuple[int, ...]

@@ -23,7 +23,9 @@ the given forces are kept."""
 def safest(
     T: np.ndarray, f: np.ndarray, mu: np.ndarray, slip: np.ndarray, acts: np.ndarray
 ) -> np.ndarray:
-    """Return the contact forces (k, 3) deepest inside all friction cones with the same T f as f.
+    """Return the contact forces (k, 3) with the largest margin inside all friction cones.
+
+    The result has the same effect on the motion, T f, as the given forces f (k, 3).
 
     T has shape (n, 3k). `slip` (k, 2) is the direction of sliding points; points with zero slip and
     positive mu stick. `acts` (k,) is the mask of points with a force. The forces f are

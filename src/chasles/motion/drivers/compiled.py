@@ -1,4 +1,4 @@
-"""Compiled motions: check the arguments, compile the step, and run the loop."""
+"""Compiled simulations: check the arguments, compile the step, and run the loop."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -133,7 +133,7 @@ class Rollout:
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, *target: str, watch: bool = False) -> Any:
-        """Return the compiled loop for a backend and number type. watch: True to watch contacts."""
+        """Return the compiled loop for a backend and dtype. watch: True to detect instability."""
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
@@ -155,7 +155,7 @@ class Rollout:
         )
 
     def __call__(self, course: Course) -> Trajectory:
-        """Run the steps of a course and return the recorded motion."""
+        """Run the steps that `course` describes, and return the trajectory."""
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if not backends.takes_numpy(place.backend):

@@ -59,7 +59,7 @@ class Dry(Sticking):
         return forces
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return qdd in the current mode, followed by the rates of appended states."""
+        """Return qdd in the current friction mode, followed by the rates of appended states."""
         rates, held = self.free(t, q, qd), self.mode.held
         if not held.any():
             return rates

@@ -179,7 +179,7 @@ def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
 
 
 def _beginning(mechanism: Mechanism, start: Any) -> float:
-    """Return the start time of a motion: the given time, or the robot's time."""
+    """Return the start time of a simulation: the given time, or the robot's time."""
     own = 0.0 if mechanism.t is None else mechanism.t
     time = own if start is None else start
     if not is_finite(time):
@@ -203,7 +203,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """Return the stepper for a motion of `whole` seconds from `start`, with step sizes up to dt."""
+    """Return the stepper for `whole` seconds from `start`, with step sizes up to dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     steps = step_count(whole, longest or DT)
     running.check_resolution(start, whole / steps, "simulate")

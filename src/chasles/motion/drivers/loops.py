@@ -1,4 +1,4 @@
-"""Integration of the positions of robots with closed loops."""
+"""Position integration for robots with closed loops."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ STEPS = 20
 """Maximum number of Newton steps; two or three are typical."""
 
 CONSISTENT = 1e-6
-"""Largest initial loop-closure error: positions (rad, or relative to the loop size), velocities."""
+"""Largest initial closure error of positions (rad, or relative to the loop size) and velocities."""
 
 BRANCH = 1e-3
 """Displacement (rad, m) of a joint by loop closure above which q is on another branch."""
@@ -188,7 +188,7 @@ class Lost(SingularPosition):
 
 
 class Closed(Looped, Remembering):
-    """Loops closed by Newton's method from the independent entries of d and v.
+    """Positions with loops closed by Newton's method, given the independent entries of d and v.
 
     Members of a batch may use different charts, because they reach singularities at different
     times. Beyond a singularity of a chart, its margin has the opposite sign.
@@ -262,7 +262,7 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Choose new charts for selected members. Members share a chart if its margin allows."""
+        """Choose new charts for selected batch members; they share a chart if its margin allows."""
         left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)

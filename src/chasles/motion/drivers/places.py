@@ -14,7 +14,7 @@ from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
-    """Return the common location (host or GPU) of the arguments of a rollout."""
+    """Return the common location (host or GPU) of a rollout's arguments."""
     library = common(function, variables, arguments)
     if library is None:
         return Place(function, variables, arguments)

@@ -47,7 +47,7 @@ DRIFT = 1e-13
 """Position error (m) or velocity error (m/s) of held points above which the error is removed."""
 
 HALVINGS = 10
-"""Maximum number of halvings of a step that moves held points off their surfaces."""
+"""Maximum number of times to halve a step that moves held points off their surfaces."""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
 """Mask of the tangential components of a velocity in contact axes."""
@@ -59,7 +59,7 @@ and a small value that prevents division by zero.
 
 
 class RigidContact(Pace):
-    """Steps of a robot with rigid contacts, joint limits and dry joint friction, without a batch.
+    """Stepper for a single state with rigid contacts, joint limits and dry joint friction.
 
     Steps end where the contact mode changes. force: joint torques at (t, q, qd) without dry
     friction. f_ext, dissipation: as in `inverse_dynamics`. The driver sets two attributes: `free`
@@ -370,7 +370,7 @@ class RigidContact(Pace):
 
 
 class _Found(NamedTuple):
-    """Results for a state in a mode: motion, forces, qdd, and the problem for active points."""
+    """Results for a state and contact mode: motion of all points, forces, qdd, contact problem."""
 
     at: State
     mode: modes.Mode
@@ -380,7 +380,7 @@ class _Found(NamedTuple):
     problem: Problem | None
 
     def of(self, at: State, mode: modes.Mode) -> bool:
-        """Return True if the result belongs to a state and a mode."""
+        """Return True if the results are for the given state and mode."""
         return self.mode is mode and _same(self.at, at)
 
 

@@ -80,7 +80,7 @@ def other_motion(code: str) -> InputError:
 
 
 class Pace(Remembering):
-    """Sequence of steps. due: True if the contact mode changes at the end of the last step."""
+    """Base class of steppers. due: True if the contact mode changes at the end of the last step."""
 
     due = False
 

@@ -167,7 +167,7 @@ def check_places(shape: Any, *names: str) -> None:
 
 
 def _check(what: str, *lengths: float) -> None:
-    """Raise an error if a length is not positive or too large."""
+    """Raise an error if a length is too large or not positive."""
     if not all(isinstance(length, Real) and 0.0 < length <= LARGEST for length in lengths):
         given = ", ".join(f"{length!r:.60}" for length in lengths)
         problem = f"{what} must be positive and at most {LARGEST:g}, not {given}"

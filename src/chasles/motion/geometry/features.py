@@ -55,7 +55,7 @@ def listed(function: str, contacts: Any) -> list[Contact]:
 def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
     """Return a contact with its bodies exchanged.
 
-    `over` and `under` are the motions of its successor and predecessor.
+    over, under: motions of the successor and predecessor frames.
     """
     gap_rate = np.sum(c.normal * (over.velocity(c.point) - under.velocity(c.point)), axis=-1)
     gap = np.asarray(c.gap)[..., None]
@@ -183,7 +183,7 @@ def _carried(c: Carrier, curve: Curve) -> Curve:
 
 
 def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground) -> Contact:
-    """Return the contact of a rim at its point nearest to a surface; supports batches.
+    """Return the contact of a rim at the point nearest to a surface; batches are supported.
 
     On a plane, the contact is at the lowest point, which moves around the rim. If the rim is level,
     the contact is at a fixed point.

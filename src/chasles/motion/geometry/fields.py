@@ -394,7 +394,7 @@ def _between(
 
 
 def _different(found: np.ndarray) -> np.ndarray:
-    """Return the contacts (n, k, 7) with closest gaps; duplicates have the gap `FAR`."""
+    """Return the closest contacts (n, k, 7), with the gaps of duplicates set to `FAR`."""
     found = _first(found, 4 * CROSSINGS)
     found[..., 6] = np.minimum(found[..., 6], FAR)
     close = np.linalg.norm(found[:, :, None, :6] - found[:, None, :, :6], axis=-1) < SIMILAR

@@ -57,7 +57,7 @@ class Carrier(NamedTuple):
     frame: str | None = None
 
     def point(self, at: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the world position and velocity of a point of the frame.
+        """Return the world position and velocity of a point fixed in the frame.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Carrier(NamedTuple):
         return applied(np.swapaxes(self.R, -1, -2), direction)
 
     def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Transform a point of the world, and its velocity, to the frame.
+        """Transform a point and its velocity from the world to the frame.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class Ball(NamedTuple):
 
 
 class Points:
-    """Contact points of pairs of shapes, as in `contact_points`, in a single state."""
+    """Contact points of shape pairs, as in `contact_points`, in a single state."""
 
     def __init__(self, model: Model, pairs: Sequence[tuple[Body, Surface]]) -> None:
         def name(frame: str | None) -> str | None:
@@ -487,7 +487,7 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
 
 
 def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an input as an array of symbols."""
+    """Return a program input as an array of symbols."""
     entries = [arena.input(name, k) for k in range(math.prod(shape))]
     return np.array(entries, dtype=object).reshape(shape)
 

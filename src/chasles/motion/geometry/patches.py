@@ -2,8 +2,8 @@
 
 `coal` (extra `contact`) computes the direction along which two bodies are nearest, or penetrate
 least. The feature of each body in that direction is a corner, an edge or a face. The contact patch
-is a polygon. Its corners are corners of one body above the other, and crossings of edges of both
-bodies. These points and their rates have closed forms. For two capsules, `coal` is not needed.
+is a polygon. Its corners are corners of one body above the other, and points where edges of the two
+bodies cross. The points and their rates have closed forms. For two capsules, `coal` is not needed.
 """
 
 from functools import lru_cache
@@ -238,7 +238,7 @@ class _Side(NamedTuple):
 def patch_contacts(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> list[Contact]:
-    """Return the contact patch between two extended bodies in one state.
+    """Return the contacts that form the patch between two extended bodies, in one state.
 
     All gaps are exact. The smallest gap is continuous when other features become the nearest.
     """

@@ -112,7 +112,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
 # Contacts of some pairs --------------------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
-"""A body, the indices (m,) of some of its features, and its motion."""
+"""A body, the indices (m,) of selected features, and the body's motion."""
 
 
 def corners_on_faces(corners: Some, faces: Some) -> Contact:
@@ -220,10 +220,11 @@ class Lines(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Feature pairs: gaps, distances of the nearest points inside the feature borders, and normals.
+    """Feature pairs of two bodies.
 
-    Lengths are in m. outward: sine of the smallest angle between the contact plane and the bodies
-    behind it; negative if a body crosses the plane. lack: tolerance of `outward`.
+    gap: in m. inside: distance (m) from the contact point to the borders of the features, negative
+    outside. outward: sine of the smallest angle between the contact plane and the bodies behind it;
+    negative if a body crosses the plane. lack: tolerance of `outward`.
     """
 
     gap: np.ndarray

@@ -322,7 +322,7 @@ Surface = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | Ground
 
 @lru_cache(maxsize=256)
 def mesh(shape: Box | ConvexMesh) -> ConvexMesh:
-    """Return a box or mesh as a mesh."""
+    """Return a box or convex mesh as a `ConvexMesh`."""
     if isinstance(shape, ConvexMesh):
         return shape
     return ConvexMesh(shape.frame, tuple(at for at, _ in shape.balls()))

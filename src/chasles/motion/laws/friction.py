@@ -378,7 +378,7 @@ def _stuck(law: Law) -> np.ndarray:
 
 
 def _parted(law: Law, f: np.ndarray) -> np.ndarray:
-    """Return refined forces, without contacts that have almost no normal force.
+    """Return refined forces, with contacts omitted that have almost no normal force.
 
     A cone program leaves a small force at a contact that separates with an acceleration near zero,
     and Newton's method would keep this contact closed.
@@ -419,7 +419,7 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """Return changes (3 nc, k) of the solution f (nc, 3) of a law, given dG f + dc (3 nc, k).
+    """Return changes (3 nc, k) in a law's solution f (nc, 3), given dG f + dc (3 nc, k).
 
     No derivative exists where a contact is about to slide, stick or separate; if there are
     several solutions, the smallest is returned.

@@ -174,7 +174,8 @@ class _Slipping(_PointLaw):
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Final value of `_quantity` for e, impulse and work of compression, and initial velocity."""
+    """Function that returns the final value of `_quantity`, given e, the impulse and the work of
+    compression, and the initial velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)
@@ -372,7 +373,7 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Return the friction problem in which 1 + e times the mean velocity replaces acceleration."""
+        """Return the friction problem with (1 + e) times the mean velocity as acceleration."""
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta

@@ -7,7 +7,7 @@ slip. After slip stops, the contact either sticks or slips again in the only dir
 (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
 Slip is integrated by the Runge-Kutta method of order 8 (Dormand and Prince), with dp/|slip| as the
-time increment, which makes the equations smooth. Once the direction of slip has settled, the
+time increment, which makes the equations smooth. Once the slip direction has settled, the
 remaining path is straight and has a closed form. In the plane, the entire path has a closed form.
 All collisions of a batch are integrated together.
 """
@@ -41,8 +41,7 @@ EPS = 4.0 * float(np.finfo(float).eps)
 """Step-size tolerance, relative to the full step. Smaller changes are rounding errors."""
 
 Quantity = Literal["impulse", "velocity", "work"]
-"""Quantity whose goal value ends a path: normal impulse (N s), normal velocity (m/s) or work (J).
-"""
+"""Quantity whose goal value ends a path: normal impulse (N s), normal velocity (m/s), work (J)."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 
 Values = Sequence[Value] | np.ndarray
 Response = tuple[Value, list[Any]]
-"""Force, and the rates of the states."""
+"""Contact force, and rates of the state variables."""
 
 CLOSE = 1e-4
 """Largest distance between a body and the soft surface at which they touch, as a fraction of the
@@ -687,7 +687,7 @@ class SoftContact:
 
 
 def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
-    """Return the surface position after a time under a constant force, as the solution of Eq 11.73."""
+    """Return the surface position after a time under a constant force (Eq 11.73)."""
     rest = -force / surface.stiffness
     return rest + (z - rest) * math.exp(-surface.stiffness / surface.damping * dt)
 
@@ -713,6 +713,6 @@ def _power(d: Value, exponent: float) -> Value:
 
 
 def check_law(law: Any) -> None:
-    """Raise an error if a parameter of a law is out of range."""
+    """Raise an error if a law's parameter is out of range."""
     if fault := settle(law):
         raise InputError("E-CONTACT-088", fault, part=type(law).__name__)

@@ -104,7 +104,7 @@ def along_velocities(model: Model, what: str, own: Own = NO_OWN) -> np.ndarray:
 
 
 def dry_friction(model: Model, own: Own = NO_OWN) -> np.ndarray:
-    """Return the largest dry friction (nv,) along each velocity, in N m or N.
+    """Return the largest dry friction (nv,) for each velocity coordinate, in N m or N.
 
     The friction of a mimic joint acts on the joint that it mimics, multiplied by the ratio.
     """
@@ -142,7 +142,7 @@ def centered(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
-    """Return the world position of the origin of centered coordinates."""
+    """Return the world position at which centered coordinates (`centered`) have their origin."""
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
         return np.zeros(3)
@@ -151,7 +151,7 @@ def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
 
 
 def body_jacobian(model: Model, frame: str | None, q: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (6, nv) of a frame's body about the origin, along the world axes."""
+    """Return the Jacobian (6, nv) of a frame's body about the world origin, along world axes."""
     if frame is None:
         return zeros(6, model.nv)
     return _jacobian(model, frame, "world", q).astype(object)
@@ -175,7 +175,7 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
 
 
 def neutral_inverse(model: Model, arena: Arena, own: Own) -> np.ndarray:
-    """Return the inverse of the mass matrix in the neutral posture."""
+    """Return the inverse mass matrix in the neutral posture."""
     still = neutral_posture(model)
     if not own:
         return np.asarray(np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=still)))
@@ -203,7 +203,7 @@ class Weights:
         return bounded(total)
 
     def _at(self, frame: str, point: At) -> Number:
-        """Return the inverse mass at a point of a frame."""
+        """Return the inverse mass at a point fixed in a frame."""
         key = frame, point
         if key not in self._known:
             J = _jacobian(self._model, *key, neutral_posture(self._model))[3:]

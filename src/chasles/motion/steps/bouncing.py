@@ -106,7 +106,7 @@ def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Numbe
 
 
 def _struck(slot: Strike, change: Number, dt: float, fall: Number) -> Number:
-    """Return 1 if a contact has an impact after other impacts changed its normal velocity, else 0."""
+    """Return 1 if a contact has an impact after a change in its normal velocity, else 0."""
     return less(slot.gap + dt * (slot.after + change), 0.0) * less(fall, slot.hit - change)
 
 

@@ -139,7 +139,7 @@ def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart
 
 
 def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
-    """Return the corners of the intersection of two faces, or the crossing point of two edges."""
+    """Return the corners where two faces overlap, or the point where two edges cross."""
     apart = least_overlap(body, over, surface, under)
     facing = _facing(body, over, surface, under, apart)
     found = []

@@ -3,7 +3,7 @@
 Friction is bounded by the normal impulse at the same velocities, so the derivative of the impulses
 is not symmetric: friction grows as the bodies approach each other. Newton's method with that
 derivative converges to velocities that satisfy Coulomb's law at the end of the step. The laws are
-piecewise linear, except for the direction of sliding. Once it is known which contacts act and
+piecewise linear, except for the sliding direction. Once it is known which contacts act and
 stick, one step is exact for all contacts that stick. The first step predicts this: contacts act if
 gravity would close them, and stick or slide along their current velocity (`touching.expected`).
 
@@ -109,7 +109,7 @@ class Newton:
     # Impulses -----------------------------------------------------------------------------------
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
-        """Return the relative twists of all contact Jacobians. Partial sums are shared."""
+        """Return J v for all contact Jacobians J. Partial sums along the tree are shared."""
         found = []
         for J in self.p.carriers:
             twist: np.ndarray = zeros(len(J))
@@ -302,8 +302,8 @@ class Newton:
     ) -> Refined:
         """Take a full Newton step from v with gradient g.
 
-        last: directions of sliding in the previous step. again: 1 if steps alternate between the
-        same states (see `linearized`).
+        last: sliding directions in the previous step. again: 1 if steps alternate between the same
+        states (see `linearized`).
         """
         at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [

@@ -33,8 +33,7 @@ LIGHTEST, HEAVIEST = 1e12, 1e-12
 limits keep compliances and their squares finite and nonzero, even in float32."""
 
 NEGLIGIBLE = 1e-9
-"""Friction coefficients (dimensionless, or in m) below this value are ignored, to avoid underflow.
-"""
+"""Friction coefficients (dimensionless or in m) below this value are ignored to avoid underflow."""
 
 IMPACT = 2.0
 """Approach speed above which restitution acts, as a multiple of the speed that gravity adds in a
@@ -58,7 +57,7 @@ def bound(gap: Number, dt: float) -> Number:
 
 
 class Normal(NamedTuple):
-    """Unilateral constraint: lower bound of the velocity, and inverse compliance 1 / R."""
+    """Unilateral constraint: lower bound on the velocity, and inverse compliance 1 / R."""
 
     bound: Number
     stiffness: Number

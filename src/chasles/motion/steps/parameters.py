@@ -64,7 +64,7 @@ class Parameters(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of entries of the input."""
+        """Number of entries in the input `MODEL`."""
         return max((place.stop for place in self.places.values()), default=0)
 
     def of_model(self, values: Any) -> Own:

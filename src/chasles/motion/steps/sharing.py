@@ -31,7 +31,7 @@ MOST_SLOTS = 16
 class Shared(NamedTuple):
     """Shared slot, which holds the closest point that is not in an earlier slot.
 
-    weight: inverse mass (1/kg). over, under: indices of the frames of body and surface.
+    weight: inverse mass (1/kg). over, under: frame indices of body and surface.
     """
 
     law: Rigid | Compliant

@@ -113,7 +113,7 @@ def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return one slot between the nearest points of the axes of spheres and capsules.
+    """Return one slot between spheres or capsules, at the nearest points of their axes.
 
     For two segments, see Ericson (2005), section 5.1.9; if they are parallel, the search starts at
     the middle of the first segment.

@@ -384,7 +384,7 @@ class Steps:
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
-        """Split the memory: gradient, impulses that bound friction, sliding directions, and brake."""
+        """Split the memory: gradient, impulses that bound friction, sliding directions, brake."""
         n = len(self._problem.p)
         return np.split(memory[MEMORY:], np.cumsum([n, self.slots, self._problem.directions]))
 
@@ -545,7 +545,7 @@ class Steps:
 
     @property
     def _activations(self) -> int:
-        """Number of activations of the controller."""
+        """Number of activations that the controller uses."""
         taken = self.control.inputs if self.control is not None else ()
         return sum(v.size for v in taken if v.name == "act")
 

@@ -18,7 +18,7 @@ from chasles.model import Model
 
 
 class Weights(NamedTuple):
-    """Stage weights. Exact weights are integer multiples of a unit, such as (1, 2, 2, 1) times 1/6."""
+    """Stage weights. Exact weights are integer multiples of a unit: (1, 2, 2, 1) times 1/6."""
 
     parts: np.ndarray
     unit: float = 1.0
@@ -90,7 +90,7 @@ class System:
 
 
 def path(model: Model) -> list[int]:
-    """Return the indices of the entries of q that depend on the path.
+    """Return the indices of path-dependent entries of q.
 
     An example is the position of a rolling sphere.
     """

@@ -219,7 +219,7 @@ def linearized(
     """Return a slot linearized about its velocities.
 
     limiting: function that maps the slot and its normal impulse to the impulse that bounds
-    friction, and to the derivative of that bound. last: directions of sliding in the last step. If
+    friction, and to the derivative of that bound. last: sliding directions in the last step. If
     the direction of a slot has reversed, the slot is treated as sticking, because it came to rest
     within the last step. again: 1 if steps alternate between the same states. In this case, a slot
     that opened while sticking is treated as closed and sliding.

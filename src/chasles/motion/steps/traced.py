@@ -99,7 +99,7 @@ class Traced(System):
         return rate
 
     def _path_rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the rates of the entries of q that depend on the path."""
+        """Return the rates of the path-dependent entries of q."""
         if not self.path:
             return np.zeros(0)
         slopes = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
@@ -126,7 +126,7 @@ def step_program(
     watch: bool = False,
     free: Sequence[str] = (),
 ) -> Program:
-    """Return the program for q, qd, states of surfaces and activations after a step of h seconds.
+    """Return the program for q, qd, surface states and activations after a step of h seconds.
 
     Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
     of model parameters, t and h. With contacts, h is the constant dt, because surfaces recover as
