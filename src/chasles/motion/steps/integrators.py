@@ -66,7 +66,7 @@ class Table:
 
 
 class Newton:
-    """Newton solver of implicit stages Y = base + a f(Y).
+    """Newton solver for implicit stages Y = base + a f(Y).
 
     The Jacobian is reused while the iteration converges fast.
     """
@@ -97,7 +97,7 @@ class Newton:
         raise NotFiniteError("E-MOTION-060", problem, remedy, part="simulate")
 
     def _differences(self, s: float, y: np.ndarray, rates: np.ndarray) -> np.ndarray:
-        """Return the Jacobian (..., n, n) of the rates by finite differences."""
+        """Return the Jacobian (..., n, n) of the rates, computed by finite differences."""
         columns = []
         for k in range(y.shape[-1]):
             step = 1e-8 * (1.0 + np.abs(y[..., k]))
@@ -168,8 +168,8 @@ DORMAND_PRINCE = Table(
         "0 40617522/29380423 -110615467/29380423 69997945/29380423",
     ),
 )
-"""Fifth-order method with an error estimate of fourth order (Dormand and Prince 1980) and an
-interpolant of fourth order (Shampine 1986; Hairer, Norsett and Wanner 1993, section II.6).
+"""Fifth-order method with a fourth-order error estimate (Dormand and Prince 1980) and a
+fourth-order interpolant (Shampine 1986; Hairer, Norsett and Wanner 1993, section II.6).
 """
 
 IMPLICIT_EULER = Table((1.0,), _rows(""), ONE, own=1.0)
@@ -349,7 +349,7 @@ INTEGRATORS = {
     "sdirk2": Integrator(SDIRK_2, 2),
     "variational": Integrator(variational, 2, hamiltonian=True),
 }
-"""Integrators of `simulate` by name."""
+"""Integrators for `simulate`, by name."""
 
 
 def known(name: str) -> Integrator:

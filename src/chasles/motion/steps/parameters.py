@@ -56,7 +56,7 @@ class Parameters(NamedTuple):
 
     @staticmethod
     def of(model: Model, pairs: Sequence[Pair], names: Sequence[str]) -> "Parameters":
-        """Return the parameters with these names."""
+        """Return the parameters with the given names."""
         sizes = [math.prod(parameter_shape(model.source, pairs, name)) for name in names]
         ends = np.cumsum([0, *sizes]).tolist()
         places = {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}

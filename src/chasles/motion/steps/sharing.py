@@ -81,7 +81,7 @@ class Unseen(NamedTuple):
         return list(dict.fromkeys(f for pair in self.pairs for f in pair.frames))
 
     def given(self, inputs: np.ndarray) -> tuple[list[Shared], Number]:
-        """Extract the slots, and the smallest gap without a slot, from the inputs of a step."""
+        """Extract the slots, and the smallest gap that has no slot, from the inputs of a step."""
         found = []
         for row in inputs[:-1].reshape(self.slots, ROW):
             found.append(Shared(self.law, Spot(row[1:4], row[4:7], row[0]), *row[7:]))
@@ -132,7 +132,7 @@ def closest(
     weight: Callable[[Pair], Number],
     own: Callable[[Pair], Coefficients | None] = lambda pair: None,
 ) -> tuple[list[Shared], Number]:
-    """Return the slots of a group, closest first, and the smallest gap without a slot.
+    """Return the slots of a group, closest first, and the smallest gap that has no slot.
 
     own: function that returns the coefficients of a pair that are inputs of the step, or None.
     """

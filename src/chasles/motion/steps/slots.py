@@ -33,7 +33,8 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tilt, relative to the normal, of the directions in which a hull's lowest corners are searched."""
+"""Tangent of the angle between the normal and the directions in which a hull's lowest corners are
+searched."""
 
 MOST_CORNERS = 8
 """Maximum number of hull corners for which every corner has a slot on a plane. For larger hulls,
@@ -155,7 +156,7 @@ MEETINGS: list[tuple[Any, Any, Meeting]] = [
     (Point | Sphere, Sphere | Capsule | Box, balls_on_surface),
     (Box, Box, box_on_box),
 ]
-"""Pairs of shapes with compiled slots, one row for each pair of types."""
+"""Table of shape pairs with compiled slots: one row for each pair of types."""
 
 
 def meeting(body: Any, surface: Any) -> Meeting | None:
@@ -180,7 +181,7 @@ class Outside(NamedTuple):
 
 
 OUTSIDE = [Outside(Body, HeightField, slots_on_field, contacts_on_field)]
-"""Pairs of shapes whose contacts are not compiled, one row for each pair of types."""
+"""Table of shape pairs whose contacts are not compiled: one row for each pair of types."""
 
 
 def outside(body: Any, surface: Any) -> Outside | None:

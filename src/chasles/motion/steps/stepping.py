@@ -105,7 +105,8 @@ QUICK = 5
 """Number of iterations that take full Newton steps."""
 
 REPEATED = 1e-3
-"""Relative difference of residuals two steps apart below which steps are treated as alternating."""
+"""Relative difference between residuals two iterations apart below which iterations are treated as
+alternating between two states."""
 
 LARGEST, WORSE = 1e30, 10.0
 """A step is rejected if its residual is above the first number. From alternating states, it is also
@@ -225,7 +226,7 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """Set up the problem, and the restitution data that affect the displacement."""
+        """Set up the contact problem, and the restitution data that affect the displacement."""
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
