@@ -194,7 +194,7 @@ def test_time_stepping_is_an_integrator_of_the_shell() -> None:
 def test_warnings_are_notes_of_one_line() -> None:
     said = run("simulate brick.urdf --floating --contacts file --duration 0.01 --no-plots")
     (line,) = [each for each in said.splitlines() if "no plane or fixed shape" in each]
-    assert line.startswith("note: contacts of the file: ")
+    assert line.startswith("note: contacts from the file: ")
     assert "--ground" in line
 
 

@@ -68,7 +68,7 @@ def test_a_plane_that_touches_nothing_is_not_a_ground(tmp_path: Path) -> None:
         assert not found(2, "<freejoint/>")
 
 
-@pytest.mark.filterwarnings("ignore:contacts of the file")
+@pytest.mark.filterwarnings("ignore:contacts from the file")
 def test_a_pair_touches_whatever_its_masks_with_its_own_friction(tmp_path: Path) -> None:
     masks = 'contype="0" conaffinity="0"'
     assert not pairs(tmp_path, masks=masks)
@@ -95,7 +95,7 @@ def test_the_higher_priority_decides_friction(tmp_path: Path) -> None:
     assert usual[on_floor[0]].torsion > 0.0
 
 
-@pytest.mark.filterwarnings("ignore:contacts of the file")
+@pytest.mark.filterwarnings("ignore:contacts from the file")
 def test_disabled_contact_touches_nothing(tmp_path: Path) -> None:
     assert not pairs(tmp_path, option='<option><flag contact="disable"/></option>')
 

@@ -111,7 +111,7 @@ OBSTACLES: dict[str, tuple[Callable[[], chasles.Trajectory], str]] = {
     "times": (lambda: go(times=[0.0, 1e-3]), "times"),
     "limits": (lambda: go(limits=True), "rigid contacts or joint limits"),
     "f_ext": (lambda: go(f_ext={"tool": np.ones(6)}), "f_ext"),
-    "sine": (lambda: go(control=lambda t, q, qd: np.sin(q)), "failed on symbols"),
+    "sine": (lambda: go(control=lambda t, q, qd: np.sin(q)), "failed when traced"),
     "noise": (lambda: go(control=noisy), "does not depend only on t, q and qd"),
     "generator": (lambda: go(control=lambda t, q, qd: RNG.normal(size=6)), "'RNG' (Generator)"),
 }
@@ -135,7 +135,7 @@ def test_reasons_speak_of_no_other_function() -> None:
         return [0.0]
 
     run = go(control=lambda t, q, qd: np.sin(q))
-    assert run.why.startswith("the controller failed on symbols")
+    assert run.why.startswith("the controller failed when traced")
     with raises("E-MOTION-093", "simulate", "the controller returned [0.0]") as found:
         go(control=short, compiled=True)
     assert "rollout" not in str(found.value)

@@ -15,7 +15,7 @@ separately.
 
 
 class MayRemember(Exception):
-    """Error for a function that uses an object whose state may change in a call."""
+    """Error raised if a function uses an object whose state may change during a call."""
 
 
 def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
@@ -47,7 +47,7 @@ def apart(function: FunctionType, made: dict[int, Any] | None = None) -> Functio
 
 
 def _names(code: CodeType) -> set[str]:
-    """Return the names that a function and its nested functions may look up in the module."""
+    """Return the names of globals that a function and its nested functions may use."""
     inner = (part for part in code.co_consts if isinstance(part, CodeType))
     return set(code.co_names).union(*map(_names, inner))
 

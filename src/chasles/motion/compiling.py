@@ -150,7 +150,10 @@ def _equal_steps(plan: Plan) -> tuple[float, int]:
 def _made(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[Rollout, str]:
-    """Return the compiled step of a plan, and "" or the reason why the controller may differ."""
+    """Return the compiled rollout for a plan, and the reason not to use it, or "".
+
+    The reason is that the traced controller may differ from the original (`_changes`).
+    """
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
     sampled = _sampled(robot, plan)
     make = partial(prepared, robot, plan.integrator, free=tuple(plan.model_parameters or ()))
@@ -164,7 +167,7 @@ def _made(
 
 
 def _sampled(robot: Machine, plan: Plan) -> Any:
-    """Return the controller that takes samples of a trajectory, or None if it follows none."""
+    """Return a controller that reads samples of the target trajectory, or None without one."""
     control: Any = plan.control
     target = control.target if follows(control) else plan.ctrl
     if not is_trajectory(target):
@@ -182,8 +185,8 @@ def _apart(control: Any) -> Any:
 def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
     """Return the reason why a traced function may differ from the original function, or "".
 
-    Reasons are state and randomness. For comparison, the original function is called with two
-    states, one after the other or as a batch.
+    A function with internal state or randomness differs. To find out, the original function is
+    evaluated at two random states, one after the other or as a batch.
     """
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []
@@ -208,7 +211,7 @@ def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
         same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
     except Exception as error:
         return f"control failed when called with numbers: {type(error).__name__}: {said(error)}"
-    what = "treat all members of a batch alike" if batch else "depend only on t, q and qd"
+    what = "compute each batch member separately" if batch else "depend only on t, q and qd"
     return "" if same else f"control does not {what}"
 
 
@@ -223,7 +226,7 @@ def _run(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Run the steps of a plan in machine code."""
+    """Run the compiled steps of a simulation plan and return the trajectory."""
     driven = isinstance(plan.control, Controls)
     forces = None if driven or callable(plan.control) else _rows("tau", plan.control, q, qd)
     ctrl = None if not driven or callable(plan.ctrl) else _rows("ctrl", plan.ctrl, q, qd)
@@ -270,7 +273,7 @@ def _run(
 
 
 def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
-    """Return joint torques or controls as an array; insert an axis for steps if it is batched."""
+    """Return joint torques or controls as an array, with an axis for time steps if batched."""
     if given is None:
         return None
     array = given if library_of(given) else some_numbers(name, given, "simulate")

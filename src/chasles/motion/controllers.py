@@ -1,7 +1,7 @@
-"""Controllers for compiled motions: joint torques as expressions of time and state.
+"""Controllers for compiled simulations: joint torques as expressions of time and state.
 
 A controller is a function tau(t, q, qd), written with arithmetic and functions of `chasles.expr`,
-or an instance of a controller class of this module. A trainable controller is a function
+or an instance of a controller class in this module. A trainable controller is a function
 tau(t, q, qd, p), where p are its parameters.
 """
 
@@ -71,7 +71,7 @@ def _nested(value: Any) -> Any:
 
 
 def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) -> list[Number]:
-    """Evaluate the program of a robot function on expressions."""
+    """Evaluate a robot function with expressions as arguments."""
     return program(model, function).applied(arguments, arena)[0]
 
 
@@ -145,12 +145,12 @@ BUILT_IN = PDControl | GravityCompensation | ComputedTorque
 
 @dataclass(frozen=True)
 class Followed(Controls):
-    """A controller that follows a trajectory, which is given as numbers at the stages of a step."""
+    """Controller that follows a trajectory sampled at the stages of each step."""
 
     law: PDControl | ComputedTorque | None = None
 
     def program(self, model: Model, parameters: int = 0) -> Program:
-        """Return the program for joint torques. The input "ctrl" is the row of samples."""
+        """Return the program for joint torques. The input "ctrl" holds the samples for a step."""
         assert self.law is not None
         arena, size = Arena(RULES), model.nq + 2 * model.nv
         sizes = {"q": model.nq, "qd": model.nv, "ctrl": row_size(size, self.parts)}
@@ -177,11 +177,11 @@ class Followed(Controls):
 
 
 Rows = Callable[[float, float, int], np.ndarray]
-"""Function of start (s), dt (s) and number of steps that returns the samples of a trajectory."""
+"""Function that samples a trajectory, given start time (s), step size (s) and number of steps."""
 
 
 def with_samples(model: Model, control: Any, ctrl: Any, integrator: str) -> tuple[Any, Rows | None]:
-    """Return a controller that takes samples of its trajectory, and the function that makes them.
+    """Return a controller that reads samples of its trajectory, and the function that samples it.
 
     A controller without a trajectory is returned unchanged, with None.
     """
@@ -415,7 +415,7 @@ def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
-    """Return a controller that follows a trajectory as a function tau(t, q, qd) of arrays."""
+    """Return a trajectory-following controller as a function tau(t, q, qd) of arrays."""
     if isinstance(control, ComputedTorque):
         given = (control.stiffness, control.damping)
         single = [type(gain) in _NUMBERS for gain in given]

@@ -1,4 +1,4 @@
-"""Actuator controls along a motion, and the resulting joint torques and activations.
+"""Actuator controls in a simulation, and the resulting joint torques and activations.
 
 Activations are integrated together with q and qd. Each follows its control within the range that
 the file specifies (mujoco.readthedocs.io, "Computation", actuation model).
@@ -110,7 +110,7 @@ def called(
         raise
     except Exception as error:
         wanted = "(t, q, qd, p)" if len(arguments) > 3 else "(t, q, qd)"
-        problem = f"the controller failed on symbols: {type(error).__name__}: {said(error)}"
+        problem = f"the controller failed when traced: {type(error).__name__}: {said(error)}"
         remedy = f"define it as a function of {wanted}, written with functions of chasles.expr"
         raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
@@ -140,16 +140,17 @@ def only_forces(control: Program) -> Program:
 
 
 def kept_within(model: Model, act: Any) -> list[Number]:
-    """Return activations clamped to the ranges of the file, or an empty list if there are none."""
+    """Return activations clamped to the ranges in the file, or an empty list if there are none."""
     active = [data for data in model.source.actuators if data.active] if len(act) else []
     return [within(x, data.activations) for x, data in zip(act, active, strict=True)]
 
 
 def durations(model: Model, dt: float) -> list[float]:
-    """Return the times (s) by which activation rates are multiplied in a step of dt seconds.
+    """Return the effective step sizes (s) of the activations for a step of dt seconds.
 
-    For filters, the step is exact if the control is constant: the difference between a filter's
-    activation and its control decays as exp(-t / time constant).
+    A step adds the activation rate times this step size. For filters, the result is exact if the
+    control is constant: the difference between a filter's activation and its control decays as
+    exp(-t / time constant).
     """
     found = []
     for data in model.source.actuators:
@@ -197,7 +198,7 @@ def _fits(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class Activated:
-    """Activations appended to q, for motions that run step by step."""
+    """Activations appended to q, for simulations that run step by step in Python."""
 
     def __init__(
         self, mechanism: Mechanism, control: Controls, ctrl: Array, lead: tuple[int, ...]

@@ -31,9 +31,8 @@ OPTIONS = ("dt", "contacts", "limits", "control", "ctrl", "q")
 PARTS = ("begin", "refine", "rescue", "end")
 
 ERRORS = {"float64": 1e-6, "float32": 3e-2}
-"""Allowed error of the exported test, relative to the largest result. Stiff contacts amplify
-rounding errors: relative to the momentum, the error of an impulse is about 1e4 times the error of a
-velocity."""
+"""Error tolerance of the exported test, relative to the largest result. Stiff contacts amplify
+rounding errors: relative to the momentum, an impulse error is about 1e4 times a velocity error."""
 
 
 def exported_step(
@@ -53,9 +52,9 @@ def exported_step(
 ) -> Iteration:
     """Return the time step as C code. For options that are not listed here, see `rollout`.
 
-    count: number of states of the exported test. ctrl: True if the step takes actuator controls
-    instead of joint torques. q: closed configuration, for robots with loops; it determines their
-    independent coordinates.
+    count: number of states in the exported test. ctrl: True if the step takes actuator controls
+    instead of joint torques. q: configuration with closed loops, which determines the independent
+    coordinates.
     """
     if dt is None:
         remedy = "give the step size in s, for example dt=0.002"
@@ -69,7 +68,7 @@ def exported_step(
     made = prepared(robot, with_file(robot, plan), step, law, start)
     if made.unseen is not None:
         problem = "contact with height fields cannot be exported"
-        raise InputError("E-EXPORT-017", problem, "leave these pairs out", part="export")
+        raise InputError("E-EXPORT-017", problem, "omit these pairs", part="export")
     told = STATISTICS if robot.mechanism.rows else EFFORT
     name, reports = f"{stem}_{TIME_STEP}", {"forces": 3 * made.slots, "effort": len(told)}
     parts = [
@@ -88,10 +87,10 @@ def exported_step(
         {key: size for key, size in reports.items() if size},
         (
             "forces: contact forces (N) on the bodies along the world axes, 3 for each slot",
-            f"effort: {', '.join(told)} of this step",
+            f"effort: solver statistics of this step ({', '.join(told)})",
             *_loops(robot, made),
-            f"a step is solved at a residual of {tolerance:g} of the momentum",
-            "a step starts from the velocities qd; it keeps nothing else from step to step",
+            f"a step is solved if its residual is at most {tolerance:g} of the momentum",
+            "a step starts from the velocities qd; no other data is kept between steps",
         ),
         _sample(robot, made, count, start),
         (*kept, *(["forces"] if made.slots else [])),
@@ -110,7 +109,7 @@ def _start(robot: Machine, q: Any) -> np.ndarray:
 
 
 def _loops(robot: Machine, made: Stepped) -> list[str]:
-    """Return lines for the header about closed loops."""
+    """Return the header lines about closed loops."""
     if not robot.mechanism.rows:
         return []
     names = ", ".join(robot.mechanism.loops.freedoms[k] for k in made.model.independent)

@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]:
-    """Make `help` and editors show the keywords of a function that takes `**options`.
+    """Return a decorator that shows the keywords of a function with `**options` in its signature.
 
     options: the TypedDict that declares the keywords. A keyword without a default is required.
     """
@@ -39,7 +39,7 @@ def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]
 
 
 def renamed(**names: str) -> Callable[[T], T]:
-    """Return a decorator that accepts deprecated keywords (old="new") of a function or class.
+    """Return a decorator that makes a function or class accept deprecated keywords (old="new").
 
     For a class, the decorator also keeps the deprecated attributes.
     """

@@ -1,19 +1,20 @@
-"""Least motions that satisfy inequalities, and proofs that there are none, by least squares."""
+"""Linear inequalities and complementarity problems, solved by non-negative least squares."""
 
 import numpy as np
 import scipy
 
 CERTAIN = 1e-6
-"""Largest size of A u, relative to b.u = -1, for which u proves that a problem has no solution."""
+"""Largest residual of A u = 0, b.u = -1 for which u proves that a problem has no solution."""
 
 
 def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return a solution z of w = A z + b for a symmetric positive semidefinite A = L L', or None.
+    """Solve the complementarity problem w = A z + b for a symmetric positive semidefinite A.
 
-    z are the multipliers of the least y with L y + b >= 0 (Lawson and Hanson 1974, chapter 23,
-    problem LDP). L has the square root of the condition number of A, so nearly dependent contacts,
-    for which the bases of Lemke's method are singular up to rounding, do less harm. The result is
-    None if A is not symmetric, or if there is no solution.
+    With A = L L', z are the Lagrange multipliers of the smallest y with L y + b >= 0 (Lawson and
+    Hanson 1974, chapter 23, problem LDP). The condition number of L is the square root of that of
+    A. The method is therefore more accurate than Lemke's for nearly dependent contacts, where
+    Lemke's bases are singular to within rounding error. The result is None if A is not symmetric,
+    or if there is no solution.
     """
     if not np.allclose(A, A.T, rtol=0.0, atol=1e-12):
         return None
@@ -25,6 +26,6 @@ def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def farkas(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return u >= 0 with A u = 0 and b.u < 0; None if A'x + b >= 0 has a solution (Farkas)."""
+    """Return u >= 0 with A u = 0 and b.u < 0, or None if A'x + b >= 0 is feasible (Farkas)."""
     u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
     return u if miss < CERTAIN else None

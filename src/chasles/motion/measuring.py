@@ -22,7 +22,7 @@ from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
 
 _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
-"""Kinds of sensors that depend on accelerations or contact forces, in addition to all kinds with
+"""Sensor kinds that depend on accelerations or contact forces, in addition to all kinds with
 "acceleration" in their name.
 """
 
@@ -32,7 +32,7 @@ def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
     names = None if isinstance(plan.sensors, bool) else plan.sensors
     sensors = chosen(mechanism.model, names)
     if any(library_of(array) for array in (run.q, run.qd)):
-        problem = "sensors need a motion on the CPU with NumPy arrays"
+        problem = "sensors= requires NumPy arrays on the CPU"
         raise InputError("E-SENSE-013", problem, "call robot.sense with run.q", part="simulate")
     qdd, forces = np.zeros_like(run.qd), None
     if any(map(_feels, sensors)):
@@ -56,13 +56,13 @@ def _feels(sensor: SensorData) -> bool:
 
 
 def _contacts(mechanism: Mechanism, run: Trajectory, plan: Plan) -> list[ContactForce]:
-    """Return the forces of soft contacts on both bodies, at the states of a trajectory."""
+    """Return the soft-contact forces on both bodies at the states of a trajectory."""
     pairs = tuple(plan.contacts or ())
     if not pairs or run.touching is None:
         return []
     if any(pair.varies or not hasattr(pair.law, "states") for pair in pairs):
-        problem = "sensors of accelerations and forces do not support rigid contacts"
-        remedy = "request only sensors of positions and velocities"
+        problem = "acceleration and force sensors do not support rigid contacts"
+        remedy = "request only position and velocity sensors"
         raise InputError("E-SENSE-014", problem, remedy, part="simulate")
     points, normals = _spots(Contacts(mechanism.model, pairs), run.q)
     sides = [pair.frames for pair in pairs for _ in range(pair.points)]
@@ -78,7 +78,7 @@ def _contacts(mechanism: Mechanism, run: Trajectory, plan: Plan) -> list[Contact
 
 
 def _spots(contacts: Contacts, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points and normals (..., points, 3) of all contact points, in the world frame."""
+    """Return positions and normals (..., points, 3) of all contact points, in the world frame."""
     arena, model = Arena(RULES), contacts.model
     spots = contacts.spots(arena, symbols(arena, "q", (model.nq,)), np.zeros(model.nv))
     shape = (len(spots), 3)
@@ -105,7 +105,7 @@ def _accelerations(
 
 
 def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
-    """Return the joint torques (..., n, nv) of a plan's controller along a trajectory."""
+    """Return the joint torques (..., n, nv) that a plan applies along a trajectory."""
     control: Any = plan.control
     if isinstance(control, Controls):
         act = np.zeros(0) if run.act is None else run.act
@@ -119,8 +119,8 @@ def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
     if isinstance(control, BUILT_IN):
         control = controlled(mechanism, control)
     elif not isinstance(control, FunctionType):
-        problem = "sensors of accelerations and forces need a controller without state"
-        remedy = "use a function of t, q and qd, or sensors of positions and velocities"
+        problem = "acceleration and force sensors require a controller without internal state"
+        remedy = "use a function of t, q and qd, or only position and velocity sensors"
         raise InputError("E-SENSE-016", problem, remedy, part="simulate")
     return _along(control, mechanism.nv, run, plan)
 
@@ -129,14 +129,14 @@ def _constant(name: str, given: Any, run: Trajectory) -> np.ndarray:
     """Return constant joint torques or controls as an array that broadcasts along a trajectory."""
     found = np.asarray(given, dtype=float)
     if found.ndim > run.qd.ndim - 1 and found.ndim > 1:
-        problem = f"sensors of accelerations and forces do not support one row of {name} per step"
-        remedy = "use a function of time, or sensors of positions and velocities"
+        problem = f"acceleration and force sensors do not support one row of {name} per step"
+        remedy = "use a function of time, or only position and velocity sensors"
         raise InputError("E-SENSE-015", problem, remedy, part="simulate")
     return found if found.ndim < 2 else found[..., None, :]
 
 
 def _controls(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
-    """Return the controls at the states of a trajectory."""
+    """Return the actuator controls at the states of a trajectory."""
     assert isinstance(plan.control, Controls)
     if plan.control.function is None:
         return _constant("ctrl", plan.ctrl, run)

@@ -1,4 +1,4 @@
-"""Options of a motion, in groups that can be named, stored and reused.
+"""Simulation options, in groups that can be named, stored and reused.
 
 Every option may be passed individually, `simulate(..., every=10)`, or in its group, `simulate(...,
 output=Output(every=10))`. An individual option overrides its group.
@@ -17,8 +17,8 @@ from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 MOST_STEPS = 10**10
-"""Maximum number of steps of a motion. A run of this length takes 15 minutes with the fastest
-compiled steps, and months with the slowest.
+"""Maximum number of steps in a simulation. That many steps take 15 minutes with the fastest
+compiled robots, and months with the slowest.
 """
 
 AUTOMATIC = "auto"
@@ -33,7 +33,7 @@ Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
 
 @dataclass(frozen=True)
 class Span:
-    """Duration and start time (s), maximum number of steps, and the end to resume from."""
+    """Duration and start time (s), maximum number of steps, and the `End` to resume from."""
 
     duration: float | None = None
     start: float | None = None
@@ -74,7 +74,7 @@ class Loads:
 
 @dataclass(frozen=True)
 class Touch:
-    """Contact pairs, initial states of soft contacts, and whether joints stop at their limits."""
+    """Contact pairs, initial states of soft contacts, and a flag that enables joint limits."""
 
     contacts: Sequence[Any] | str = ()
     contact_states: Array = None
@@ -106,13 +106,13 @@ class Output:
 
 @dataclass(frozen=True)
 class Plan(Output, Closing, Touch, Loads, Stepping, Span):
-    """Options of all groups, and events, for a motion that starts from q and qd."""
+    """Options of all groups, and events, for one simulation."""
 
     events: Event | Sequence[Event] = ()
 
     @property
     def asked(self) -> Any:
-        """Controller of the joint torques or the actuators, as given by the user."""
+        """Controller for joint torques or actuators, as given by the user."""
         return self.control.function if isinstance(self.control, Controls) else self.control
 
 

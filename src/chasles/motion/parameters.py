@@ -1,4 +1,4 @@
-"""Values of the parameters of a robot and its contacts in a motion (`model_parameters=`)."""
+"""Robot and contact parameters whose values vary between simulations (`model_parameters=`)."""
 
 import math
 import sys
@@ -16,11 +16,11 @@ from chasles.motion.options import Plan
 from chasles.motion.steps.parameters import FRICTION, STIFFNESS, parameter_shape
 
 POSITIVE = ("mass", "damping", "friction", "armature", "stiffness")
-"""Parameters that must not be negative, except the stiffness of a joint."""
+"""Parameters that must not be negative. Joint stiffness is an exception."""
 
 
 def check_names(source: Description, plan: Plan) -> None:
-    """Raise an error for model parameters that a motion does not have."""
+    """Raise an error for model parameters that are unknown or that the integrator rejects."""
     given = plan.model_parameters
     if given is not None and not isinstance(given, Mapping):
         problem = f"model_parameters must map names to values, not {given!r:.60}"
@@ -44,7 +44,7 @@ def given_values(
 ) -> Any:
     """Return the values of all model parameters, concatenated along the last axis (..., m).
 
-    They are arrays of the library of the values: NumPy, CuPy, PyTorch or JAX.
+    The result is an array from the same library as the values: NumPy, CuPy, PyTorch or JAX.
     """
     if not given:
         return None

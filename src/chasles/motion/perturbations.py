@@ -1,4 +1,4 @@
-"""Changes of joint torques due to changes of a motion, propagated from link to link."""
+"""Changes in joint torques due to small changes in joint motion, propagated from link to link."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PART = "torque_perturbations"
 def torque_perturbations(
     robot: Any, q: Any, qd: Any, qdd: Any, dq: Any, dqd: Any, dqdd: Any
 ) -> np.ndarray:
-    """Return the changes of joint torques for small changes of the joint motion.
+    """Return the changes in joint torques due to small changes in joint motion.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def torque_perturbations(
     qd, qdd : array_like, shape (..., nv)
         Joint velocities and accelerations.
     dq, dqd, dqdd : array_like, shape (..., nv)
-        Small changes of q, qd and qdd; dq is a displacement, as in `integrate(q, dq)`.
+        Small changes in q, qd and qdd; dq is a displacement, as in `integrate(q, dq)`.
 
     Returns
     -------

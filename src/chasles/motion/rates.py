@@ -21,14 +21,14 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Largest default number of passes. Robots with few joints need fewer passes."""
+"""Upper limit of the default number of passes; robots with few joints use fewer."""
 
 
 class ResolvedRate:
     """Compiled velocity step of a robot; see `chasles.control.resolved_rate`.
 
     The arrays `weights`, `lower`, `upper`, `velocity`, `acceleration` and `dt` may be changed in
-    place between calls. `rows` holds the names of the entries of the rates.
+    place between calls. `rows` holds the names of the entries of the argument `rates`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ResolvedRate:
         scales = tuple(map(float, mechanism.loops.rows)) if mechanism.rows else ()
         count = checked_count(f"{PART}: passes", passes)
         self.step = Step(model, levels, damping, singular, count, scales)
-        """Tasks and damping law that define the program."""
+        """Tasks and damping from which the compiled program is traced."""
         self.rows = tuple(_names(levels))
         self.dt = np.array(_positive("dt", dt))
         self.weights = _array("weights", weights, self.step.rows)
@@ -70,7 +70,7 @@ class ResolvedRate:
         self._entry: Any = self._compiled(mechanism) if compiled else None
 
     def _compiled(self, mechanism: Mechanism) -> Any:
-        """Return the fast entry, compiled once per mechanism."""
+        """Return the compiled function, cached in the mechanism."""
         key = (PART, *self.step.key[2:])
         if key not in mechanism.kept:
             own = any(joint.custom is not None for joint in self.step.model.source.joints)
@@ -112,7 +112,7 @@ class ResolvedRate:
 
 
 def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
-    """Return the checked tasks of each priority level."""
+    """Return the tasks of each priority level, after checking them."""
     given = [tasks] if isinstance(tasks, Mapping | str) else tasks
     if not isinstance(given, Sequence) or not given:
         problem = (
@@ -159,7 +159,7 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _array(name: str, value: Any, size: int) -> np.ndarray:
-    """Return one number, or `size` numbers, as an array (size,) of checked values.
+    """Return one number or `size` numbers as an array (size,), after checking the values.
 
     Values must be non-negative; accelerations must be positive.
     """

@@ -1,4 +1,4 @@
-"""Events and records of a motion: states, contacts, and data to resume from."""
+"""Events and records of a simulation: states, contacts, and data to resume from."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -125,7 +125,7 @@ class Occurrence(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """Record of the contact points at the times of a trajectory.
+    """Contact forces, gaps and states at the times of a trajectory.
 
     `forces` (..., n, points, 3) act on the body, along the world axes, in N. `gaps` (..., n,
     points) are in m. `states` (..., n, states) are the states of soft surfaces and friction,
@@ -168,7 +168,7 @@ class Trajectory:
     The following attributes, each with shape (...), are set only by "time-stepping". iterations:
     mean number of iterations per step. unsolved: number of steps whose friction does not agree with
     the normal impulses, or that did not converge. held: number of unsolved steps that converged
-    with fixed normal impulses in the bounds of friction. residual: largest residual of the momentum
+    with fixed normal impulses in the friction bounds. residual: largest residual of the momentum
     balance, relative to the momentum. work: work of all impulses at end-of-step velocities (J).
     excess: largest work in a step in excess of the energy that overlaps and restitution release
     (J). overflow: number of steps in which more points overlapped than shared slots exist, so that

@@ -1,7 +1,7 @@
 """Trajectories that compiled controllers follow, sampled at the stages of each step.
 
-A compiled step takes one row of numbers per step: the trajectory at all stages of the integrator.
-Between them it is interpolated, so that the controller sees its exact values at every stage.
+A compiled step takes one row of samples per step: the trajectory at all stages of the integrator.
+The trajectory is interpolated between these samples, so its values are exact at every stage.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from chasles.motion.steps.integrators import INTEGRATORS, Table
 def stages(integrator: str) -> tuple[float, ...]:
     """Return the fractions of a step at which an integrator evaluates the controller.
 
-    Names that are not integrators are refused when the step is compiled.
+    Unknown integrator names raise an error later, when the step is compiled.
     """
     row = INTEGRATORS.get(integrator) if isinstance(integrator, str) else None
     table = None if row is None else row.advance
@@ -34,11 +34,11 @@ def row_size(size: int, parts: Sequence[float]) -> int:
 def samples(
     target: Callable[..., Any], quaternions: Sequence[int], parts: Sequence[float], *, whole: bool
 ) -> Callable[[float, float, int], np.ndarray]:
-    """Return a function of start (s), dt (s) and number of steps that returns all rows.
+    """Return a function that samples a trajectory, given start time, step size and step count.
 
-    A row has the time at the start of the step, 1 / dt, and the samples at each stage. whole: True
-    to sample q, qd and qdd, False for q alone. quaternions: indices of quaternions in q, whose
-    signs are those of the first stage.
+    It returns one row per step: the time at the start of the step (s), 1 / dt, and the samples at
+    each stage. whole: True to sample q, qd and qdd, False for q alone. quaternions: indices of
+    quaternions in q; their signs are chosen to match the first stage.
     """
 
     def rows(start: float, dt: float, steps: int) -> np.ndarray:
@@ -68,7 +68,7 @@ def quaternion_places(model: Model) -> list[int]:
 def interpolated(
     row: Sequence[Number], t: Number, size: int, parts: Sequence[float]
 ) -> list[Number]:
-    """Return the samples (size,) at time t, by Lagrange's formula through all stages of a step."""
+    """Return the trajectory (size,) at time t, by Lagrange interpolation of a row of samples."""
     part = (t - row[0]) * row[1]
     found: list[Number] = [0.0] * size
     for k, here in enumerate(parts):
@@ -81,7 +81,7 @@ def interpolated(
 
 
 def alike(rows: np.ndarray, q: Any) -> Any:
-    """Return rows as an array of the library of q."""
+    """Return rows as an array from the same library as q."""
     library = library_of(q)
     if library is None or library.takes_numpy:
         return rows

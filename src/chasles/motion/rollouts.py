@@ -1,4 +1,4 @@
-"""Rollouts: compiled motions with fixed step size, and their gradients."""
+"""Rollouts: compiled simulations with a fixed step size, and their gradients."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict, Unpack
@@ -66,7 +66,7 @@ def _course(
     limits: bool = False,
     threads: int | None = None,
 ) -> tuple[Rollout | Stepped, Course]:
-    """Return the compiled step for the options, and the inputs of the motion."""
+    """Return the compiled step for the options, and the inputs of the rollout."""
     if tau is not None and control is not None:
         raise ArgumentError("E-MOTION-103", "give `tau` or `control`, not both", part="rollout")
     tau = tau if control is None else control
@@ -146,12 +146,13 @@ def rollout(
     parameters : array_like, shape (..., m), optional
         Parameters p of a controller tau(t, q, qd, p), which is traced only once for all values.
     model_parameters : mapping from str to array_like, optional
-        Values of parameters of the robot and its contacts in this motion, as in `simulate`.
+        Values of robot and contact parameters in this rollout, as in `simulate`.
     integrator : {"semi-implicit", "euler", "heun2", "heun3", "rk4", "time-stepping"}, optional
-        Integrator on the configuration space, of order 1, 1, 2, 3 and 4, or "time-stepping" with
-        rigid contact, joint limits and dry friction (docs/time-stepping.md).
+        Integrator on the configuration space. The first five have order 1, 1, 2, 3 and 4,
+        respectively. "time-stepping" supports rigid contact, joint limits and dry friction
+        (docs/time-stepping.md).
     start : float, optional
-        Time of the first step (s).
+        Initial time (s).
     dissipation : bool, optional
         As in `simulate`.
     contacts : sequence of Pair, optional
@@ -163,7 +164,7 @@ def rollout(
     limits : bool, optional
         Stop joints at their limits ("time-stepping" only).
     threads : int, optional
-        Number of threads. Default: all for large batches.
+        Number of threads. Default: all available threads for large batches.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def rollout(
     With CuPy arrays, the motion is computed on their GPU in one launch, in float32 if all arrays
     are float32, without checks for finite values.
 
-    With arrays of PyTorch (on the CPU) or JAX, `q` and `qd` of the result are arrays of that
+    With PyTorch (on the CPU) or JAX arrays, `q` and `qd` of the result are arrays from that
     library, differentiable once by `rollout_pullback`; the result has no other records. The motion
     is computed in float64 on the CPU. Gradients with respect to quaternions are tangent to the unit
     sphere.
@@ -207,7 +208,7 @@ def rollout_pullback(
     covectors: Sequence[Array],
     **options: Unpack[Steps],
 ) -> RolloutGradient:
-    """Return the gradient of a function of a motion with respect to its inputs (compiled).
+    """Return the gradient of a function of a trajectory with respect to the rollout's inputs.
 
     Covectors of the states are pulled back to the initial state, the torques, the controller's
     parameters and model parameters.
@@ -224,7 +225,7 @@ def rollout_pullback(
     -------
     RolloutGradient
         Gradients for each member of a batch, including gradients with respect to shared inputs.
-        Entries for inputs that the motion does not have are None.
+        Entries for inputs that were not given are None.
 
     Notes
     -----
@@ -234,9 +235,9 @@ def rollout_pullback(
     A step of "time-stepping" is differentiated at its solution by the implicit function theorem.
     The gradient is exact as long as small changes do not alter which contacts and limits act, stick
     or slide in the step. Where a contact is made or lost, or begins to stick or to slide, the
-    motion has a kink (with restitution, a jump), and the gradient is that of the side on which the
-    motion lies. With closed loops, gradients apply to changes of q and qd that satisfy the loops.
-    Motions with height fields do not support gradients.
+    result has a kink (with restitution, a jump), and the gradient is one-sided. With closed loops,
+    gradients apply to changes of q and qd that satisfy the loops. Gradients are not supported with
+    height fields.
 
     Examples
     --------

@@ -42,7 +42,7 @@ USUAL = "rk4"
 """Default integrator, unless the contacts come from the file."""
 
 SAFE = "safe damping"
-"""Name under which a mechanism keeps the arguments of the last check that passed."""
+"""Cache key in a mechanism for the arguments of the last damping check that passed."""
 
 
 @shown(Options, DEFAULTS)
@@ -87,11 +87,12 @@ def simulate(
         "mixed" integrates the linear velocity of free joints along the axes of the parent, as
         MuJoCo does (semi-implicit Euler only).
     control : callable or controller, optional
-        Function tau(t, q, qd) of joint torques (..., nv), or `PDControl`, `GravityCompensation` or
-        `ComputedTorque` of `chasles.rollouts`. A function is traced if it uses only arithmetic,
-        NumPy sums and products, and functions of `chasles.expr`, and if repeated calls return the
-        same result. Other functions, and callable objects, are called with the arrays of the entire
-        batch. A function must not write to q and qd. Use compiled=False for a function with state.
+        Function tau(t, q, qd) that returns joint torques (..., nv), or `PDControl`,
+        `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`. A function is traced if it
+        uses only arithmetic, NumPy sums and products, and functions of `chasles.expr`, and if
+        repeated calls return the same result. Other functions, and callable objects, are called
+        with the arrays of the entire batch. A function must not write to q and qd. Use
+        compiled=False for a function with internal state.
     parameters : array_like, shape (..., m), optional
         Parameters p of a traced function tau(t, q, qd, p).
     model_parameters : mapping from str to array_like, optional
@@ -158,7 +159,7 @@ def simulate(
         where its arrays are; CuPy arrays stay on their GPU, in float32 if all are float32, without
         checks for finite values.
     threads : int, optional
-        Number of threads of a compiled batch on the CPU.
+        Number of CPU threads for a compiled batch.
     span, stepping, loads, touch, closing, output : optional
         Groups of options that can be stored and reused (see `chasles.motion.options`).
 
@@ -266,7 +267,7 @@ def _motion(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Simulate a plan by time stepping, compiled, or in Python. `why` then holds the reason."""
+    """Simulate a plan by time stepping, compiled, or in Python (`Trajectory.why` says why)."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")
@@ -338,7 +339,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
 
 
 def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: Array) -> None:
-    """Raise an error for options that only compiled motions support."""
+    """Raise an error for options that only compiled simulations support."""
     control: Any = plan.control
     for name, value in (
         ("threads", threads),
@@ -412,8 +413,8 @@ def check_damping(
 def _fastest(robot: Machine, q: np.ndarray, d: np.ndarray, limit: float) -> tuple[float, str]:
     """Return the largest eigenvalue of M^-1 diag(d) at q (1/s), and the main joint of its mode.
 
-    If the root of the sum of their squares is below `limit`, so is the largest, and the root is
-    returned.
+    The root of the sum of all squared eigenvalues is an upper bound. If it is at most `limit`, it
+    is returned instead, with an empty name.
     """
     try:
         inverse = np.linalg.inv(robot.mechanism.mass_matrix(q))

@@ -1,4 +1,4 @@
-"""Solvers of linear complementarity problems, quadratic programs and cone programs.
+"""Solvers for linear complementarity problems, quadratic programs and cone programs.
 
     w = M z + d,   w >= 0,   z >= 0,   w'z = 0
 
@@ -24,8 +24,8 @@ from chasles.motion.least import farkas, least_motion
 Array = Any
 
 SLACK = 1e-11
-"""Allowed negative value of w, relative to the largest |d| after scaling, to absorb rounding
-errors. This tolerance makes a body that just fits between two opposite contacts feasible.
+"""Tolerance for negative w, relative to the largest |d| after scaling, to absorb rounding errors.
+With this tolerance, the problem of a body that just fits between two opposite contacts is feasible.
 """
 
 PIVOT = 1e-11
@@ -39,8 +39,8 @@ TIE = 1e-12
 """Ratios that differ by less than this, after scaling, are treated as equal."""
 
 ROUGH = 1e-10
-"""Largest error of min(w, z), after scaling and relative to the largest |d| or z, that rounding
-leaves in a solution by Lemke's method if no basis was nearly singular."""
+"""Largest |min(w, z)|, after scaling and relative to the largest |d| or z, that rounding errors
+cause in Lemke's method. A larger value indicates that a basis was nearly singular."""
 
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
@@ -52,17 +52,17 @@ one detected every unbounded program within DAQP's iteration limit.
 """
 
 SETTLED = 1e-12
-"""Tolerance of the change of z in a proximal step, for problems scaled to a largest |d| of 1."""
+"""Tolerance for the change in z in a proximal step, for problems scaled to a largest |d| of 1."""
 
 TOLERANCE = 1e-10
-"""Tolerance of DAQP's bounds, for problems scaled to a largest entry of 1."""
+"""Constraint tolerance of DAQP, for problems scaled to a largest entry of 1."""
 
 CLARABEL = 1e-10
-"""Tolerances of Clarabel; with smaller values it may not terminate."""
+"""Tolerance of Clarabel. With smaller values, Clarabel may not converge."""
 
 
 class Infeasible(InputError):
-    """No forces satisfy a contact problem; `ray` is a certificate if one is known.
+    """Error raised if no forces satisfy a contact problem; `ray` is a certificate, if known.
 
     For a symmetric positive semidefinite M, `ray` is u >= 0 with M u = 0 and d.u < 0: forces that
     cannot accelerate contacts that approach each other (Farkas' lemma). The largest entry of `ray`
@@ -75,7 +75,7 @@ class Infeasible(InputError):
 
 
 class Iterated(NamedTuple):
-    """Result of an iteration: forces (..., n), residuals (...), and the number of sweeps.
+    """Result of an iterative solver: forces (..., n), residuals (...), and number of sweeps.
 
     residual: the largest violation of a problem's optimality conditions, in the units of d.
     """
@@ -136,7 +136,7 @@ def lemke(M: Array, d: Array) -> np.ndarray:
 
 
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the indices of the basic z in a solution of w = A z + b.
+    """Return the indices of the basic variables z in a solution of w = A z + b.
 
     Variables are numbered w, z, z0 in w - A z - e z0 = b. z0 leaves the basis last. The inverse
     of the basis is recomputed at each pivot, not updated.
@@ -177,7 +177,7 @@ def _least(rows: np.ndarray) -> int:
 def _on_a_ray(
     n: int, basis: np.ndarray, entering: int, step: np.ndarray, scale: np.ndarray
 ) -> Infeasible:
-    """Return the error for a variable that can grow without bound."""
+    """Return the error for an entering variable that can grow without bound (a secondary ray)."""
     growth = np.zeros(2 * n + 1)
     growth[basis], growth[entering] = np.maximum(-step, 0.0), 1.0
     ray = scale * growth[n : 2 * n]
@@ -190,7 +190,7 @@ def boxed(A: Array, b: Array, low: Array, high: Array) -> np.ndarray:
     """Return z (n,) with w = A z + b such that w >= 0 where z < high and w <= 0 where z > low.
 
     A (n, n), b, low (n,), high (n,); high may be infinite. The problem is solved by Lemke's method,
-    with multipliers of the upper bounds as additional unknowns. If A is symmetric positive
+    with Lagrange multipliers of the upper bounds as additional unknowns. If A is symmetric positive
     semidefinite and all bounds are finite, there is always a solution. Otherwise, the function may
     raise `Infeasible`, as `lemke` does.
     """
@@ -217,7 +217,7 @@ def gauss_seidel(
     d : array_like, shape (..., n)
         Vectors.
     start : array_like, shape (..., n), optional
-        Initial forces, such as the forces of the last step.
+        Initial guess, such as the forces from the previous step.
     sweeps : int, optional
         Maximum number of sweeps.
     tolerance : float, optional
@@ -269,7 +269,7 @@ def scales(M: np.ndarray) -> np.ndarray:
 
 
 def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return M (n, n) and d (n,) as checked arrays. name: function name in messages."""
+    """Return M (n, n) and d (n,) as float arrays, after checks. name: function name in messages."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
         problem = f"M {M.shape} and d {d.shape} must have shapes (n, n) and (n,)"
@@ -327,7 +327,7 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
 
 
 def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Remove the error of the proximal term from z, so that w is zero where z > 0."""
+    """Return z without the error due to the proximal term, so that w is zero where z > 0."""
     acting = z > 0.0
     exact = z.copy()
     step = np.linalg.lstsq(A[np.ix_(acting, acting)], -(A @ z + b)[acting], rcond=1e-12)[0]
@@ -357,7 +357,7 @@ def accelerations_program(
         Accelerations that minimize (qdd - H^-1 force)' H (qdd - H^-1 force) subject to
         T' qdd + bias >= 0.
     forces : ndarray, shape (nc,)
-        Multipliers: H qdd = force + T forces.
+        Lagrange multipliers: H qdd = force + T forces.
 
     Raises
     ------
@@ -461,29 +461,29 @@ REACH = 1e-13
 """Values below this fraction of the largest entry of M are treated as rounding errors."""
 
 SINGULAR = 1e-9
-"""Determinants of scaled matrices below this size are treated as rounding errors."""
+"""Determinants of scaled matrices below this magnitude are treated as rounding errors."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""Largest error of w, relative to the largest |d|, in accepted solutions and in exact solutions."""
+"""Largest error of w, relative to the largest |d|, in accepted and in exact solutions."""
 
 STABLE = 1e-6
 """Tolerance for negative eigenvalues, relative to the largest entry of M. Double zero eigenvalues
 are accurate only to the square root of the rounding error."""
 
 MANY = 4096
-"""Maximum number of cases to enumerate if a solution may not be unique; 12 contacts have 4096."""
+"""Maximum number of cases to enumerate if solutions may not be unique. 12 contacts yield 4096."""
 
 
 class NoUniqueMotion(InputError):
-    """Coulomb's law for rigid bodies has no unique solution in this state (Painleve 1895)."""
+    """Error raised if Coulomb's law has no unique solution for rigid bodies (Painleve 1895)."""
 
 
 class Inconsistent(NoUniqueMotion):
-    """No finite force satisfies Coulomb's law: an impact without collision must occur."""
+    """Error raised if no finite force satisfies Coulomb's law (impact without collision)."""
 
 
 class Indeterminate(NoUniqueMotion):
-    """Several motions satisfy Coulomb's law; `solutions` holds their normal forces."""
+    """Error raised if several motions satisfy Coulomb's law; `solutions`: their normal forces."""
 
     def __init__(self, *text: str, solutions: np.ndarray, **place: Any) -> None:
         super().__init__(*text, **place)
@@ -562,9 +562,10 @@ def _answers(
 
 
 def _alike(forces: np.ndarray, left: np.ndarray, effect: np.ndarray, scale: float) -> bool:
-    """Return True if all solutions have the same accelerations, or distribute the same load.
+    """Return True if solutions differ only in how the same load is distributed among contacts.
 
-    In the latter case, each solution is complementary to the accelerations of the others.
+    This is the case if all accelerations are equal, or if the forces of each solution are
+    complementary to the accelerations of all others.
     """
     motions = forces @ effect.T
     work = forces @ left.T - np.sum(forces * left, axis=-1)
@@ -577,9 +578,9 @@ def _smallest(forces: np.ndarray) -> np.ndarray:
 
 
 def _stable(M: np.ndarray) -> bool:
-    """Return True if contacts persist on slightly compliant surfaces with forces -k x.
+    """Return True if contacts would persist on slightly compliant surfaces with forces -k x.
 
-    Penetrations follow x'' = -k M x, so they grow if an eigenvalue of M is negative.
+    Penetrations x follow x'' = -k M x, so they grow if an eigenvalue of M is negative.
     """
     return bool(np.min(np.linalg.eigvals(M).real) >= -STABLE * np.max(np.abs(M)))
 

@@ -1,4 +1,4 @@
-"""Rollouts of PyTorch and JAX arrays, with gradients by `rollout_pullback`.
+"""Rollouts with PyTorch and JAX arrays, and their gradients by `rollout_pullback`.
 
 Array libraries compute gradients with respect to the entries of q, but a rollout is differentiated
 with respect to displacements in the configuration space. The covectors of q are converted between
@@ -20,16 +20,16 @@ from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.records import Trajectory
 
 GIVEN = ("q", "qd", "tau", "contact_states", "parameters", "ctrl", "act", "model_parameters")
-"""Arguments of a motion that may be arrays."""
+"""Arguments of a rollout that may be arrays."""
 
 SHAPING = ("q", "qd", "contact_states", "parameters", "act", "model_parameters")
-"""Arguments whose leading shapes determine the leading shape of the motion."""
+"""Arguments whose leading shapes determine the leading shape of the trajectory."""
 
 DIFFERENTIABLE = ("torch", "jax")
 
 
 def array_library(course: Course) -> Library | None:
-    """Return the library of a motion's arrays if it supports gradients, else None."""
+    """Return the library of a rollout's arrays if it supports gradients, else None."""
     values = [getattr(course, name) for name in GIVEN]
     if not any(map(library_of, values)):
         return None
@@ -38,7 +38,7 @@ def array_library(course: Course) -> Library | None:
 
 
 def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Library) -> Trajectory:
-    """Return the motion, with q and qd as differentiable arrays of the given library."""
+    """Return the trajectory, with q and qd as differentiable arrays from the given library."""
     names = [name for name in GIVEN if getattr(course, name) is not None]
     given = [getattr(course, name) for name in names]
     for name, n in (("q", robot.model.nq), ("qd", robot.model.nv)):

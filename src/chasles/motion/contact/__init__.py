@@ -1,1 +1,1 @@
-"""Contact of a robot: shapes and contact laws combined in the equation of motion."""
+"""Robot contact: shapes and contact laws combined in the equation of motion."""

@@ -1,4 +1,4 @@
-"""Rigid contact: equation of motion of a body or a robot with unilateral constraints.
+"""Rigid contact: equation of motion of a body or robot with unilateral constraints.
 
     H qdd = force + T lambda,   zetadot = T' qdd + bias
     zetadot >= 0,   lambda >= 0,   zetadot'lambda = 0
@@ -36,7 +36,9 @@ LAWS: dict[str, Callable[..., np.ndarray]] = {
     "convex": convex,
     "polyhedral": polyhedral,
 }
-"""Friction laws by name. Each function returns forces (nc, 3 or 4) for G, c, mu and slip."""
+"""Friction laws by name. Each function maps the Delassus matrix, the free accelerations, mu and the
+slip directions to contact forces (nc, 3 or 4).
+"""
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,10 @@ class Problem:
     """Equation of motion and contact constraints of a single state, in independent coordinates.
 
     H (n, n): mass matrix. force (n,): generalized force without contacts, minus velocity-product
-    terms. T (n, m), bias (m,): normals, and separation accelerations at qdd = 0. G (nv, n),
-    g (nv,): coefficients of qdd = G ydd + g, where ydd are the accelerations of the independent
-    coordinates. For a tree, G is the identity and g is zero. gap (m,): distances in m or rad.
+    terms. T (n, m): contact normals in joint space. bias (m,): separation accelerations at qdd = 0.
+    G (nv, n), g (nv,): coefficients of qdd = G ydd + g, where ydd are the accelerations of the
+    independent coordinates. For a tree, G is the identity and g is zero. gap (m,): distances in m
+    or rad.
     """
 
     H: np.ndarray
@@ -183,9 +186,9 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
 def constrained_problem(
     mechanism: Mechanism, q: Array, qd: Array, tau: Array, moves: Moves, **options: Any
 ) -> Problem:
-    """Return the problem for given points, in independent coordinates.
+    """Return the contact problem of a robot for given contact points, in independent coordinates.
 
-    Each axis of a point is a column of T. Substituting qdd = G ydd + g yields
+    Each axis of a contact point yields a column of T. Substituting qdd = G ydd + g yields
     G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
     """
     H, loops = mechanism.mass_matrix(q), mechanism.closing
@@ -197,7 +200,7 @@ def constrained_problem(
 
 
 def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
-    """Return the changes of qd due to the joint-space impulses in the columns of `forces`.
+    """Return the changes in qd due to the joint-space impulses in the columns of `forces`.
 
     forces (..., nv, k). The changes are G (G'M G)^-1 G' forces with qd = G yd (Featherstone 2008,
     Eq 8.44), or M^-1 forces for a tree.
@@ -255,7 +258,7 @@ def _moves(
     stops: Sequence[tuple[int, float, float]],
     wide: int,
 ) -> Moves:
-    """Return contacts and joint limits as points with `wide` axes. The last axis is the normal.
+    """Return contacts and joint limits as contact points with `wide` axes, the normal last.
 
     With wide >= 3, the first two axes are tangents. With wide = 4, the third axis is the rotation
     about the normal, times `_arm`.
@@ -282,7 +285,7 @@ def _moves(
 
 
 def _arm(contact: Contact) -> float:
-    """Return the length (m) that divides the torsional moment, so that its bound is mu f_n."""
+    """Return the lever arm (m) at which a tangential force of mu f_n yields the largest torsion."""
     return contact.torsion / contact.friction if contact.torsion else 0.0
 
 
@@ -297,7 +300,7 @@ METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
 
 
 def solve(problem: Problem, *, method: str = "lemke") -> Motion:
-    """Return the motion of a problem without friction, in which all contacts touch.
+    """Return the solution of a frictionless problem in which all contacts touch.
 
     Parameters
     ----------
@@ -424,7 +427,7 @@ def contact_problem(
     f_ext: Any = None,
     dissipation: bool = False,
 ) -> Problem:
-    """Return the problem of a robot in a single state whose contacts all touch without friction.
+    """Return the frictionless contact problem of a robot in a single state with touching contacts.
 
     Parameters
     ----------
@@ -505,7 +508,7 @@ def contact_dynamics(
     f_ext: Any = None,
     dissipation: bool = False,
 ) -> ContactMotion:
-    """Return the accelerations of one state under joint torques, contacts and joint limits.
+    """Return the accelerations in one state, given joint torques, contacts and joint limits.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Contacts defined by a robot's file: collision shapes, planes, pairs, masks and friction."""
+"""Contacts defined in a robot's file: collision shapes, planes, pairs, masks and friction."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -20,13 +20,13 @@ from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, place
 from chasles.motion.steps.slots import supported
 
 FRICTION = (1.0, 0.005, 0.0001)
-"""Default sliding, torsional (m) and rolling (m) friction of shapes, as in MuJoCo."""
+"""Default coefficients of sliding, torsional (m) and rolling (m) friction, as in MuJoCo."""
 
 MOST_OWN = 12
-"""Maximum number of self-collision pairs with separate contact slots."""
+"""Maximum number of self-collision pairs that each have their own contact slots."""
 
 SLOTS = 8
-"""Default number of contact slots that self-collision pairs share if there are over `MOST_OWN`."""
+"""Default number of contact slots shared by more than `MOST_OWN` self-collision pairs."""
 
 
 def file_pairs(
@@ -53,9 +53,9 @@ def file_pairs(
         Additional ground that all collision shapes touch, for files without one, such as URDF.
         True adds the plane z = 0 of the world.
     friction : float, optional
-        Sliding friction coefficient of all pairs. Default: the coefficient in the file, or 1.
+        Sliding friction coefficient for all pairs. Default: the coefficient in the file, or 1.
     restitution : float, optional
-        Coefficient of restitution of all pairs.
+        Coefficient of restitution for all pairs.
     own : bool, optional
         Enable contact between shapes of the robot.
     slots : int, optional
@@ -127,7 +127,7 @@ def file_pairs(
     if floats and not _stands(model, found + among):
         problem = "no plane or fixed shape touches the robot, so it falls"
         remedy = "add a ground with file_pairs(robot, ground=True) or --ground"
-        warnings.warn(f"contacts of the file: {problem}; {remedy}", stacklevel=3)
+        warnings.warn(f"contacts from the file: {problem}; {remedy}", stacklevel=3)
     return found + among
 
 
@@ -138,7 +138,7 @@ def _stands(model: Model, pairs: Iterable[Pair]) -> bool:
 
 
 def _ground(given: Any) -> Plane | Ground | HeightField | None:
-    """Return the ground of `file_pairs`, or None."""
+    """Return the `ground` argument of `file_pairs` as a surface, or None."""
     if given is None or given is False:
         return None
     if given is True:
@@ -155,7 +155,7 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
         kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
         words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
         problem = f"unsupported pairs of shapes do not collide ({len(left)}): {words}"
-        warnings.warn(f"contacts of the file: {problem}", stacklevel=4)
+        warnings.warn(f"contacts from the file: {problem}", stacklevel=4)
 
 
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
@@ -217,10 +217,10 @@ def real_parents(model: Model) -> list[tuple[int, list[int]]]:
 
 
 def _allowed(model: Model) -> Callable[[ShapeData, ShapeData], bool]:
-    """Return a function that returns True if two shapes may touch.
+    """Return a predicate that is True if two shapes may touch.
 
-    Two shapes may not touch if the file excludes the pair, or if one body is the parent of the
-    other.
+    Two shapes may not touch if the file excludes the pair of links, or if the body of one shape is
+    the parent of the other's body.
     """
     parents = [parent for parent, _ in real_parents(model)]
     near = {frozenset((k, parent)) for k, parent in enumerate(parents) if parent != WORLD}
@@ -239,7 +239,7 @@ def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:
 
 
 def _any(model: Model, shape: ShapeData) -> Iterator[Any]:
-    """Yield the contact shapes for a plane, a height field or any other shape of the file."""
+    """Yield the contact shapes for a shape in the file, including planes and height fields."""
     if shape.kind == "plane":
         yield _plane(shape)
     elif isinstance(shape, HeightFieldData):
@@ -262,7 +262,7 @@ def _field(shape: HeightFieldData) -> HeightField:
 
 
 def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
-    """Yield the contact shape for a shape of the file, or nothing if there is none."""
+    """Yield the contact shape for a shape in the file, or nothing if its mesh is missing."""
     R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
     size = tuple(map(float, shape.size))
     if shape.kind == "sphere":
@@ -280,7 +280,7 @@ def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
 
 
 def _box(link: str, size: Iterable[float], R: np.ndarray, r: np.ndarray) -> Box | ConvexMesh:
-    """Return a `Box` if the edges are along the link's axes, or the convex hull of the corners."""
+    """Return a `Box`, or the convex hull of the corners if the edges are not along link axes."""
     edges = np.array([*size])
     if np.allclose(np.abs(R).max(axis=0), 1.0, atol=1e-9):
         return Box(link, place(np.abs(R) @ edges), place(r))
@@ -305,7 +305,7 @@ def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Itera
     path = mesh_file(shape.file, model.source.where)
     if path is None:
         warnings.warn(
-            f"contacts of the file: mesh {shape.file!r} was not found and does not collide",
+            f"contacts from the file: mesh {shape.file!r} was not found and does not collide",
             stacklevel=5,
         )
         return

@@ -30,7 +30,7 @@ Treatment = Literal["propagated", "simultaneous", "sequential"]
 
 SETTLED, SETTLED_FRICTION = 1e-12, 1e-9
 """Approach speed, relative to the initial speed, below which impacts have ended. With friction,
-the limit is larger than the error of cone programs.
+the threshold exceeds the error of the cone-program solver.
 """
 
 ROUNDS = 100_000
@@ -50,7 +50,7 @@ class Impact(NamedTuple):
 def velocity_step(
     robot: Machine, q: Array, impulse: Array, *, frame: str, axes: Axes = "world", at: At = "frame"
 ) -> np.ndarray:
-    """Return the change of joint velocities due to an impulse on a frame (Eq 11.57, 11.58).
+    """Return the change in joint velocities due to an impulse on a frame (Eq 11.57, 11.58).
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def impact(
 
 
 def _near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
-    """Return the mask (..., k) of contacts that touch, for states with a leading shape."""
+    """Return the mask (..., k) of contacts that touch, for states with leading shape `lead`."""
     gaps = np.stack([np.broadcast_to(c.gap, lead) for c in contacts], axis=-1)
     return np.asarray(gaps <= distance)
 
@@ -197,7 +197,7 @@ def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.nda
 
 
 def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
-    """Return the Jacobian (..., 3, nv) of the body point at a position, along the world axes."""
+    """Return the Jacobian (..., 3, nv) of a body point at a world position, along world axes."""
     place = np.asarray(point, dtype=float)
     if frame is None:
         return np.zeros((*place.shape, mechanism.model.nv))
@@ -206,12 +206,12 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
 
 
 Given = tuple[np.ndarray, np.ndarray]
-"""Arrays W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p derivatives of both along an
-additional last axis."""
+"""Inverse inertia W (..., 3k, 3k) and relative velocity zeta (..., 3k) at k contacts, or p
+derivatives of both along an additional last axis."""
 
 
 class _Rounds(NamedTuple):
-    """Treatment of impacts at k contacts.
+    """Treatment of impacts at k contacts, in rounds.
 
     bodies (k,): a number that identifies the two bodies of each contact.
     """
@@ -233,7 +233,7 @@ class _Rounds(NamedTuple):
 def _impulses(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return impulses (..., 3k), and their changes (..., 3k, p) for changes of W and zeta."""
+    """Return impulses (..., 3k), and their changes (..., 3k, p) for p changes of W and zeta."""
     (W, zeta), (dW, dzeta) = given, changes
     if touching.shape[-1] == 1:
         impulses, changed = _changed(law, given, changes)
@@ -278,7 +278,7 @@ def _in_rounds(
 
 
 def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Return the impulse of a law, and its changes for `changes` of W and zeta."""
+    """Return the impulse that a law yields, and its changes due to `changes` in W and zeta."""
     impulse, (dW, dzeta) = law.impulse(*read_only(*given)), changes
     if not dzeta.shape[-1]:
         return impulse, np.zeros((*impulse.shape, 0))
@@ -330,7 +330,7 @@ def _sequential(
 
 
 def _checked_state(model: Model, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return q and qd as finite floats with a common leading shape."""
+    """Return q and qd as float arrays with a common leading shape, after checking the values."""
     given = {"q": numbers("impact: q", q, model.nq), "qd": numbers("impact: qd", qd, model.nv)}
     for name, array in given.items():
         if not np.isfinite(array).all():
@@ -377,8 +377,8 @@ def impact_derivatives(
     Returns
     -------
     by_q, by_qd : ndarray, shape (..., nv, nv)
-        Derivatives; changes of q are velocities, as in `integrate`. With closed loops, they are
-        derivatives with respect to the positions and rates of the independent coordinates, each
+        Derivatives; changes of q are displacements, as in `integrate`. With closed loops, the
+        derivatives are with respect to the positions and rates of the independent coordinates, each
         with shape (..., nv, n).
 
     Notes

@@ -1,4 +1,4 @@
-"""Active sets: contacts that touch, contacts that are held, and changes of both sets.
+"""Active sets: contacts that touch, contacts that are held, and updates of both sets.
 
 The procedure follows Featherstone 2008, table 11.1; numbers in parentheses are its steps. Current
 contacts touch and remain closed. Active contacts are current contacts that are held by a
@@ -36,10 +36,11 @@ ACTS = 1e-9
 
 BOUND = 1e-7
 """Fraction of the largest force by which a force may exceed its bound without a change of mode. It
-is larger than the error of the complementarity problem."""
+exceeds the error of the complementarity solver."""
 
 DEPENDENT = 1e-9
-"""Relative threshold of singular values, below which other points already hold a point."""
+"""Relative threshold for singular values. A point whose direction adds no larger singular value is
+already held by other points."""
 
 EDGE = 1e-8
 """Friction within this fraction of its bound counts as being at the bound."""
@@ -53,14 +54,14 @@ begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, rema
 
 FAINT = 1e-3
 """Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a
-very small velocity is inaccurate and changes too fast. For faster slip, the error of the direction
-is about (FAINT / speed)^2 times the rotation of the direction in a step."""
+very small velocity is inaccurate and changes too fast. For faster slip, the direction error is
+about (FAINT / speed)^2 times the rotation of the slip direction in a step."""
 
 SETTLED = 1e-12
 """Approach speed, relative to the initial speed, below which sequential impacts have ended."""
 
 MOST = 10_000
-"""Maximum number of sequential impacts, or of rounds of impacts, at one instant of a motion."""
+"""Maximum number of sequential impacts, or of rounds of impacts, at one instant."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -74,7 +75,7 @@ def _acting(forces: np.ndarray) -> np.ndarray:
 
 
 def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return a mask (m,) of contacts, including `first`, whose normals span all current ones."""
+    """Extend the mask `first` (m,) until its contacts' normals span all current normals."""
     active = first.copy()
     unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
     for k in np.flatnonzero(current & ~first):
@@ -123,7 +124,7 @@ def apart(points: int) -> Mode:
 
 
 def heading(mode: Mode, moves: Moves) -> Mode:
-    """Return the mode with directions of slip updated from the current velocities."""
+    """Return the mode with slip directions updated from the current velocities."""
     u, size = _slip(moves, mode)
     ahead = _spread(moves.axes, np.where(mode.slides[:, None], u / size, 0.0))
     return mode._replace(slip=ahead)
@@ -135,7 +136,7 @@ def held_forces(
     """Return the forces (k, 3), in contact axes, that keep k points in contact.
 
     Normal forces may be negative. The friction of a sliding point depends on its normal force
-    (`drags`), so the matrix is not symmetric.
+    (`drags`), so the matrix of the linear equations is not symmetric.
     """
     slides = mode.slides
     sticks = (mu > 0.0) & ~slides
@@ -152,7 +153,7 @@ def held_forces(
 
 
 def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Return the friction (k, 2) of sliding points along the tangents, for a unit normal force."""
+    """Return the tangential friction forces (k, 2) of sliding points per unit normal force."""
     slides = mode.slides
     if not slides.any():
         return np.zeros((len(mu), 2))
@@ -184,9 +185,9 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """Return the ratio (k,) of normal acceleration per unit force with and without friction.
+    """Return the factors (k,) by which friction changes normal acceleration per unit normal force.
 
-    The ratio is 0 at Painleve's paradox.
+    A factor of 0 indicates Painleve's paradox.
     """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
@@ -240,7 +241,7 @@ def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
 def _begun(
     f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
 ) -> np.ndarray:
-    """Return directions of slip (k, 2). Points that begin to slide move along `way` (k, 2)."""
+    """Return slip directions (k, 2). Points that begin to slide move along `way` (k, 2)."""
     begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
     length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
     return np.where(begins[:, None], way / length[:, None], slip)
@@ -270,7 +271,7 @@ def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.nd
 
 
 def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Return vectors (k, 2) along contact tangents as vectors (k, 3) in the world."""
+    """Convert vectors (k, 2) in contact tangents to vectors (k, 3) in world axes."""
     return applied(np.swapaxes(axes[:, :2], 1, 2), u)
 
 
@@ -321,9 +322,9 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
 class Sets(NamedTuple):
     """Indices of current contacts, which touch and remain closed, and of active contacts.
 
-    Active contacts are current contacts that are held. Their normals are a basis of the normals of
-    all current contacts, and every contact with a force is active. As long as no force is negative,
-    it suffices to hold the active contacts.
+    Active contacts are current contacts that are held. Their normals form a basis for the normals
+    of all current contacts, and every contact with a force is active. As long as no force is
+    negative, it suffices to hold the active contacts.
     """
 
     current: tuple[int, ...]
@@ -403,7 +404,7 @@ def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """Return the sets for `current` contacts. Active contacts are preferably in `first`."""
+    """Return the sets for `current` contacts. Contacts in `first` become active with priority."""
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)
     return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))
@@ -448,7 +449,7 @@ def events(
     distance: float = 1e-9,
     speed: float = 1e-9,
 ) -> list[Event]:
-    """Return the gains, losses and negative forces of a problem's contacts (step 2).
+    """Return the events of a contact problem: gains, losses and negative forces (step 2).
 
     Parameters
     ----------
@@ -463,7 +464,7 @@ def events(
     distance : float, optional
         Gap beyond which a current contact is lost (m).
     speed : float, optional
-        Tolerance of velocities (m/s).
+        Velocity tolerance (m/s).
 
     Returns
     -------

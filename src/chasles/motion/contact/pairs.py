@@ -1,6 +1,6 @@
 """Contact pairs of shapes with a contact law, and soft contacts as part of a step.
 
-Forces of soft contact and states of surfaces are expressions that are traced into a step.
+Soft-contact forces and surface states are expressions that are traced into a step.
 """
 
 from collections.abc import Sequence
@@ -42,10 +42,12 @@ MEETINGS: list[tuple[Any, Any, Any]] = [
     (Capsule, Box | ConvexMesh, Capsules),
     (Cylinder, Plane | Ground, Standing),
 ]
-"""Types of body and surface whose contact features vary with the motion, and their handlers."""
+"""Types of body and surface whose contact features vary with the motion, and the class that handles
+each combination.
+"""
 
 MOST_SHARED = 64
-"""Maximum number of slots that pairs can share."""
+"""Maximum number of contact slots that pairs can share."""
 
 
 def _kind(body: Body, surface: Surface | HeightField) -> Any:
@@ -94,7 +96,7 @@ class Rigid:
 
     @property
     def impact_law(self) -> ImpactLaw:
-        """Impact law."""
+        """Impact law: `impact` if given, otherwise Newton's law with friction."""
         return self.impact or Newton(self.restitution, self.friction)
 
 
@@ -173,7 +175,7 @@ class Pair:
             raise InputError("E-CONTACT-045", problem, remedy, part="Pair")
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
         if isinstance(self.law, SoftContact) and not self.traced:
-            problem = f"{shapes} has no fixed contact points, which soft laws need"
+            problem = f"{shapes} has no fixed contact points, but soft contact laws require them"
             remedy = "use a Point, a Sphere, or a Plane or Ground under any shape except a Cylinder"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         supported = self.traced or self.varies or self.round or self.on_field
@@ -205,7 +207,7 @@ class Pair:
 
     @property
     def varies(self) -> bool:
-        """True if the contact points of rigid bodies vary with the motion."""
+        """True if the contact points on body and surface vary with the motion."""
         return _kind(self.body, self.surface) is not None
 
     @property
@@ -224,14 +226,14 @@ class Pair:
         Parameters
         ----------
         over : FrameMotion
-            Motion of the frame of the body.
+            Motion of the body's frame.
         under : FrameMotion
-            Motion of the frame of the surface.
+            Motion of the surface's frame.
 
         Returns
         -------
         spots : list of Spot
-            One for each ball of the body. Their tangents rotate with the frame of the surface.
+            One spot for each ball of the body. The tangents rotate with the surface's frame.
 
         Examples
         --------
@@ -375,7 +377,7 @@ class Contacts(Placed):
 
     @property
     def keys(self) -> tuple[WrenchKey, ...]:
-        """Keys of the wrenches on these frames: along the world axes, about the frame origins."""
+        """Keys of the contact wrenches, along the world axes and about the frame origins."""
         return tuple(WrenchKey(frame) for frame in self.frames)
 
     @cached_property
@@ -386,7 +388,7 @@ class Contacts(Placed):
 
     @property
     def states(self) -> int:
-        """Number of states of all points."""
+        """Total number of state variables of all contact points."""
         return sum(law.states for law in self.laws)
 
     def pressed(
@@ -405,12 +407,12 @@ class Contacts(Placed):
         state : sequence of Number, length states
             State variables of all laws.
         touching : sequence of Number, optional
-            Mask of points that can have a force. Default: the mask of the state.
+            Mask of points at which a force can act. Default: the points that touch in this state.
 
         Returns
         -------
         pressed : Pressed
-            Points, forces along their axes (N), rates of the states, and the mask.
+            Contact points, forces in contact axes (N), rates of state variables, and contact mask.
 
         Examples
         --------
@@ -449,8 +451,8 @@ class Contacts(Placed):
         Returns
         -------
         wrenches : dict from str to list of Number
-            Moment about the origin of the frame (N m) and force (N), along the world axes, by the
-            name of the program's input.
+            Moment about the frame origin (N m) and force (N), along the world axes. The keys are
+            names of program inputs, such as "f_ext['tip']".
 
         Examples
         --------
@@ -504,7 +506,7 @@ class Contacts(Placed):
     def advanced(
         self, arena: Arena, state: Numbers, found: Pressed, q: Numbers, h: float
     ) -> list[Number]:
-        """Return the states of the laws after a step.
+        """Return the state variables of the contact laws after a step.
 
         Parameters
         ----------
@@ -574,7 +576,7 @@ class Contacts(Placed):
         return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
 
     def program(self, h: float) -> Program:
-        """Return a program for forces, gaps, and the states after a time h in which q is constant.
+        """Return a program for forces, gaps, and the contact states after a time h at constant q.
 
         Parameters
         ----------
@@ -589,7 +591,7 @@ class Contacts(Placed):
 
         Notes
         -----
-        The program contains all contact data of a step, so its hash identifies them.
+        The program contains all contact data of a step, so its hash identifies the contacts.
 
         Examples
         --------
@@ -614,7 +616,7 @@ class Contacts(Placed):
         return Program.from_outputs("contacts", inputs, outputs)
 
     def split(self, state: Numbers) -> list[Numbers]:
-        """Return the states of each point.
+        """Split the state variables of all contact points into those of each point.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""World positions of the contact points of a recorded motion."""
+"""World positions of contact points along a trajectory."""
 
 from collections.abc import Sequence
 

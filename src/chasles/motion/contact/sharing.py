@@ -1,4 +1,4 @@
-"""Choice of contact forces that the motion does not determine.
+"""Choice of contact forces that are not uniquely determined by the motion.
 
 Contact points can press or pull against each other without any effect on the motion. An example is
 two sticking points of one body, with opposite forces along the line between them. Coulomb's law
@@ -23,11 +23,13 @@ the given forces are kept."""
 def safest(
     T: np.ndarray, f: np.ndarray, mu: np.ndarray, slip: np.ndarray, acts: np.ndarray
 ) -> np.ndarray:
-    """Return contact forces (k, 3) with the same T f as given, and the largest margin in all cones.
+    """Return the contact forces (k, 3) with the largest margin inside all friction cones.
+
+    The result has the same effect on the motion, T f, as the given forces f (k, 3).
 
     T has shape (n, 3k). `slip` (k, 2) is the direction of sliding points; points with zero slip and
     positive mu stick. `acts` (k,) is the mask of points with a force. The forces f are
-    returned unchanged if no margin exceeds `ROOM`.
+    returned unchanged if the largest margin does not exceed `ROOM`.
     """
     sticks = acts & (mu > 0.0) & ~np.any(slip, axis=-1)
     D, rows = _columns(mu, slip, acts, sticks)

@@ -27,9 +27,9 @@ reversal, and less than 0.4 if one speed is more than 4.8 times the other.
 """
 
 SLOW, FAST = 98.1, 981.0
-"""Accelerations (m/s^2) that define speed limits. Reversals at speeds below SLOW dt are ignored,
-because points at rest also rattle. A reversal that makes a point more than four times as fast, and
-faster than FAST dt, is counted as MANY reversals.
+"""Accelerations (m/s^2) that define speed thresholds. Reversals at speeds below SLOW dt are
+ignored, because the velocities of resting points also change sign. A reversal is counted as MANY
+reversals if the point is then faster than FAST dt and more than four times as fast as before.
 """
 
 FADING, MANY = 0.9, 4.0
@@ -43,8 +43,8 @@ LEVEL = 3
 
 
 LATCHED = 1000.0
-"""Offset that is added to a count when it reaches MANY. From then on, count - LATCHED is the number
-of steps since that time."""
+"""Offset that is added to a reversal count when it reaches MANY. From then on, the count increases
+by one per step, so count - LATCHED is the number of steps since the motion became unstable."""
 
 
 def size(points: int) -> int:
@@ -55,7 +55,7 @@ def size(points: int) -> int:
 def watched(
     watch: Values, velocities: Sequence[Values], normal: Sequence[Value], h: Value
 ) -> list[Value]:
-    """Return the watch, updated with a new state.
+    """Return the watch (velocities and reversal counts), updated with a new state.
 
     velocities: velocities of the points (m/s), three components each. The watch stores the sum of
     the components, which changes its sign if the velocity reverses. normal: normal forces (N). h:
@@ -89,13 +89,13 @@ def first_unstable(watch: Any, steps: int) -> Any:
 
 
 def told(function: str, run: Any) -> Any:
-    """Issue a warning if a motion with NumPy arrays is unstable, and return the motion."""
+    """Issue a warning if a trajectory in NumPy arrays is unstable, and return the trajectory."""
     unstable = run.unstable
     if isinstance(unstable, np.ndarray) and unstable.max(initial=-1) >= 0:
         found = unstable[unstable >= 0]
         who = f" in {found.size} of {unstable.size} members" if unstable.ndim else ""
         warnings.warn(
-            f"{function}: soft contact{who} is unstable from step {found.min()} on "
+            f"{function}: soft contact{who} becomes unstable at step {found.min()} "
             "(see Trajectory.unstable); reduce dt or the stiffness of the ground, or "
             "use an implicit integrator or rigid contact",
             RuntimeWarning,

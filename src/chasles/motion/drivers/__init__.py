@@ -1,1 +1,1 @@
-"""Drivers that run motions: compiled, or step by step with events and rigid contact."""
+"""Drivers that run simulations: compiled, or step by step with events and rigid contact."""

@@ -1,4 +1,4 @@
-"""Compiled motions: check the arguments, compile the step, and run the loop."""
+"""Compiled simulations: check the arguments, compile the step, and run the loop."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -40,7 +40,7 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH = "compiled steps", "watch"
-"""Keys of the data for resuming a motion: number of completed steps, contact watch."""
+"""Keys of the data that resume a simulation: number of completed steps, and contact watch."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Course:
-    """Initial state of a motion and its steps.
+    """Initial state, inputs and step counts of a simulation.
 
     `tau` is None if a controller computes it. `done` of `total` steps have been completed. `ctrl`
     holds controls given as numbers, and `act` the initial activations. `watch` is the contact watch
@@ -87,9 +87,9 @@ class Course:
 
 
 class Rollout:
-    """Compiled step of a robot.
+    """Compiled simulation of a robot with a fixed step size.
 
-    parameters: number of parameters of the controller. free: model parameters that are inputs.
+    parameters: number of controller parameters. free: model parameters that are inputs.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Rollout:
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, *target: str, watch: bool = False) -> Any:
-        """Return the compiled loop for a backend and number type. watch: True to watch contacts."""
+        """Return the compiled loop for a backend and dtype. watch: True to detect instability."""
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
@@ -155,7 +155,7 @@ class Rollout:
         )
 
     def __call__(self, course: Course) -> Trajectory:
-        """Run the steps of a course and return the recorded motion."""
+        """Run the steps that `course` describes, and return the trajectory."""
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if not backends.takes_numpy(place.backend):
@@ -336,10 +336,10 @@ def pulled_back(
     sizes: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> RolloutGradient:
-    """Return the gradient of a motion, computed by its adjoint loop.
+    """Return the gradient of a rollout, computed by its adjoint loop.
 
-    names: inputs, other than states, that have covectors. sizes: sizes of the covectors of the
-    states by name, in order. shapes: shapes of the model parameters that are inputs.
+    names: inputs, other than states, to differentiate with respect to. sizes: sizes of the states'
+    covectors by name, in order. shapes: shapes of the model parameters that are inputs.
     """
     steps, every = course.steps, course.every
     records = len(kept_steps(steps, every))
@@ -378,7 +378,7 @@ def check_threads(course: Course) -> None:
 def compiled_kernel(
     recipe: object, trace: Callable[[], Program], backend: str = "llvm", dtype: str = "float64"
 ) -> Any:
-    """Return the kernel of a recipe. The program is traced only if the kernel is not cached."""
+    """Return the kernel for a cache key. The program is traced only if the kernel is not cached."""
     with COMPILING:
         known = backends.known(recipe, trace, backend, dtype)
         return known or backends.compile(trace(), backend, dtype, recipe)

@@ -1,6 +1,6 @@
-"""Slots of possible rigid contacts: points of bodies, limits, and joints with dry friction.
+"""Slots for possible rigid contacts: body points, limits, and joints with dry friction.
 
-Limits of joints and tendons, and joints at rest, are treated as contacts with a single direction
+Joint limits, tendon limits and joints at rest are treated as contacts with a single direction
 (rad or m).
 """
 
@@ -37,7 +37,7 @@ ROUNDED = 1e-12
 
 
 class Varying:
-    """Contact points of two bodies for which the touching features vary, in a single state."""
+    """Contact points between two bodies whose touching features vary, in a single state."""
 
     def __init__(self, mechanism: Mechanism, pair: Pair, features: Meeting) -> None:
         self._mechanism, self._frames, self._features = mechanism, pair.frames, features
@@ -67,12 +67,12 @@ class Varying:
 
 
 class Slots:
-    """Numbered slots of the possible contacts of a robot.
+    """Numbered slots for a robot's possible contacts.
 
-    `row` (slots,) is the index of the named row that each slot belongs to. A row is a point of a
-    body, a pair with varying points, a joint limit, or a joint with dry friction; joints with dry
-    friction come last. bodies (slots,): equal numbers for slots between the same two bodies. bound
-    (slots,): dry friction of joints (N m or N), infinite for other slots.
+    `row` (slots,) is the index of the named row that each slot belongs to. A row is a body point, a
+    pair with varying points, a joint limit, or a joint with dry friction; joints with dry friction
+    come last. bodies (slots,): equal numbers for slots between the same two bodies. bound (slots,):
+    dry friction of joints (N m or N), infinite for other slots.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Slots:
         self.bodies: Any = np.append(numbers, stops).astype(int)[self.row]
 
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
-        """Return positions and velocities of the points in a state.
+        """Return the gaps, velocities and Jacobians of all slots in a state.
 
         held (slots,): mask of slots that are always evaluated. alone: True to
         skip slots of varying features that are not held.
@@ -128,7 +128,7 @@ class Slots:
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Return q with the gaps of selected slots closed. Selected joints at rest do not move."""
+        """Return q with the gaps of selected slots closed and selected joints at rest unmoved."""
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
         shift[self.freedoms(which)] = 0.0
         return self._mechanism.integrate(at.q, shift)
@@ -142,7 +142,7 @@ class Slots:
         return qd
 
     def freedoms(self, which: np.ndarray) -> np.ndarray:
-        """Return the velocity indices of joints with dry friction among selected slots (slots,)."""
+        """Return the velocity indices of the joints with dry friction in the mask `which`."""
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
@@ -202,7 +202,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Add the time and the slots' names to errors of contact problems without a solution."""
+        """Add the time and the slots' names to errors raised by contact solvers."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:
@@ -246,7 +246,8 @@ def check_rigid(
         raise InputError("E-MOTION-072", problem, "use 'rk4' or 'dopri5'", part="simulate")
     if stabilization is not None:
         problem = (
-            "stabilization cannot be combined with contacts or limits, which need closed loops"
+            "stabilization cannot be combined with contacts or limits, "
+            "which require loops without closure errors"
         )
         raise InputError("E-MOTION-073", problem, "omit `stabilization`", part="simulate")
 
@@ -264,7 +265,7 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Return Jacobians J (k, 3, nv) with the velocities of joints in the normal direction."""
+    """Return Jacobians J (k, 3, nv) whose normal rows select signed joint velocities."""
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J
@@ -278,7 +279,7 @@ def _moves(gap: np.ndarray, speed: np.ndarray, J: np.ndarray) -> Moves:
 
 
 class Stops:
-    """Limits of joints and tendons as contact points with one direction each (rad or m)."""
+    """Joint and tendon limits as contacts with a single direction (rad or m)."""
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
         self._mechanism, self._start = mechanism, mechanism.neutral()
@@ -312,7 +313,7 @@ class Stops:
         return Moves(*(np.concatenate(pair) for pair in parts))
 
     def _lines(self, at: State) -> Moves:
-        """Return the motion of tendons and ball joints with limits, along varying directions."""
+        """Return the motion of tendons and ball joints with limits; their Jacobians vary with q."""
         assert self._motion is not None
         nv, (sign, limit) = self._mechanism.nv, self._ends.T
         every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]
@@ -344,7 +345,7 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the motion of the joints. The gap is 0 for slow joints, else infinite."""
+        """Return the motion of the joints. The gap is 0 for joints at rest, else infinite."""
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 

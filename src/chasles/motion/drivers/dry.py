@@ -1,4 +1,4 @@
-"""Dry friction of joints in interpreted motions of trees, closed loops and batches."""
+"""Dry joint friction in simulations that run in Python, for trees, closed loops and batches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,16 +25,15 @@ ROUNDED = 1e-12
 """Relative size below which the difference between two values is treated as zero."""
 
 DEPENDENT = 1e-10
-"""Eigenvalues below this fraction of the largest are treated as zero; they occur if loops couple
-joints."""
+"""Eigenvalues below this fraction of the largest are treated as zero. Such small eigenvalues occur
+if loops couple joints."""
 
 
 class Dry(Sticking):
-    """Step of an integrator in which dry friction may hold joints.
+    """Integrator step in which dry friction may hold joints.
 
-    In a mode, the joint torques are `force` and the torques that keep held joints at rest. The
-    driver sets the attribute `free`, a function that returns accelerations without these holding
-    torques.
+    The total joint torques are `force` plus the torques that keep held joints at rest. The driver
+    sets the attribute `free`, a function that returns accelerations without these holding torques.
     """
 
     free: Accelerate
@@ -52,7 +51,7 @@ class Dry(Sticking):
         self._missed, self._still = np.zeros(shape), np.zeros(shape, dtype=bool)
 
     def force(self, force: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        """Return the function `force` with the friction of the mode instead of -f sign(qd)."""
+        """Return the function `force` with the current mode's friction instead of -f sign(qd)."""
 
         def forces(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
             return force(t, q, qd) + self.friction * (np.sign(qd) - self.mode.sign)
@@ -60,7 +59,7 @@ class Dry(Sticking):
         return forces
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return qdd in the current mode, followed by the rates of appended states."""
+        """Return qdd in the current friction mode, followed by the rates of appended states."""
         rates, held = self.free(t, q, qd), self.mode.held
         if not held.any():
             return rates
@@ -97,8 +96,8 @@ class Dry(Sticking):
     ) -> Advanced:
         """Return the step with its error estimate, if any, and its interpolant.
 
-        The error includes the change of the step due to impulses, and the missing motion of joints
-        that were held too long.
+        The error includes the change of the result due to impulses, and the missing motion of
+        joints that were held too long.
         """
         assert isinstance(system, Local)
         n, error = len(self.friction), found.error
@@ -144,9 +143,9 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """Return the step with resting joints of closed loops moved back to their positions.
+        """Return the step with resting joints in closed loops moved back to their positions.
 
-        Errors of the step move these joints. The corrections keep the loops closed.
+        Integration errors move these joints. The corrections keep the loops closed.
         """
         t, q, qd = taken.last
         if self._mechanism.rows and self._still.any():
@@ -192,6 +191,6 @@ class Dry(Sticking):
 
 
 def _pushed(a: np.ndarray, B: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """Return a + B P, with zeros where the terms cancel up to rounding."""
+    """Return a + B P, with zeros where the terms cancel to within rounding error."""
     total, size = a + applied(B, P), np.abs(a) + applied(np.abs(B), np.abs(P))
     return np.where(np.abs(total) <= ROUNDED * size, 0.0, total)

@@ -1,4 +1,4 @@
-"""Interpreted motions, with events, rigid contact, closed loops and variable step sizes."""
+"""Simulation in Python, with events, rigid contact, closed loops and variable step sizes."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
-"""Largest error of stabilized loops (rad, or relative to the size of the loop)."""
+"""Largest closure error of stabilized loops (rad, or relative to the loop size)."""
 
 
 def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:
-    """Simulate a motion from q and qd in Python steps, with the options of a plan."""
+    """Simulate a motion from q and qd step by step in Python, with the options in `plan`."""
     if plan.closure is not None and plan.stabilization is not None:
         problem = "give `closure` or `stabilization`, not both"
         raise ArgumentError("E-MOTION-029", problem, part="simulate")
@@ -147,7 +147,7 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
     driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
     dry = plan.dissipation and dry_friction(mechanism.model).any()
     if driven.size and (touches or dry):
-        problem = "steps in Python do not support activations with contacts, limits or dry friction"
+        problem = "activations with contacts, limits or dry friction need a compiled simulation"
         remedy = "use integrator='time-stepping', or a motion that can be compiled"
         raise InputError("E-MOTION-146", problem, remedy, part="simulate")
     return driven
@@ -171,7 +171,7 @@ def rigid_contacts(plan: Plan) -> bool:
 
 
 def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
-    """Return the object that computes positions in steps, for a tree or for closed loops."""
+    """Return the object that updates positions in each step, for a tree or closed loops."""
     if plan.closure is not None:
         return ByFunction(mechanism, plan.closure)
     loops = mechanism.rows and plan.stabilization is None
@@ -179,7 +179,7 @@ def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
 
 
 def _beginning(mechanism: Mechanism, start: Any) -> float:
-    """Return the start time of a motion: the given time, or the robot's time."""
+    """Return the start time of a simulation: the given time, or the robot's time."""
     own = 0.0 if mechanism.t is None else mechanism.t
     time = own if start is None else start
     if not is_finite(time):
@@ -203,7 +203,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """Return the steps of a motion of `whole` seconds from `start`, with step sizes up to dt."""
+    """Return the stepper for `whole` seconds from `start`, with step sizes up to dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     steps = step_count(whole, longest or DT)
     running.check_resolution(start, whole / steps, "simulate")
@@ -215,7 +215,7 @@ def _paced(
 
 
 def step_count(whole: float, longest: float) -> int:
-    """Return the number of equal steps in `whole` seconds, with a step size up to `longest`."""
+    """Return the number of equal steps, no longer than `longest`, that make up `whole` seconds."""
     count = whole / longest
     if count > MOST_STEPS:
         problem = f"{whole:g} s needs {count:.3g} steps of {longest:g} s (limit: {MOST_STEPS:,})"
@@ -246,7 +246,7 @@ def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[.
 
 
 def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
-    """Return the joint torques of a user's function as an array that broadcasts to qd."""
+    """Return the joint torques from a user's function as an array that broadcasts to qd."""
     try:
         forces = np.asarray(tau, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -263,7 +263,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
 
 
 def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accelerations:
-    """Return the acceleration function. Contact wrenches act on `frames`."""
+    """Return the forward dynamics as a function that accepts contact wrenches on `frames`."""
     for name in frames:
         if name in (plan.f_ext or {}):
             problem = f"f_ext and contacts act on the same frame {name!r}"
@@ -283,7 +283,7 @@ def _under(
     soft: Surfaces | None,
     acting: Activated | None,
 ) -> Accelerate:
-    """Return the function accelerate(t, q, qd) for joint torques `force`.
+    """Return a function accelerate(t, q, qd) with the joint torques `force(t, q, qd)`.
 
     The function also returns the rates of the states that are appended to q.
     """

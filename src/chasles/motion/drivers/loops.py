@@ -1,4 +1,4 @@
-"""Integration of the positions of robots with closed loops."""
+"""Position integration for robots with closed loops."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -24,25 +24,29 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""New coordinates are chosen if the margin of a chart falls below this fraction of its initial
-value. The margin is the square of a pivot, so the pivot is then a third of its initial value. With
-0.01, the equations are still accurate, but the coordinates reverse within a few steps of 1 ms, and
-the energy becomes inaccurate. For a five-bar linkage with rates up to 15 rad/s, the energy error
-after ten seconds, relative to the kinetic energy, is 5e-3 with 0.01, 4e-6 with 0.1, and 3e-7 with
-1/3.
+"""New independent coordinates are chosen if the margin of a chart falls below this fraction of its
+initial value. The margin is the square of a pivot, so the pivot is then a third of its initial
+value. With a fraction of 0.01, the equations are still accurate, but the coordinates reverse within
+a few steps of 1 ms, and the energy becomes inaccurate. The table lists the energy error of a
+five-bar linkage after ten seconds with rates up to 15 rad/s, relative to the kinetic energy.
+
+fraction   energy error
+0.01       5e-3
+0.1        4e-6
+1/3        3e-7
 """
 
 STEPS = 20
 """Maximum number of Newton steps; two or three are typical."""
 
 CONSISTENT = 1e-6
-"""Largest initial error of loop positions (rad, or relative to the loop size) and of velocities."""
+"""Largest initial closure error of positions (rad, or relative to the loop size) and velocities."""
 
 BRANCH = 1e-3
-"""If closing the loops moves a joint by more than this (rad, m), q is on another branch."""
+"""Displacement (rad, m) of a joint by loop closure above which q is on another branch."""
 
 
-# Closure functions of the user -------------------------------------------------------------------
+# User-defined closure functions ------------------------------------------------------------------
 
 Gamma = Callable[..., Sequence[Number]]
 """gamma(y) or gamma(y, t): the full vector q, given the independent coordinates y in the order of
@@ -133,7 +137,7 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
 
 
 class Looped(Tree):
-    """Positions with closed loops. Small loop errors of the initial state are removed."""
+    """Positions with closed loops. Small closure errors in the initial state are removed."""
 
     def begin(self, at: State) -> State:
         (t, q, qd), mechanism = at, self._mechanism
@@ -158,7 +162,7 @@ class Looped(Tree):
 
 
 class ByFunction(Looped):
-    """Positions with loops that are closed by a function."""
+    """Positions with loops that are closed by a user-defined `ClosureFunction`."""
 
     def __init__(self, mechanism: Mechanism, closure: ClosureFunction) -> None:
         super().__init__(mechanism)
@@ -176,7 +180,7 @@ class ByFunction(Looped):
 
 
 class Lost(SingularPosition):
-    """Error for batch members (mask `members`) that need other independent coordinates."""
+    """Error raised if batch members (mask `members`) need other independent coordinates."""
 
     def __init__(self, *text: str, members: np.ndarray, **place: Any) -> None:
         super().__init__(*text, **place)
@@ -184,7 +188,7 @@ class Lost(SingularPosition):
 
 
 class Closed(Looped, Remembering):
-    """Loops closed by Newton's method from the independent entries of d and v.
+    """Positions with loops closed by Newton's method, given the independent entries of d and v.
 
     Members of a batch may use different charts, because they reach singularities at different
     times. Beyond a singularity of a chart, its margin has the opposite sign.
@@ -258,7 +262,7 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Choose new charts for selected members. Members share a chart if its margin allows."""
+        """Choose new charts for selected batch members; they share a chart if its margin allows."""
         left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)
@@ -276,7 +280,7 @@ class Closed(Looped, Remembering):
         self._which = np.searchsorted(used, self._which)
 
     def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
-        """Return the error that is raised if newly chosen coordinates fail as well."""
+        """Return the error to raise if newly chosen coordinates fail as well."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
         loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""

@@ -8,19 +8,20 @@ import scipy
 from chasles.motion.steps.system import State, Taken
 
 Margins = Callable[[State], np.ndarray]
-"""Function that returns the distances to all bounds in a state, negative beyond a bound."""
+"""Function that returns the margins to all bounds in a state. A margin is negative if its bound is
+violated."""
 
 JUST = 1e-9
-"""Offset of a time just before a change, as a fraction of a step."""
+"""Offset (fraction of a step) for checking margins just before a change of contact features."""
 
 FINE = 1e-12
-"""Tolerance of a located time, as a fraction of a step."""
+"""Tolerance for the time at which a margin becomes negative, as a fraction of a step."""
 
 QUARTERS = 0.25, 0.5, 0.75
-"""Fractions of a step at which margins are also checked."""
+"""Fractions of a step at which margins are checked, in addition to its end."""
 
 SLIGHT = 1e-7
-"""Tolerance of margins that start at zero, as a fraction of their final value."""
+"""Tolerance for margins that start at zero, as a fraction of their final value."""
 
 
 def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
-    """Return the common location (host or GPU) of the arguments of a rollout."""
+    """Return the common location (host or GPU) of a rollout's arguments."""
     library = common(function, variables, arguments)
     if library is None:
         return Place(function, variables, arguments)
@@ -63,14 +63,14 @@ class Place:
         return array
 
     def records(self, states: Sequence[Any], kept: int) -> list[Any]:
-        """Return arrays (count, kept, size) with the states as the first record."""
+        """Return record arrays (count, kept, size) whose first records are the given states."""
         made = [np.empty((len(a), kept, a.shape[1])) for a in states]
         for record, state in zip(made, states, strict=True):
             record[:, 0] = state
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return record arrays for a state that is not recorded, and an array of its last value."""
+        """Return record arrays, if any, for an unrecorded state, and an array of its last value."""
         return [], state
 
     def joined(self, parts: Sequence[Any]) -> Any:
@@ -78,7 +78,7 @@ class Place:
         return np.concatenate(parts, axis=-1)
 
     def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any:
-        """Return the results of a kernel."""
+        """Call a kernel and return its results."""
         return call(kernel, self.function, tuple(arguments), None, threads)
 
     def check(self, records: Sequence[Any]) -> None:
@@ -151,7 +151,7 @@ class _GPU(Place):
 
 
 def constant_rows(place: Place, lead: tuple[int, ...], name: str, size: int) -> Any:
-    """Return parameters of a motion with shape (count or 1, 1, size)."""
+    """Return parameters, which are constant in time, with shape (count or 1, 1, size)."""
     own = place.given[name]
     return place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, size))
 

@@ -30,10 +30,10 @@ from chasles.motion.geometry.kinematics import NEAR, Moves
 from chasles.motion.steps.system import Accelerate, State, Taken
 
 DEPTH = 1e-12
-"""Depth (m, rad) at which a new contact is detected, larger than rounding errors."""
+"""Penetration (m, rad) at which a new contact is detected, larger than rounding errors."""
 
 DEEPEST = 1e-6
-"""Largest initial penetration, and the separation at which a held point is released (m, rad)."""
+"""Maximum initial penetration, and the separation at which a held point is released (m, rad)."""
 
 ASTRAY = 1e-8
 """Largest distance (m, rad) of a held point from its surface after a step. If the distance is
@@ -47,10 +47,10 @@ DRIFT = 1e-13
 """Position error (m) or velocity error (m/s) of held points above which the error is removed."""
 
 HALVINGS = 10
-"""Maximum number of halvings of a step that moves held points off their surfaces."""
+"""Maximum number of times to halve a step that moves held points off their surfaces."""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
-"""Mask that selects the slip components of a velocity along the axes of a contact."""
+"""Mask of the tangential components of a velocity in contact axes."""
 
 NEWTON, TINY = 3, 1e-300
 """Number of Newton steps from the time at which a contact is detected back to the time of zero gap,
@@ -59,12 +59,12 @@ and a small value that prevents division by zero.
 
 
 class RigidContact(Pace):
-    """Contact points, joint limits and joints with dry friction of a robot in a single state.
+    """Stepper for a single state with rigid contacts, joint limits and dry joint friction.
 
     Steps end where the contact mode changes. force: joint torques at (t, q, qd) without dry
-    friction. f_ext, dissipation: as in `inverse_dynamics`. The driver sets two
-    attributes: `free`, the accelerations without contact for the torques `self.force`, and `pace`,
-    the steps without contact.
+    friction. f_ext, dissipation: as in `inverse_dynamics`. The driver sets two attributes: `free`
+    returns the accelerations without contact for the torques `self.force`, and `pace` takes steps
+    without contact.
     """
 
     free: Accelerate
@@ -160,7 +160,7 @@ class RigidContact(Pace):
         return constrained_problem(here, at.q, at.qd, tau, moves.of(which), **self._options)
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
-        """Return the friction (k, 2) of active points for a unit normal force."""
+        """Return the tangential friction forces (k, 2) of active points per unit normal force."""
         return modes.drags(moves.of(active), self._mode.of(active), self._friction[active])
 
     @property
@@ -174,7 +174,7 @@ class RigidContact(Pace):
         A margin is negative if its bound is violated. The margins are, in order: gaps (for current
         points, the distance to the separation limit); `room` of current points; normal forces of
         active points, or remaining friction of joints; remaining friction of sticking points;
-        velocity of sliding points along the direction of slip; and `ease` of sliding points.
+        velocity of sliding points along their slip direction; and `ease` of sliding points.
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -214,7 +214,7 @@ class RigidContact(Pace):
     # Steps -------------------------------------------------------------------------------------
 
     def __call__(self, at: State, most: float = np.inf) -> Taken:
-        """Take a step as in `Pace` that ends at the earliest change, if any (step 3)."""
+        """Take a step as in `Pace`, but end it where the contact mode first changes (step 3)."""
         step = self._paced(at)
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
@@ -238,7 +238,7 @@ class RigidContact(Pace):
         return first
 
     def _longest(self, at: State) -> float:
-        """Return the largest step size (s) at which friction cannot increase the speed of slip."""
+        """Return the largest step size (s) for which friction cannot increase the slip speed."""
         if not (self._mode.slides & ~self._rubs).any():
             return np.inf
         ahead = modes.heading(self._mode, self._moves(at)).slip
@@ -304,7 +304,7 @@ class RigidContact(Pace):
         return self._slots.told(state, hits, old, self._mode, late), at
 
     def collides(self, at: State) -> bool:
-        """Return True if points in contact approach each other."""
+        """Return True if bodies approach each other at a touching point."""
         moves = self._moves(at)
         return bool(np.any(moves.touch & (moves.velocity[:, 2] < -modes.SLOW)))
 
@@ -362,7 +362,7 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """Return the state without small contact velocities, which may be inconsistent."""
+        """Return the state without small velocities at the contacts, which may be inconsistent."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at
@@ -370,7 +370,7 @@ class RigidContact(Pace):
 
 
 class _Found(NamedTuple):
-    """Results for a state in a mode: motion, forces, qdd, and the problem for active points."""
+    """Results for a state and contact mode: motion of all points, forces, qdd, contact problem."""
 
     at: State
     mode: modes.Mode
@@ -380,7 +380,7 @@ class _Found(NamedTuple):
     problem: Problem | None
 
     def of(self, at: State, mode: modes.Mode) -> bool:
-        """Return True if the result belongs to a state and a mode."""
+        """Return True if the results are for the given state and mode."""
         return self.mode is mode and _same(self.at, at)
 
 

@@ -15,29 +15,29 @@ from chasles.motion.records import End, Event, Occurrence
 from chasles.motion.steps.system import State, Taken
 
 HALVINGS = 52
-"""Number of bisections that locate an event within a step to rounding accuracy."""
+"""Number of bisections that locate an event in a step to within rounding error."""
 
 REPEATED = 1000
 """Maximum number of events that may interrupt one step."""
 
 Begin = Callable[[State], State]
-"""begin(at): return a state near `at` from which a motion can begin."""
+"""begin(at): return a valid initial state near `at`, for example with closed loops."""
 
 Step = Callable[[State, float], Taken]
-"""step(at, goal): take a step from a state to a time."""
+"""step(at, goal): take a step from the state `at` to the time `goal`."""
 
 Changed = tuple[list[Occurrence], State]
-"""Occurrences, and the state from which the motion continues."""
+"""Contact events, and the state from which the motion continues."""
 
 
 # Between steps ----------------------------------------------------------------------------------
 
 Memory = Mapping[str, np.ndarray]
-"""Mapping from names to arrays. Names are unique among the parts of a motion."""
+"""Stored data for resuming a simulation, by name. Names are unique among all components."""
 
 
 class Remembering:
-    """Part of a motion that keeps data between steps, in addition to time and state.
+    """Simulation component that keeps data between steps, in addition to time and state.
 
     numbers: names of the attributes that hold these data.
     """
@@ -49,13 +49,13 @@ class Remembering:
         return {name: np.array(getattr(self, name)) for name in self.numbers}
 
     def recall(self, memory: Memory) -> None:
-        """Resume from the stored data of all parts."""
+        """Resume from the stored data of all components."""
         for name in self.numbers:
             setattr(self, name, memory[name].item())
 
 
 def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
-    """Return the stored data of all parts of a motion."""
+    """Return the stored data of all components of a simulation."""
     return {name: array for part in parts for name, array in part.memory().items()}
 
 
@@ -71,7 +71,7 @@ def resumed(resume: Any) -> End:
 
 
 def other_motion(code: str) -> InputError:
-    """Return the error for a resume state that belongs to another motion."""
+    """Return the error for a `resume` argument that belongs to another motion."""
     remedy = "use the same arguments as for the interrupted motion"
     return InputError(code, "resume belongs to another motion", remedy, part="simulate")
 
@@ -80,7 +80,7 @@ def other_motion(code: str) -> InputError:
 
 
 class Pace(Remembering):
-    """Sequence of steps. due: True if the contact mode changes at the end of the last step."""
+    """Base class of steppers. due: True if the contact mode changes at the end of the last step."""
 
     due = False
 
@@ -162,7 +162,7 @@ class Controlled(Pace):
 
 
 def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Event, ...]:
-    """Return the checked events of a motion from a single state q."""
+    """Return the given events as a tuple. Raise an error if they are invalid or q is a batch."""
     given = (events,) if isinstance(events, Event) else tuple(events)
     for event in given:
         if not isinstance(event, Event):
@@ -177,7 +177,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """Return the events in a step in order, and the first event that interrupts it, or None.
+    """Return the events in a step in order of time, and the first that interrupts it, or None.
 
     Events after the interruption are omitted.
     """
@@ -197,9 +197,10 @@ def _occurred(
 
 
 def _located(event: Event, step: Taken, before: float) -> float:
-    """Return the last fraction of a step at which the function has its initial sign, by bisection.
+    """Return the last fraction of a step at which the event function has its initial sign.
 
-    A motion that reverses at the event then starts with the correct sign.
+    The fraction is found by bisection. A motion that reverses at the event then continues with the
+    correct sign.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -244,7 +245,7 @@ class Keep(Remembering):
             self._keep(at)
 
     def step(self, t: float, step: Taken, reached: float) -> None:
-        """Record the states of a step that began at time t and was completed up to `reached`."""
+        """Record states in a step that began at time t and ended at the time `reached`."""
         self.steps += 1
         goal = step.last.t
         if self._times is None and self.steps % self._every == 0 and reached == goal:
@@ -254,7 +255,7 @@ class Keep(Remembering):
             self._keep(at._replace(t=time))
 
     def repeat(self, event: str | None, goal: float) -> None:
-        """Count events before a step reaches its goal, and raise an error if there are too many."""
+        """Count the events that interrupt a step, and raise an error if there are too many."""
         self.repeated = self.repeated + 1 if event else 0
         if self.repeated > REPEATED:
             problem = f"event {event!r} occurred {REPEATED} times before t = {goal:.6g} s"
@@ -343,7 +344,7 @@ def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float],
 
 
 def seen(event: Event, n: int) -> Event:
-    """Return the event for states with values appended to q. It uses only the first n entries."""
+    """Adapt an event to states with values appended to q; its functions see n entries of q."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)

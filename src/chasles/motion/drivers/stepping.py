@@ -1,4 +1,4 @@
-"""Motions by time stepping: contact, limits and dry friction in one convex problem per step.
+"""Simulation by time stepping: contact, limits and dry friction in one convex problem per step.
 
 The step consists of four programs (`steps.stepping`) that are compiled into one loop.
 """
@@ -63,10 +63,10 @@ class Recipe:
 
 
 class Stepped:
-    """Compiled step of a robot in a scene. If control is None, joint torques are inputs.
+    """Compiled time step of a robot in a scene. If control is None, joint torques are inputs.
 
-    parameters: number of parameters of the controller. free: names of the parameters of the robot
-    and its contacts that are inputs.
+    parameters: number of controller parameters. free: names of the robot and contact parameters
+    that are inputs.
     """
 
     def __init__(
@@ -99,11 +99,12 @@ class Stepped:
         self._given = {"ctrl": taken["ctrl"]} if "ctrl" in taken else {}
         self._behind = {"act": taken["act"]} if "act" in taken else {}
         self.suited: Callable[[Any], Stepped] | None = None
-        """Function that returns the step suited to q, if q was not known (JAX and PyTorch)."""
+        """Function that returns the step for a given q, or None. JAX and PyTorch need it for robots
+        with loops, because q is not known when the step is traced."""
 
     @property
     def steps(self) -> Steps:
-        """Programs of the step."""
+        """Programs that make up the step."""
         if self._made is None:
             self._made = Steps(self.scene, self.dt, self.control, self._own)
         return self._made
@@ -156,7 +157,7 @@ class Stepped:
         refuse("rollout_pullback", *given, course.model_parameters)
         check_holonomic(self.model)
         if self.unseen is not None:
-            problem = "time steps with contact with height fields have no gradient"
+            problem = "gradients of contact with height fields are not supported"
             remedy = "use finite differences of rollouts"
             raise ModelError("E-MOTION-195", problem, remedy, part="rollout_pullback")
         lead, states, controls = self._start(self._place(course, None), course)
@@ -168,7 +169,7 @@ class Stepped:
 
     @property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the parameters of the robot and its contacts that are inputs."""
+        """Shapes of the robot and contact parameters that are inputs."""
         source, pairs = self.model.source, self.scene.pairs
         return {name: parameter_shape(source, pairs, name) for name in self.recipe.free}
 
@@ -183,7 +184,7 @@ class Stepped:
         return self.scene.slots
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
-        """Return the motion. The function host(t, q, qd), if given, is called before each step."""
+        """Return the trajectory. If `host` is given, host(t, q, qd) is called before each step."""
         if self.suited is not None:
             return self.suited(course.q)(course, host)
         place = self._place(course, host)
@@ -252,7 +253,7 @@ class Stepped:
                 kept += 1
 
     def _check_margin(self, singular: Any) -> None:
-        """Raise an error if the loops came too close to a singularity of their coordinates."""
+        """Raise an error if the independent coordinates of loops came close to a singularity."""
         if self.model.source.closure and not bool((singular < 1.0 - FALLEN).all()):
             names = [self.model.bodies[i].data.name for i in self.model.movers]
             problem = "the independent coordinates of the loops became dependent on each other"
@@ -342,7 +343,7 @@ class Stepped:
 
 
 def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
-    """Return the scene of a motion: contact pairs, joint limits, dry friction and damping."""
+    """Return the scene for a plan: contact pairs, joint limits, dry friction and damping."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):
@@ -359,7 +360,7 @@ def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
-    """Return (velocity index, position index, lower, upper limit) of each limited 1-DoF joint."""
+    """Return velocity index, position index, lower and upper limit of each limited 1-DoF joint."""
     found = []
     for i in model.movers:
         joint, limits = model.bodies[i].joint, model.bodies[i].data.limits
@@ -370,7 +371,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 
 
 def chosen(robot: Machine, q: Any) -> Model:
-    """Return the model with the independent coordinates of loops chosen at the first state."""
+    """Return the model with independent loop coordinates chosen at the first state."""
     mechanism, model = robot.mechanism, robot.model
     if not mechanism.rows or _is_later(robot, q):
         return model
@@ -388,7 +389,7 @@ def chosen(robot: Machine, q: Any) -> Model:
 
 
 def _is_later(robot: Machine, q: Any) -> bool:
-    """Return True if a robot has loops, and q may be a symbol of JAX or PyTorch."""
+    """Return True if a robot has loops and q may be a traced JAX or PyTorch array."""
     library = library_of(q) if robot.mechanism.rows else None
     if library is None:
         return False

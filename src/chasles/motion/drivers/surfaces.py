@@ -1,4 +1,4 @@
-"""Soft contacts of a simulation, and a watch that detects step sizes that are too large for them.
+"""Soft contacts in a simulation, and detection of step sizes that are too large for them.
 
 The states of soft surfaces are appended to q and integrated with it. They are followed by the
 contact status of each point: 1 if it was in contact at the beginning of the step, else 0.
@@ -82,26 +82,26 @@ class Surfaces:
     def pressing(
         self, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Return q without states, the wrenches on `frames`, and the rates of appended states."""
+        """Return q without appended states, the contact wrenches, and the rates of these states."""
         *wrenches, rates = self._call(self._pressing, q, qd)
         still = np.zeros((*qd.shape[:-1], self.size - self.states))
         return q[..., : self.nq], wrenches, [rates, still]
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with pressed surfaces moved exactly to the bodies in contact."""
+        """Return q after a step, with pressed surfaces exactly at the bodies that touch them."""
         return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
-        """Return the event for states with contact states appended to q."""
+        """Adapt an event to positions with contact states appended."""
         return running.seen(event, self.nq)
 
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
-        """Return forces, gaps and states along a trajectory."""
+        """Return contact forces, gaps and states along a trajectory."""
         forces, gaps = self._call(self._seen, q, qd)
         return Touching(forces, gaps, q[..., self.nq : self.nq + self.states])
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the velocities of points (..., points, 3) and normal forces (..., points)."""
+        """Return contact-point velocities (..., points, 3) and normal forces (..., points)."""
         velocities, normal = self._call(self._moving, q, qd)
         return velocities, normal
 
@@ -142,7 +142,7 @@ class Surfaces:
 
 
 class Watched(running.Pace):
-    """Steps of another pace that also update the contact watch. lead: batch shape."""
+    """Wrapper that takes the steps of `pace` and updates the contact watch. lead: batch shape."""
 
     def __init__(self, pace: running.Pace, soft: Surfaces, lead: tuple[int, ...]) -> None:
         self._pace, self._soft = pace, soft
@@ -165,7 +165,7 @@ class Watched(running.Pace):
 
     @property
     def unstable(self) -> np.ndarray:
-        """First unstable step of each member, or -1 if there is none."""
+        """First unstable step of each batch member, or -1 if there is none."""
         return np.asarray(watching.first_unstable(self._watch, self._steps))
 
     def memory(self) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from chasles.motion.steps.slots import outside
 
 
 class Contacts:
-    """Contacts of all pairs that are not compiled, computed for given configurations."""
+    """Contacts of all pairs that are not compiled, computed with NumPy for given configurations."""
 
     def __init__(self, scene: Scene) -> None:
         self.groups, self.model = scene.unseen, scene.model
@@ -34,14 +34,14 @@ class Contacts:
         return np.concatenate([x for rows, x in self._all(q) for x in (rows, x)], axis=-1)
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
-        """Return the gaps (..., slots) of the slots in configurations (..., nq)."""
+        """Return the gaps (..., slots) in configurations (..., nq)."""
         flat = self._all(q.reshape(-1, q.shape[-1]))
         each = [rows.reshape(len(rows), group.slots, -1)[..., 0]
                 for (rows, _), group in zip(flat, self.groups, strict=True)]  # fmt: skip
         return np.concatenate(each, axis=-1).reshape(*q.shape[:-1], -1)
 
     def _all(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return, for each group, the slots (n, slots * ROW) and the smallest other gap (n, 1)."""
+        """Return the slot data (n, slots * ROW) and the smallest omitted gap (n, 1) per group."""
         poses = call(self._kernel, "simulate", (q,)).reshape(len(q), -1, 4, 3)
         at: dict[str | None, tuple[np.ndarray, np.ndarray]] = {
             None: (np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3)))

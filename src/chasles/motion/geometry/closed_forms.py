@@ -1,10 +1,10 @@
-"""Shapes with closed forms for the point of a surface nearest to a ball.
+"""Shapes whose nearest point to a ball has a closed form.
 
 Points, spheres, the ends of capsules and the corners of boxes are balls with a radius of zero or
 more. Planes, grounds z = height(x, y), spheres, capsules and boxes are surfaces. A surface
 computes, in its frame, the distance and normal to the moving center of a ball. From these
 values, `kinematics.py` derives the motion of the contact for any motion of the two frames. Lengths
-are in m; centers, ends and poses are in the frame of the shape. frame: a frame of the robot, or
+are in m; centers, ends and poses are in the shape's frame. frame: a frame of the robot, or
 None for the world.
 
 All computations use operations that arrays of floats and arrays of symbols both support.
@@ -34,11 +34,11 @@ Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ROUNDING = 1e-14
 STEPS = 50
-"""Maximum number of Newton iterations for the nearest point of a ground."""
+"""Maximum number of Newton iterations for the nearest point on a ground."""
 TRACED = 4
 """Number of Newton iterations in a traced program, which cannot test for convergence. The
 iterations start below the center of a ball and converge quadratically. For slopes up to 1, four
-iterations are accurate to rounding."""
+iterations converge to within rounding error."""
 
 
 # Operations on any value ------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 NEXT, LAST = [1, 2, 0], [2, 0, 1]
-"""Indices of the next axis and of the second axis after each axis, in cyclic order."""
+"""Cyclic permutations of the axis indices: the next axis, and the axis after it."""
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
-    """Return the length (...) of vectors r, their directions (..., 3) and rates of the directions.
+    """Return lengths (...) and directions (..., 3) of vectors r, and rates of the directions.
 
     For a zero vector, direction and rate are NaN.
     """
@@ -102,7 +102,7 @@ def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
 
 
 def contact_axes(normal: np.ndarray) -> np.ndarray:
-    """Return tangent, tangent and normal as rows (..., 3, 3) for unit normals (..., 3) (Eq 11.68).
+    """Return two tangents and the normal as rows (..., 3, 3), given unit normals (Eq 11.68).
 
     The tangents of (0, 0, 1) are along x and y. Tangents are discontinuous only where the
     normal is horizontal (Duff and others 2017, *Building an orthonormal basis, revisited*).
@@ -122,7 +122,7 @@ class _ClosedForm:
     """Surface with a closed form for the point nearest to a moving point."""
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Compute `nearest` for arrays of floats or of symbols."""
+        """Compute `nearest` for arrays of floats or symbols."""
         raise NotImplementedError
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
@@ -131,7 +131,7 @@ class _ClosedForm:
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the frame of the surface (m).
+            Points in the surface's frame (m).
         v : ndarray, shape (..., 3)
             Velocities of the points in this frame (m/s).
 
@@ -167,7 +167,7 @@ def check_places(shape: Any, *names: str) -> None:
 
 
 def _check(what: str, *lengths: float) -> None:
-    """Raise an error for lengths that are not positive, or too large."""
+    """Raise an error if a length is too large or not positive."""
     if not all(isinstance(length, Real) and 0.0 < length <= LARGEST for length in lengths):
         given = ", ".join(f"{length!r:.60}" for length in lengths)
         problem = f"{what} must be positive and at most {LARGEST:g}, not {given}"
@@ -190,7 +190,7 @@ class Point:
         Returns
         -------
         list of (center, radius)
-            Center in the frame of the shape and radius of each ball (m).
+            Center in the shape's frame and radius of each ball (m).
 
         Examples
         --------
@@ -219,7 +219,7 @@ class Sphere(_ClosedForm):
         Returns
         -------
         list of (center, radius)
-            Center in the frame of the shape and radius of each ball (m).
+            Center in the shape's frame and radius of each ball (m).
 
         Examples
         --------
@@ -235,9 +235,9 @@ class Sphere(_ClosedForm):
         Parameters
         ----------
         c : ndarray, shape (3,)
-            Center of a ball, in the frame of the shape (m).
+            Center of a ball, in the shape's frame (m).
         v : ndarray, shape (3,)
-            Velocity of the center, in the frame of the shape (m/s).
+            Velocity of the center, in the shape's frame (m/s).
 
         Returns
         -------
@@ -276,7 +276,7 @@ class Capsule(_ClosedForm):
         Returns
         -------
         list of (center, radius)
-            Center in the frame of the shape and radius of each ball (m).
+            Center in the shape's frame and radius of each ball (m).
 
         Examples
         --------
@@ -292,9 +292,9 @@ class Capsule(_ClosedForm):
         Parameters
         ----------
         c : ndarray, shape (3,)
-            Center of a ball, in the frame of the shape (m).
+            Center of a ball, in the shape's frame (m).
         v : ndarray, shape (3,)
-            Velocity of the center, in the frame of the shape (m/s).
+            Velocity of the center, in the shape's frame (m/s).
 
         Returns
         -------
@@ -333,7 +333,7 @@ class Box(_ClosedForm):
         Returns
         -------
         list of (center, radius)
-            Center in the frame of the shape and radius of each ball (m).
+            Center in the shape's frame and radius of each ball (m).
 
         Examples
         --------
@@ -356,9 +356,9 @@ class Box(_ClosedForm):
         Parameters
         ----------
         c : ndarray, shape (3,)
-            Center of a ball, in the frame of the shape (m).
+            Center of a ball, in the shape's frame (m).
         v : ndarray, shape (3,)
-            Velocity of the center, in the frame of the shape (m/s).
+            Velocity of the center, in the shape's frame (m/s).
 
         Returns
         -------
@@ -408,9 +408,9 @@ class Plane(_ClosedForm):
         Parameters
         ----------
         c : ndarray, shape (3,)
-            Center of a ball, in the frame of the shape (m).
+            Center of a ball, in the shape's frame (m).
         v : ndarray, shape (3,)
-            Velocity of the center, in the frame of the shape (m/s).
+            Velocity of the center, in the shape's frame (m/s).
 
         Returns
         -------
@@ -451,7 +451,7 @@ class Ground(_ClosedForm):
         try:
             height = self.height(x, y)
         except Exception as error:
-            problem = f"height failed on symbols: {type(error).__name__}: {said(error)}"
+            problem = f"height failed when traced: {type(error).__name__}: {said(error)}"
             remedy = "define it as a function of (x, y), written with functions of chasles.expr"
             raise InputError("E-CONTACT-025", problem, remedy, part="Ground") from error
         if not is_number(height):
@@ -481,7 +481,7 @@ class Ground(_ClosedForm):
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Positions in the frame of the ground (m), as floats or symbols.
+            Positions in the ground's frame (m), as floats or symbols.
         v : ndarray, shape (..., 3)
             Velocities (m/s).
 
@@ -546,7 +546,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return distance, normal and rate for a point r with velocity v and a ball at the origin."""
+    """Return distance, normal and normal rate of a ball at the origin for a moving point r."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 
@@ -554,7 +554,7 @@ def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
 def from_segment(
     c: np.ndarray, v: np.ndarray, start: np.ndarray, along: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return vectors (..., 3) from segments to the moving points c, and rates of the vectors."""
+    """Return the shortest vectors (..., 3) from segments to moving points c, and their rates."""
     r, square = c - start, np.sum(along * along, axis=-1, keepdims=True)
     part, rate = (np.sum(x * along, axis=-1, keepdims=True) / square for x in (r, v))
     inside = less(0.0, part) * less(part, 1.0)
@@ -571,7 +571,7 @@ class Nearby(Protocol):
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the frame of the shape (m).
+            Points in the shape's frame (m).
         v : ndarray, shape (..., 3)
             Velocities of the points in this frame (m/s).
 

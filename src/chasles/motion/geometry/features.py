@@ -30,7 +30,7 @@ STEPS = 50
 """Maximum number of Newton iterations; one suffices for straight edges and for a rim on a plane."""
 
 CLOSE = 1e-12
-"""Tolerance of Newton steps, relative to s. The remaining error is about the square of the step."""
+"""Convergence tolerance for Newton steps, relative to s. The error is about the step squared."""
 
 UPRIGHT = 1e-9
 """Sine of the largest tilt at which a rim is treated as level, without a lowest point."""
@@ -40,11 +40,11 @@ PARALLEL = 1e-6
 cross. For parallel round edges, the normal is along the line between the nearest points."""
 
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Point of an edge, and its first and second derivative along the edge."""
+"""Point on an edge, and its first and second derivatives along the edge."""
 
 
 def listed(function: str, contacts: Any) -> list[Contact]:
-    """Return contacts as a list. Raise an error for a single contact or for other types."""
+    """Return contacts as a list. Raise an error for a single contact or other types."""
     found = [] if isinstance(contacts, Contact) else list(contacts)
     if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
         problem = f"contacts must be a list from contact_points, not {contacts!r:.60}"
@@ -55,7 +55,7 @@ def listed(function: str, contacts: Any) -> list[Contact]:
 def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
     """Return a contact with its bodies exchanged.
 
-    `over` and `under` are the motions of its successor and predecessor.
+    over, under: motions of the successor and predecessor frames.
     """
     gap_rate = np.sum(c.normal * (over.velocity(c.point) - under.velocity(c.point)), axis=-1)
     gap = np.asarray(c.gap)[..., None]
@@ -138,10 +138,10 @@ def crossing(
     guess: tuple[float, float],
     toward: np.ndarray | None,
 ) -> tuple[np.ndarray, Contact] | None:
-    """Return (s, t) of the nearest points of two edges, and the contact; None for parallel edges.
+    """Return (s, t) at the nearest points of two edges, and the contact; None for parallel edges.
 
     None is also returned if Newton's method does not converge. In `carriers` and `edges`, the
-    successor comes first. guess: initial guess of s and t. toward: a direction in the world from
+    successor comes first. guess: initial guess for s and t. toward: a direction in the world from
     the second body to the first; if None, the vector between the nearest points is used.
     """
     x = np.array(guess, dtype=float)
@@ -177,13 +177,13 @@ def crossing(
 
 
 def _carried(c: Carrier, curve: Curve) -> Curve:
-    """Return the point and derivatives of a curve in the world."""
+    """Transform a point on a curve and its derivatives to the world."""
     point, first, second = curve
     return c.point(point)[0], c.turned(first), c.turned(second)
 
 
 def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground) -> Contact:
-    """Return the contact of a rim at its point nearest to a surface; supports batches.
+    """Return the contact of a rim at the point nearest to a surface; batches are supported.
 
     On a plane, the contact is at the lowest point, which moves around the rim. If the rim is level,
     the contact is at a fixed point.
@@ -216,7 +216,7 @@ def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the curvature term: a times the derivative of the normal in direction a."""
+    """Return the curvature term: the dot product of a and the derivative of the normal along a."""
     _, _, turn = surface.nearest(under.back(place - under.o), under.back(a))
     return np.asarray(np.sum(under.turned(turn) * a, axis=-1))
 
@@ -225,7 +225,7 @@ def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndar
 
 
 class Meeting:
-    """Numbered pairs of features of two bodies."""
+    """Numbered pairs of features on two bodies that may touch."""
 
     size: int
 
@@ -234,16 +234,16 @@ class Meeting:
         raise NotImplementedError
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
-        """Return the contacts with the given indices (m,), as arrays (m, 3)."""
+        """Return the contacts of the feature pairs `which` (m,), with arrays (m, 3)."""
         raise NotImplementedError
 
 
 class _Kind(NamedTuple):
     """Kind of feature pairs, such as corners and faces.
 
-    first, second: names of the fields of the solids that list the features. pairs, contacts:
-    functions that return all pairs, and the contacts of some. swapped: True if the first feature
-    belongs to the second solid.
+    first, second: names of the `Solid` fields that list the features. pairs: function that returns
+    all pairs. contacts: function that returns the contacts of selected pairs. swapped: True if the
+    first feature belongs to the second solid.
     """
 
     first: str
@@ -254,7 +254,7 @@ class _Kind(NamedTuple):
 
 
 class _Features(Meeting):
-    """All pairs of features of two solids that may touch, numbered by kind."""
+    """All feature pairs of two solids that may touch, numbered by kind."""
 
     kinds: ClassVar[tuple[_Kind, ...]]
 
@@ -316,7 +316,9 @@ class Polyhedra(_Features):
 
 
 class Capsules(_Features):
-    """Feature pairs of a capsule and a polyhedron: ends and faces, edges, corners, and the side.
+    """Feature pairs of a capsule and a polyhedron.
+
+    The capsule's ends may touch faces, edges and corners; its side may touch edges and corners.
 
     By convexity, two features are the nearest if both bodies lie behind the plane of their common
     normal; the gap is their distance minus the radius. Distances to faces and across edges are
@@ -351,7 +353,7 @@ class Capsules(_Features):
 
 
 class Standing(Meeting):
-    """Cylinder on a plane or a ground: the lowest point and fixed points of each rim.
+    """Contacts of a cylinder with a plane or ground: lowest point and fixed points of each rim.
 
     The fixed points replace the lowest point if the rim is level.
     """

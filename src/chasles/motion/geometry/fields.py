@@ -23,21 +23,21 @@ FAR = 1e3
 """Gap (m) of a contact that does not exist."""
 
 SAME = 1e-9
-"""Tolerance (m) at which points of a field coincide and distances are equal."""
+"""Tolerance (m) within which points on a field coincide or distances are equal."""
 
 SIMILAR = 1e-6
-"""Difference of points (m) and normals up to which crossings are the same."""
+"""Largest difference of points (m) and normals between crossings that are treated as the same."""
 
 PEAK = 0.02
-"""A corner of the field is a peak if no edge rises from it, in the direction of contact, by more
-than this sine of an angle."""
+"""Sine of an angle. A corner of the field is a peak if no edge that starts there rises more steeply
+than this in the direction of the contact normal."""
 
 CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""
 
 BALL, CORNERS, PEAKS, CROSSINGS = 3, 8, 4, 8
-"""Numbers of contacts: for a ball, for the corners of a shape, for peaks under a shape, and for its
-edges that cross ridges."""
+"""Maximum numbers of contacts: of a ball, of the corners of a shape, of peaks under a shape, and of
+edges of a shape that cross ridges."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +91,7 @@ class HeightField:
         return np.array([self.size[0] / (columns - 1), self.size[1] / (rows - 1)])
 
     def corner(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return corners of the grid in the axes of the field.
+        """Return corners of the grid in the field's axes.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class HeightField:
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the axes of the field (m); z is not used.
+            Points in the field's axes (m); z is not used.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class HeightField:
         return low + (side - low) * steep + (high - side) * flat, inside
 
     def _below(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return row and column of the cell below (or nearest to) points, and positions in it."""
+        """Return row and column of the cells below (or nearest) points, and positions in them."""
         rows, columns = self.grid.shape
         at = (c[..., :2] + 0.5 * np.array(self.size)) / self.cell
         whole = np.floor(np.nan_to_num(at)).clip(0, [columns - 2, rows - 2]).astype(int)
@@ -161,7 +161,7 @@ class HeightField:
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the axes of the field (m).
+            Points in the field's axes (m).
         reach : float
             Distance along x and y (m), at most 40 cells, and at least one cell.
 
@@ -198,7 +198,7 @@ class HeightField:
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the axes of the field (m).
+            Points in the field's axes (m).
         reach : float
             Distance along x and y (m), at most 40 cells.
 
@@ -236,12 +236,12 @@ class HeightField:
 
     @cached_property
     def _ridges(self) -> Ridges:
-        """Edges that start at each corner of the grid, and whether they are ridges."""
+        """Edges that start at each corner of the grid, with a flag for ridges."""
         rows, columns = self.grid.shape
         return ridges(self.corner(*np.meshgrid(range(rows), range(columns), indexing="ij")))
 
     def ridges(self, c: np.ndarray, reach: float) -> Ridges:
-        """Return the edges of the grid near points, and whether they are ridges.
+        """Return the edges of the grid near points, with a flag for ridges.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class HeightField:
         return Ridges(*flat)
 
     def _around(self, reach: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the offsets of rows and of columns within a distance (m)."""
+        """Return the row and column offsets of the corners within a distance (m)."""
         wide, high = (int(min(math.ceil(reach / x), 40)) for x in self.cell)
         return np.arange(-high, high + 2), np.arange(-wide, wide + 2)
 
@@ -284,7 +284,7 @@ class HeightField:
 
 
 def slots_on_field(body: Any) -> int:
-    """Return the number of contacts of a shape with a height field."""
+    """Return the number of contact slots of a shape on a height field."""
     balls = body.balls()
     if isinstance(body, Sphere | Capsule):
         return BALL * len(balls) + (PEAKS + CROSSINGS if isinstance(body, Capsule) else 0)
@@ -295,10 +295,10 @@ def slots_on_field(body: Any) -> int:
 def contacts_on_field(
     body: Any, R: np.ndarray, o: np.ndarray, field: HeightField, S: np.ndarray, s: np.ndarray
 ) -> np.ndarray:
-    """Return contacts (n, slots, 7) of a shape: point, normal and gap in the world.
+    """Return the contacts (n, slots, 7) of a shape on a field: point, normal and gap in the world.
 
-    R (n, 3, 3), o (n, 3): axes (as columns) and origin of the frame of the shape. S, s: axes and
-    origin of the frame of the field.
+    R (n, 3, 3), o (n, 3): axes (as columns) and origin of the shape's frame. S, s: axes and origin
+    of the field's frame.
     """
     S, s = S @ np.transpose(field.axes), s + S @ np.array(field.center)
     places, radii = zip(*body.balls(), strict=True)
@@ -380,7 +380,7 @@ def _between(
 ) -> list[np.ndarray]:
     """Return the contacts of a shape with peaks (n, PEAKS, 7) and ridges (n, CROSSINGS, 7).
 
-    They are in the axes of the field. Shapes without straight edges do not touch ridges.
+    The contacts are in the field's axes. Shapes without straight edges do not touch ridges.
     """
     places = np.array([at for at, _ in body.balls()])
     middle = np.mean(places, axis=0)
@@ -394,7 +394,7 @@ def _between(
 
 
 def _different(found: np.ndarray) -> np.ndarray:
-    """Return contacts (n, k, 7), of which those at the same point and normal are far, but one."""
+    """Return the closest contacts (n, k, 7), with the gaps of duplicates set to `FAR`."""
     found = _first(found, 4 * CROSSINGS)
     found[..., 6] = np.minimum(found[..., 6], FAR)
     close = np.linalg.norm(found[:, :, None, :6] - found[:, None, :, :6], axis=-1) < SIMILAR
@@ -410,7 +410,7 @@ def _peaks(
     edges: np.ndarray,
     exists: np.ndarray,
 ) -> np.ndarray:
-    """Return the contacts (n, PEAKS, 7) of corners of a field with a shape, in the field's axes.
+    """Return the contacts (n, PEAKS, 7) of field corners with a shape, in the field's axes.
 
     turn, origin: axes and origin of the shape's frame. at, edges, exists: see `HeightField.peaks`.
     """

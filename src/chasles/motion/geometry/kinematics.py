@@ -1,4 +1,4 @@
-"""Motion of contact points, as arrays and as one compiled function.
+"""Motion of contact points, computed with arrays or by a compiled function.
 
 The compiled function includes surfaces with a closed form. Other surfaces are evaluated between two
 programs: the first computes the centers of balls in the frames of the surfaces, `Surface.nearest`
@@ -36,11 +36,11 @@ from chasles.motion.geometry.shapes import Body, Surface
 Array = Any
 
 NEAR = 1e-9
-"""Points with a gap (m or rad) up to this value are in contact, so that points that make contact at
-the same time are detected together despite rounding."""
+"""Points with a gap (m or rad) up to this value are in contact. With this tolerance, points that
+make contact at the same time are detected together despite rounding errors."""
 
 ALIKE = 1e-9
-"""Relative difference of Jacobians below which points are merged, such as two coinciding corners.
+"""Relative difference of Jacobians below which points, such as two coinciding corners, are merged.
 """
 
 
@@ -57,7 +57,7 @@ class Carrier(NamedTuple):
     frame: str | None = None
 
     def point(self, at: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the world position and velocity of a point of the frame.
+        """Return the world position and velocity of a point fixed in the frame.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class Carrier(NamedTuple):
         return self.o + r, self.v + cross(self.w, r)
 
     def turned(self, direction: np.ndarray) -> np.ndarray:
-        """Rotate a direction from the axes of the frame to the world axes.
+        """Rotate a direction from the frame's axes to the world axes.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Carrier(NamedTuple):
         return applied(self.R, direction)
 
     def velocity(self, place: np.ndarray) -> np.ndarray:
-        """Return the velocity of the body's point at a position in the world.
+        """Return the velocity of the body point at a position in the world.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Carrier(NamedTuple):
         return self.v + cross(self.w, place - self.o)
 
     def back(self, direction: np.ndarray) -> np.ndarray:
-        """Rotate a direction from the world axes to the axes of the frame.
+        """Rotate a direction from the world axes to the frame's axes.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Carrier(NamedTuple):
         Returns
         -------
         direction : ndarray, shape (..., 3)
-            The same direction in the axes of the frame.
+            The same direction in the frame's axes.
 
         Examples
         --------
@@ -152,7 +152,7 @@ class Carrier(NamedTuple):
         return applied(np.swapaxes(self.R, -1, -2), direction)
 
     def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Transform a point of the world, and its velocity, to the frame.
+        """Transform a point and its velocity from the world to the frame.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Carrier(NamedTuple):
         point : ndarray, shape (..., 3)
             Position in the frame (m).
         velocity : ndarray, shape (..., 3)
-            Relative velocity along the axes of the frame (m/s).
+            Relative velocity along the frame's axes (m/s).
 
         Examples
         --------
@@ -220,7 +220,7 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 
 
 class Contact(NamedTuple):
-    """Contact point of two bodies, or their nearest point; vectors are in the world frame.
+    """Contact point, or nearest point, of two bodies; vectors are in the world frame.
 
     successor, predecessor: frames of the two bodies, None for the world. point C (..., 3): the
     nearest point of the successor; normal (..., 3): unit vector from the predecessor to the
@@ -257,7 +257,7 @@ def ball_contact(
 
 
 def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return distance, normal and rate of the normal, in the world, for a moving point."""
+    """Return a surface's distance, normal and normal rate, in the world, for a moving point."""
     distance, n, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(n)
     return distance, normal, under.turned(turn) + cross(under.w, normal)
@@ -293,7 +293,7 @@ class Moves(NamedTuple):
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
-        """Return, for each point of the mask (k,), the index of the first point with equal motion.
+        """Return the index of the first point with equal motion, for each point in a mask (k,).
 
         The index is -1 for points outside the mask.
         """
@@ -310,7 +310,7 @@ Closed = Sphere | Capsule | Box | Plane
 
 
 class Ball(NamedTuple):
-    """Ball of a body, the frame of a surface, and the surface if it has a closed form."""
+    """Ball of a body, the frame of a surface, and the surface itself if it has a closed form."""
 
     over: str | None
     at: Place
@@ -320,7 +320,7 @@ class Ball(NamedTuple):
 
 
 class Points:
-    """Contact points of pairs of shapes, as in `contact_points`, in a single state."""
+    """Contact points of shape pairs, as in `contact_points`, in a single state."""
 
     def __init__(self, model: Model, pairs: Sequence[tuple[Body, Surface]]) -> None:
         def name(frame: str | None) -> str | None:
@@ -368,7 +368,7 @@ class Points:
 def _compiled(
     model: Model, balls: Sequence[Ball], trace: Callable[[Model, Sequence[Ball]], Program]
 ) -> Callable[..., Any]:
-    """Compile a program of the points into a function of arrays."""
+    """Trace and compile a program for balls on surfaces, and return it as a function of arrays."""
     own = any(joint.custom is not None for joint in model.source.joints)
     traced = trace(model, balls).hash if own else ""
     recipe = (
@@ -401,7 +401,7 @@ class Frame(NamedTuple):
 
     @staticmethod
     def of(mechanism: Mechanism, q: Array, qd: Array, motion: Carrier) -> "Frame":
-        """Return the frame of a carrier, with its acceleration and Jacobian, as arrays."""
+        """Return the motion of a frame with its acceleration and Jacobian, as arrays."""
         nv = mechanism.nv
         if motion.frame is None:
             return Frame(motion, np.zeros(6), np.zeros((6, nv)))
@@ -414,19 +414,19 @@ class Frame(NamedTuple):
         return a + cross(alpha, point - o) + cross(w, rate - v)
 
     def columns(self, point: np.ndarray) -> np.ndarray:
-        """Return the Jacobian (..., 3, nv) of the body's point at a position."""
+        """Return the Jacobian (..., 3, nv) of the body point at a position."""
         return jacobian_at(self.J, point - self.motion.o)
 
 
 def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (..., 3, nv) of a body's point at r (..., 3) from the origin of J."""
+    """Return the Jacobian (..., 3, nv) of a body point, given J at a point and the offset r."""
     turned = cross(np.swapaxes(J[..., :3, :], -1, -2), r[..., None, :])
     moved: np.ndarray = J[..., 3:, :] + np.swapaxes(turned, -1, -2)
     return moved
 
 
 def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
-    """Return the motion of one or several contacts of two bodies in one state.
+    """Return the motion of one or several contacts between two bodies in one state.
 
     Accelerations refer to the body points that coincide with C at each instant (Featherstone
     2008, Eq 11.25 and 11.30).
@@ -444,13 +444,13 @@ def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
 
 
 def result(traced: Program, arena: Arena, given: Mapping[str, Any]) -> np.ndarray:
-    """Evaluate a program on expressions and return its first result as an array."""
+    """Evaluate a program with expressions as inputs and return its first result as an array."""
     entries = traced.applied(given, arena)[0]
     return np.array(entries, dtype=object).reshape(traced.outputs[0].shape)
 
 
 def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """Return the program for centers and velocities (k, 3), each in the frame of its surface."""
+    """Return the program for ball centers and their velocities (k, 3), in the surface frames."""
     inputs, _, frames = _frames(model, balls)
     seen = [
         frames[ball.under].motion.seen(*frames[ball.over].motion.point(ball.at)) for ball in balls
@@ -465,8 +465,8 @@ def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
 def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
     """Return the program for gap, axes, velocity, J and bias of `Moves` at q and qd.
 
-    For surfaces without a closed form, the inputs include distance (k,), normal (k, 3) and the rate
-    of the normal, turn (k, 3), in the frames of the surfaces.
+    For surfaces without a closed form, the inputs include distance (k,), normal (k, 3) and the
+    normal rate, turn (k, 3), in the surface frames.
     """
     inputs, arena, frames = _frames(model, balls)
     asked, k = sum(ball.surface is None for ball in balls), len(balls)
@@ -487,7 +487,7 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
 
 
 def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an input as an array of symbols."""
+    """Return a program input as an array of symbols."""
     entries = [arena.input(name, k) for k in range(math.prod(shape))]
     return np.array(entries, dtype=object).reshape(shape)
 
@@ -506,9 +506,9 @@ class _Given(NamedTuple):
 def _frames(
     model: Model, balls: Sequence[Ball]
 ) -> tuple[list[Variable], Arena, dict[str | None, Frame]]:
-    """Return the inputs (state, and time if used), the arena, and frames by name.
+    """Return the program inputs (state, and time if used), the arena, and the frames by name.
 
-    The name of the world is None.
+    The key of the world frame is None.
     """
     arena, n = Arena(RULES), model.nv
     inputs = [Variable("q", (model.nq,)), Variable("qd", (n,)), *clock(model)]

@@ -1,9 +1,9 @@
-"""Contacts of two bodies for every pair of shapes, with contact patches of extended bodies.
+"""Contacts between two bodies of any shape, with contact patches between extended bodies.
 
 `coal` (extra `contact`) computes the direction along which two bodies are nearest, or penetrate
 least. The feature of each body in that direction is a corner, an edge or a face. The contact patch
-is a polygon. Its corners are corners of one body above the other, and crossings of edges of both
-bodies. These points and their rates have closed forms. For two capsules, `coal` is not needed.
+is a polygon. Its corners are corners of one body above the other, and points where edges of the two
+bodies cross. The points and their rates have closed forms. For two capsules, `coal` is not needed.
 """
 
 from functools import lru_cache
@@ -43,7 +43,7 @@ Extended = Capsule | Box | Cylinder | ConvexMesh
 
 LEVEL = 1e-3
 """Largest angle (rad) between the contact plane and a face or edge in contact. Also the largest
-difference between the gaps of a patch, relative to the size of the bodies."""
+difference between the gaps in a patch, relative to the size of the bodies."""
 
 ALONG = 0.99
 """A contact belongs to the patch if the cosine of the angle between its normal and the contact
@@ -56,7 +56,7 @@ point is on an edge."""
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
-    """Raise an error for shapes that are not supported as body or as surface."""
+    """Raise an error if a shape is not supported as body or surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
         remedy = "use planes and grounds only as surfaces, and points only as bodies"
@@ -136,7 +136,7 @@ def contact_points(
 
 
 def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> list[Contact]:
-    """Return the contacts of a body's balls and rims."""
+    """Return the contacts of a body's balls and rims with a surface."""
     found = [ball_contact(over, ball, under, surface) for ball in body.balls()]
     if isinstance(body, Cylinder) and isinstance(surface, Plane | Ground):
         found += [rim_contact(over, rim, under, surface) for rim in body.rims]
@@ -147,7 +147,7 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
 
 
 class Outline(NamedTuple):
-    """Part of a shape that faces a direction, in the frame of the shape.
+    """Part of a shape that faces a direction, in the shape's frame.
 
     balls: corners (positions and radii). edges: edges of the face, or the single edge. rims:
     circles that may touch. size: size of the shape (m). face: plane of the face. around: corners of
@@ -172,7 +172,10 @@ class Outline(NamedTuple):
 
 
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
-    """Return the corner, edge or face of a shape in direction m (3,). A capsule is an edge."""
+    """Return the corner, edge or face of a shape that faces direction m (3,).
+
+    A capsule is an edge for any m.
+    """
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
         size = float(np.linalg.norm(along)) + shape.radius
@@ -235,7 +238,7 @@ class _Side(NamedTuple):
 def patch_contacts(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> list[Contact]:
-    """Return the contacts of two extended bodies in one state: the nearest point and its patch.
+    """Return the contacts that form the patch between two extended bodies, in one state.
 
     All gaps are exact. The smallest gap is continuous when other features become the nearest.
     """
@@ -264,7 +267,7 @@ def patch_contacts(
 
 
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
-    """Return contacts of a body's corners and rims with the face or the shape of another body."""
+    """Return contacts of a body's corners and rims with another body's face or entire shape."""
     found, c = [], under.carrier
     features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
     features += [(rim_contact, rim) for rim in over.outline.rims]
@@ -281,7 +284,7 @@ def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
 def _crossings(
     sides: tuple[_Side, _Side], n: np.ndarray | None, places: tuple[np.ndarray, np.ndarray]
 ) -> list[Contact]:
-    """Return the contacts at crossings of edges of one body with edges of the other."""
+    """Return the contacts where edges of one body cross edges of the other."""
     found = []
     first, second = sides[0].carrier, sides[1].carrier
     near = first.back(places[0] - first.o), second.back(places[1] - second.o)
@@ -306,7 +309,7 @@ def _guess(edge: Edge, place: np.ndarray) -> float:
 
 
 def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
-    """Return True if the point s of an edge is the farthest point of its body in a direction."""
+    """Return True if the point at s on an edge is its body's farthest point in a direction."""
     if isinstance(edge, Rim):
         _, _, inward = edge.at(s)
         return bool(way @ edge.out >= -SAME and -way @ inward >= -SAME * edge.radius)
@@ -327,13 +330,13 @@ def _direction(
     coal.distance(*_placed(surface, under), *_placed(body, over), request, found)
     n = np.array(found.normal)
     if not np.all(np.isfinite(n)):
-        problem = "coal found no direction between the two bodies"
+        problem = "coal found no contact direction between the two bodies"
         raise ConvergenceError("E-CONTACT-050", problem, part="contact_points")
     return n, (np.array(found.getNearestPoint2()), np.array(found.getNearestPoint1()))
 
 
 def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
-    """Return the `coal` shape of a shape, and its pose in the world."""
+    """Convert a shape to a `coal` shape, and return it with its pose in the world."""
     coal = optional("coal")
     solid, turn, center = _solid(shape)
     return solid, coal.Transform3s(over.R @ turn, over.point(center)[0])
@@ -341,7 +344,7 @@ def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _solid(shape: Extended) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Return the `coal` shape of a shape, with its rotation and position in the shape's frame."""
+    """Convert a shape to a `coal` shape, with its rotation and position in the shape's frame."""
     coal = optional("coal")
     if isinstance(shape, Box):
         return coal.Box(*shape.size), np.eye(3), np.array(shape.center)

@@ -30,7 +30,7 @@ at their ends. The value is also the tolerance for the common normal of two edge
 must be between the normals of their faces."""
 
 ONE_WAY = 0.99
-"""Smallest cosine of the angle between the normals of a pair and of its patch."""
+"""Smallest cosine of the angle between the normal of a feature pair and that of its patch."""
 
 ALONG = 1e-4
 """Sine e of the largest angle at which the side of a capsule is treated as parallel to an edge,
@@ -42,10 +42,10 @@ r/e^2, and the steps must be small enough for this motion."""
 class Solid(NamedTuple):
     """Polyhedron as arrays: v corners, f faces, e edges.
 
-    arms (v, n, 3): unit vectors along the edges of each corner. normals (f, 3), levels (f,): planes
-    n.x = level. sides (f, n, 3), ends (f, n): lines around each face; the face is where
-    s.x >= end. starts and alongs (e, 3): edges. flanks (e, 2, 3): unit vectors from an edge into
-    its two faces. Shorter lists are padded with their last entries. size: in m.
+    arms (v, n, 3): unit vectors along the edges at each corner. normals (f, 3), levels (f,): face
+    planes n.x = level. sides (f, n, 3), ends (f, n): lines that bound each face; s.x >= end on the
+    face. starts and alongs (e, 3): edges. flanks (e, 2, 3): unit vectors from an edge into its two
+    faces. Shorter lists are padded with their last entries. size: in m.
     """
 
     corners: np.ndarray
@@ -104,7 +104,7 @@ def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
 
 
 def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
-    """Return lists as one array; shorter lists are padded with their last entries."""
+    """Stack lists in one array; shorter lists are padded with their last entries."""
     longest = max(map(len, lists))
     return np.array([[*rows, *[rows[-1]] * (longest - len(rows))] for rows in lists])
 
@@ -112,7 +112,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
 # Contacts of some pairs --------------------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
-"""A body, the indices (m,) of some of its features, and its motion."""
+"""A body, the indices (m,) of selected features, and the body's motion."""
 
 
 def corners_on_faces(corners: Some, faces: Some) -> Contact:
@@ -220,10 +220,11 @@ class Lines(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs of features: gaps, depths inside both features (m), and normals.
+    """Feature pairs of two bodies.
 
-    outward: sine of the smallest angle between the contact plane and the bodies behind it; negative
-    if a body crosses the plane. lack: tolerance of `outward`.
+    gap: in m. inside: distance (m) from the contact point to the borders of the features, negative
+    outside. outward: sine of the smallest angle between the contact plane and the bodies behind it;
+    negative if a body crosses the plane. lack: tolerance of `outward`.
     """
 
     gap: np.ndarray
@@ -237,7 +238,7 @@ class Pairs(NamedTuple):
         return self._replace(normal=-self.normal)
 
     def astray(self, outward: np.ndarray) -> np.ndarray:
-        """Return n.m - `ONE_WAY` (k,), where n is the normal of each pair.
+        """Return n.m - `ONE_WAY` (k,), where n is the normal of each pair and m a reference normal.
 
         m is the normal of the pair with the largest gap in the mask `outward` (k,).
         """
@@ -247,13 +248,13 @@ class Pairs(NamedTuple):
 
 
 def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of all pairs."""
+    """Return the indices of all pairs of two lists."""
     i, j = np.divmod(np.arange(len(first) * len(second)), max(len(second), 1))
     return i, j
 
 
 def on_faces(a: Solid, b: Solid) -> Pairs:
-    """Return all pairs of a corner of one body and a face of another (v f pairs), in one frame."""
+    """Return all v f pairs of a corner of one body and a face of another, in one frame."""
     shape = len(a.corners), len(b.normals)
     gap = a.corners @ b.normals.T - b.levels
     outward = np.min(a.arms @ b.normals.T, axis=1, initial=1.0)
@@ -264,7 +265,7 @@ def on_faces(a: Solid, b: Solid) -> Pairs:
 
 
 def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
-    """Return the pairs of edges of two bodies in one frame; parallel edges never touch."""
+    """Return the edge pairs of two bodies in one frame; parallel edges never touch."""
     i, j = _all(a.starts, b.starts)
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
@@ -279,7 +280,7 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
 
 
 def side_across(axis: Solid, whole: Solid) -> Pairs:
-    """Return the pairs of a capsule's side and edges that are not parallel within `ALONG`."""
+    """Return the pairs of a capsule's side and edges. Edges parallel within `ALONG` never touch."""
     return edges_across(axis, whole, ALONG)
 
 
@@ -297,8 +298,7 @@ def _common(
 def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
     """Return the pairs of capsule ends and edges.
 
-    The normal of a pair must point away from the axis of the capsule and from both faces of the
-    edge.
+    The normal of a pair must point away from the capsule's axis and from both faces of the edge.
     """
     i, j = _all(axis.corners, whole.starts)
     edges, c, ahead = Lines(whole.starts[j], whole.alongs[j]), axis.corners[i], axis.arms[i, 0]
@@ -311,8 +311,7 @@ def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
 def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
     """Return the pairs of capsule ends and corners.
 
-    The normal of a pair must point away from the axis of the capsule and from all edges of the
-    corner.
+    The normal of a pair must point away from the capsule's axis and from all edges at the corner.
     """
     i, j = _all(axis.corners, whole.corners)
     distance, n, _ = unit(axis.corners[i] - whole.corners[j], np.zeros(3))
@@ -322,7 +321,7 @@ def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
 
 
 def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
-    """Return the pairs of corners and the side of a capsule, between its ends."""
+    """Return the pairs of corners and a capsule's side."""
     side, x, arms = Lines(axis.starts, axis.alongs), whole.corners, whole.arms
     distance, n, turn = side.nearest(x[:, None], arms)
     rises = np.sum(n * arms, axis=-1) + _lack(turn, distance)

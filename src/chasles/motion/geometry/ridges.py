@@ -1,4 +1,4 @@
-"""Edges of shapes that cross ridges of a height field.
+"""Contacts between edges of shapes and ridges of a height field.
 
 Two edges touch along their common normal n, if n is between the normals of the two triangles of the
 ridge. With corners on triangles and peaks under faces (`fields`), these are all contacts between
@@ -17,27 +17,28 @@ from chasles.motion.geometry.polyhedra import Solid, solid
 from chasles.motion.geometry.shapes import ConvexMesh
 
 FLAT = 1e-6
-"""Smallest length of the sum of two unit vectors, from a ridge into its triangles; flatter ridges
-are parts of a plane.
+"""Smallest downward component of the sum of the two unit vectors from an edge into its triangles.
+Edges with smaller values are flat or valleys, not ridges.
 """
 
 TURN, LEAN = 1e-3, 0.1
-"""Sines of the angles by which the normal may leave the range between the normals of a ridge, and
-between those of an edge of a shape. The second is larger, so that edges that will touch at the end
-of a step are found before it.
+"""Sines of the angles by which a contact normal may leave the range between the face normals at the
+ridge, and at the shape's edge, respectively. The second is larger, so that edges that will touch at
+the end of a step are found at its beginning.
 """
 
 PARALLEL = 1e-3
-"""Sine of the angle up to which edges count as parallel; their ends touch instead."""
+"""Sine of the largest angle between edges treated as parallel; their ends touch instead."""
 
 LARGEST = 200_000
-"""Number of pairs of edges that are computed at once."""
+"""Maximum number of edge pairs that are computed at once, to limit memory."""
 
 
 class Ridges(NamedTuple):
-    """Edges of a field: start, direction with length, and whether they are ridges.
+    """Edges of a height field.
 
-    sides (..., 2, 3): unit vectors from an edge into its two triangles.
+    start, along (..., 3): first corner, and the vector to the second. sides (..., 2, 3): unit
+    vectors from an edge into its two triangles. exists (...): True for ridges.
     """
 
     start: np.ndarray
@@ -47,7 +48,7 @@ class Ridges(NamedTuple):
 
 
 def ridges(x: np.ndarray) -> Ridges:
-    """Return the edges that start at each corner of a grid (rows, columns, 3), three for each."""
+    """Return the edges of a grid (rows, columns, 3): three that start at each corner."""
     rows, columns = x.shape[:2]
     i, j = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     parts = []
@@ -78,11 +79,11 @@ def _solid(body: Any) -> Solid:
 
 
 def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> np.ndarray | None:
-    """Return contacts (n, k, 7) of the edges of a shape with ridges: point, normal and gap.
+    """Return the contacts (n, k, 7) of a shape's edges with ridges: point, normal and gap.
 
-    turn (n, 3, 3), origin (n, 3): axes, as columns, and origin of the shape's frame, in the axes of
-    the field. near: ridges near the shape (n, m). Gaps are infinite where edges do not cross. None:
-    the shape has no straight edges.
+    turn (n, 3, 3), origin (n, 3): axes, as columns, and origin of the shape's frame, in the field's
+    axes. near: ridges near the shape (n, m). Gaps are infinite where edges do not cross. The result
+    is None if the shape has no straight edges.
     """
     if not isinstance(body, Box | Capsule | ConvexMesh):
         return None

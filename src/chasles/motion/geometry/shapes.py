@@ -1,6 +1,6 @@
 """Cylinders and convex meshes: their points, rims, edges, faces, and nearest points.
 
-Lengths are in m. Positions are in the frame of the shape; a frame of None is the world.
+Lengths are in m. Positions are in the shape's frame; a frame of None is the world.
 """
 
 import math
@@ -72,7 +72,7 @@ class Cylinder:
         Returns
         -------
         list of (center, radius)
-            Center in the frame of the shape and radius of each ball (m).
+            Center in the shape's frame and radius of each ball (m).
 
         Examples
         --------
@@ -92,9 +92,9 @@ class Cylinder:
         Parameters
         ----------
         c : ndarray, shape (3,)
-            Center of a ball, in the frame of the shape (m).
+            Center of a ball, in the shape's frame (m).
         v : ndarray, shape (3,)
-            Velocity of the center, in the frame of the shape (m/s).
+            Velocity of the center, in the shape's frame (m/s).
 
         Returns
         -------
@@ -144,7 +144,7 @@ class Rim(NamedTuple):
     """Radius (m) of the body around the circle; zero for a rim."""
 
     def at(self, s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the point at angle s (...) from x to y, and its derivatives: (..., 3) each."""
+        """Return the point at angle s (...), measured from x to y, and its derivatives (..., 3)."""
         c, d = np.cos(s)[..., None], np.sin(s)[..., None]
         arm = self.radius * (c * self.x + d * self.y)
         return self.center + arm, self.radius * (c * self.y - d * self.x), -arm
@@ -230,7 +230,7 @@ class ConvexMesh:
         Returns
         -------
         list of (center, radius)
-            Center in the frame of the shape and radius of each ball (m).
+            Center in the shape's frame and radius of each ball (m).
 
         Examples
         --------
@@ -250,9 +250,9 @@ class ConvexMesh:
         Parameters
         ----------
         c : ndarray, shape (3,)
-            Center of a ball, in the frame of the shape (m).
+            Center of a ball, in the shape's frame (m).
         v : ndarray, shape (3,)
-            Velocity of the center, in the frame of the shape (m/s).
+            Velocity of the center, in the shape's frame (m/s).
 
         Returns
         -------
@@ -322,7 +322,7 @@ Surface = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | Ground
 
 @lru_cache(maxsize=256)
 def mesh(shape: Box | ConvexMesh) -> ConvexMesh:
-    """Return a box or mesh as a mesh."""
+    """Return a box or convex mesh as a `ConvexMesh`."""
     if isinstance(shape, ConvexMesh):
         return shape
     return ConvexMesh(shape.frame, tuple(at for at, _ in shape.balls()))

@@ -27,7 +27,7 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     mu : array_like, shape (nc,)
         Friction coefficients.
     slip : array_like, shape (nc, 2), optional
-        Unit directions of slip, as in `coulomb`.
+        Unit slip directions, as in `coulomb`.
     facets : int, optional
         Number of sides, at least 3.
 
@@ -93,7 +93,7 @@ def cone_gauss_seidel(
     sweeps: int = 2000,
     tolerance: float = ACCURATE,
 ) -> Iterated:
-    """Return contact forces of a batch by repeated projections onto the friction cones.
+    """Return contact forces for a batch, by repeated projection onto the friction cones.
 
     Parameters
     ----------
@@ -104,9 +104,9 @@ def cone_gauss_seidel(
     mu : array_like, shape (..., nc)
         Friction coefficients.
     slip : array_like, shape (..., nc, 2), optional
-        Unit directions of slip, as in `coulomb`.
+        Unit slip directions, as in `coulomb`.
     start : array_like, shape (..., nc, 3), optional
-        Initial forces, such as the forces of the last step.
+        Initial guess, such as the forces from the previous step.
     dilates : bool, optional
         Use the convex law instead of Coulomb's.
     sweeps : int, optional
@@ -151,7 +151,7 @@ def cone_gauss_seidel(
 
 
 def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
-    """Return the law of a batch of problems, with mu and slip broadcast to the batch shape."""
+    """Return the law for a batch of problems, with mu and slip broadcast to the batch shape."""
     G, c, mu = (np.asarray(a, dtype=float) for a in (G, c, mu))
     n = mu.shape[-1] if mu.ndim else -1
     wide = 4 if c.shape[-1:] == (4 * n,) else 3

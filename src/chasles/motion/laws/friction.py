@@ -45,7 +45,7 @@ REACH = 1e-13
 """Entries of G or c below this fraction of the largest are treated as rounding errors."""
 
 ACCURATE = 1e-10
-"""Tolerance of Coulomb's law, relative to the largest |c|."""
+"""Tolerance for violations of Coulomb's law, relative to the largest |c|."""
 
 ROUNDING = 4e-15
 """Relative rounding error of forces. It limits the accuracy if forces are large and cancel."""
@@ -54,11 +54,11 @@ ROUNDS = 100
 """Maximum number of cone programs for Coulomb's law; one to three are typical."""
 
 GRIP = 10.0
-"""Friction coefficients above this value are first reduced to it, because wide cones are difficult
-for cone solvers. Contacts that stick with the reduced friction also stick with more friction."""
+"""Friction coefficients above this value are first reduced to it, because cone solvers converge
+poorly with wide cones. Contacts that stick with reduced friction also stick with more friction."""
 
 LIGHT = 1e-3
-"""Fraction of the largest normal force below which a contact may be treated as separating."""
+"""Normal force, relative to the largest, below which a contact may be treated as separating."""
 
 POLISH = 20
 """Maximum number of Newton steps after each cone program."""
@@ -122,7 +122,7 @@ class Law(NamedTuple):
 
     @property
     def weight(self) -> np.ndarray:
-        """Positive upper bounds of the eigenvalues of the diagonal blocks of G: (..., nc, 1)."""
+        """Positive upper bounds on the eigenvalues of G's diagonal blocks: (..., nc, 1)."""
         n, wide = self.mu.shape[-1], self.width
         blocks = self.G.reshape(*self.G.shape[:-2], n, wide, n, wide)
         own = np.stack([blocks[..., i, :, i, :] for i in range(n)], axis=-3)
@@ -135,7 +135,7 @@ class Law(NamedTuple):
         return ((self.G @ flat)[..., 0] + self.c).reshape(f.shape)
 
     def dilation(self, a: np.ndarray) -> np.ndarray:
-        """Return the correction mu |a_t| of normal accelerations: (..., nc)."""
+        """Return De Saxce's correction mu |a_t| of the normal accelerations: (..., nc)."""
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
@@ -218,7 +218,7 @@ def slope(
 
 
 def out_of_reach(G: np.ndarray, c: np.ndarray, wide: int) -> np.ndarray:
-    """Return the indices of closing contacts that no force can move along their normals."""
+    """Return the indices of approaching contacts that no force can move along their normals."""
     still = np.diagonal(G)[wide - 1 :: wide] <= REACH * np.max(np.diagonal(G), initial=0.0)
     closes = c[wide - 1 :: wide] < -REACH * np.max(np.abs(c), initial=0.0)
     return np.flatnonzero(still & closes)
@@ -234,7 +234,7 @@ def length(v: np.ndarray) -> np.ndarray:
 def coulomb(
     G: Array, c: Array, mu: Array, slip: Array = None, *, bound: Array = np.inf
 ) -> np.ndarray:
-    """Return contact forces of Coulomb's law for accelerations a = G f + c.
+    """Return contact forces f that satisfy Coulomb's law for accelerations a = G f + c.
 
     Parameters
     ----------
@@ -245,9 +245,9 @@ def coulomb(
     mu : array_like, shape (nc,)
         Friction coefficients.
     slip : array_like, shape (nc, 2), optional
-        Unit directions of slip, zero for contacts that stick. Default: no contact slides.
+        Unit slip directions, zero for contacts that stick. Default: no contact slides.
     bound : array_like, optional
-        Largest friction forces or torques in rows of joints at rest; infinite for contacts.
+        Largest friction forces or torques of joints at rest; infinite for contacts.
 
     Returns
     -------
@@ -264,12 +264,12 @@ def coulomb(
     Notes
     -----
     If every contact slides, this is a linear complementarity problem in normal forces with an
-    asymmetric matrix; with more than 12 contacts the result is the solution of Lemke's method. If
+    asymmetric matrix. With more than 12 contacts, it is solved by Lemke's method. If
     redundant contacts share a load, as for a table that turns and slides on four legs, the smallest
     forces are returned. Otherwise the cone program is solved repeatedly with De Saxce's
     correction mu |a_t| of the normal acceleration (De Saxce and Feng 1998; Acary et al. 2011), each
     time followed by Newton's method (Alart and Curnier 1991), until f and a satisfy the law to
-    1e-10 of the largest |c|.
+    within 1e-10 of the largest |c|.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def coulomb(
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Return contact forces of the convex law: Coulomb's law without De Saxce's correction.
+    """Return contact forces that satisfy the convex law: Coulomb's without De Saxce's correction.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     mu : array_like, shape (nc,)
         Friction coefficients.
     slip : array_like, shape (nc, 2), optional
-        Unit directions of slip, as in `coulomb`.
+        Unit slip directions, as in `coulomb`.
 
     Returns
     -------
@@ -318,7 +318,7 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 
 
 def _solved(law: Law) -> np.ndarray:
-    """Return forces that satisfy a law, by cone programs and Newton's method."""
+    """Return forces that satisfy a law, computed by cone programs and Newton's method."""
     mu, sticks = law.mu, law.sticks
     if not len(mu):
         return np.zeros((0, law.width))
@@ -354,7 +354,7 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Return True if forces satisfy a law to the required accuracy, or up to rounding."""
+    """Return True if forces satisfy a law to the required accuracy, or to within rounding error."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
@@ -378,7 +378,7 @@ def _stuck(law: Law) -> np.ndarray:
 
 
 def _parted(law: Law, f: np.ndarray) -> np.ndarray:
-    """Return refined forces, without contacts that have almost no normal force.
+    """Return refined forces, with contacts omitted that have almost no normal force.
 
     A cone program leaves a small force at a contact that separates with an acceleration near zero,
     and Newton's method would keep this contact closed.
@@ -419,7 +419,7 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """Return changes (3 nc, k) of the solution f (nc, 3) of a law, given dG f + dc (3 nc, k).
+    """Return changes (3 nc, k) in a law's solution f (nc, 3), given dG f + dc (3 nc, k).
 
     No derivative exists where a contact is about to slide, stick or separate; if there are
     several solutions, the smallest is returned.
@@ -430,7 +430,7 @@ def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
 
 
 def _sliding(law: Law) -> np.ndarray:
-    """Return the forces of a law in which every contact slides or is frictionless."""
+    """Return the forces of a problem in which every contact slides or is frictionless."""
     n, along = len(law.mu), -law.mu[:, None] * law.slip
     drag = scipy.linalg.block_diag(*np.column_stack([along, np.ones(n)])[:, :, None])
     normal = slice(law.width - 1, None, law.width)

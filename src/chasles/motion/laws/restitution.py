@@ -32,7 +32,8 @@ from chasles.motion.laws.slip import Quantity, Slip
 Array = Any
 
 DIFFERENCE = 1e-6
-"""Relative step of central differences: truncation and rounding errors are both about 1e-10."""
+"""Relative step of central differences, for which truncation and rounding errors are both about
+1e-10."""
 
 SINGULAR = 1e-12
 """Eigenvalues of W up to this fraction of the largest are treated as zero: the point cannot move in
@@ -41,7 +42,7 @@ these directions."""
 
 @runtime_checkable
 class ImpactLaw(Protocol):
-    """Impact law at one point."""
+    """Interface of impact laws at a single contact point."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         """Return the impulse at a contact point.
@@ -103,7 +104,7 @@ def check_law(what: str, law: Any) -> None:
 
 @dataclass(frozen=True)
 class _PointLaw(ImpactLaw):
-    """Impact law at one point; derivatives are central differences unless overridden."""
+    """Base class of impact laws at one point; derivatives default to central differences."""
 
     restitution: Array
 
@@ -173,7 +174,8 @@ class _Slipping(_PointLaw):
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Final value of `_quantity` for e, impulse and work of compression, and initial velocity."""
+    """Function that returns the final value of `_quantity`, given e, the impulse and the work of
+    compression, and the initial velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)
@@ -204,7 +206,7 @@ class Newton(_Slipping):
     _goal = staticmethod(lambda e, impulse, work, before: -e * before)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return d lambda/dW and d lambda/dzeta, by central differences if mu > 0.
+        """Return d lambda/dW and d lambda/dzeta, computed by central differences if mu > 0.
 
         Parameters
         ----------
@@ -289,7 +291,7 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
 
 @dataclass(frozen=True)
 class Moreau:
-    """Coulomb's law for the mean velocity (after + e before)/(1 + e) of all contacts together.
+    """Law for simultaneous impacts: Coulomb's law for the mean velocity (after + e before)/(1 + e).
 
     restitution: e, from 0 to 1, for all contacts. friction: mu, for all contacts. As in Newton's
     law, each normal velocity after impact is at least -e times the velocity before impact; a
@@ -371,7 +373,7 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Return Coulomb's law with 1 + e times the mean velocity in place of accelerations."""
+        """Return the friction problem with (1 + e) times the mean velocity as acceleration."""
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta

@@ -7,7 +7,7 @@ slip. After slip stops, the contact either sticks or slips again in the only dir
 (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
 Slip is integrated by the Runge-Kutta method of order 8 (Dormand and Prince), with dp/|slip| as the
-time increment, which makes the equations smooth. Once the direction of slip has settled, the
+time increment, which makes the equations smooth. Once the slip direction has settled, the
 remaining path is straight and has a closed form. In the plane, the entire path has a closed form.
 All collisions of a batch are integrated together.
 """
@@ -32,16 +32,16 @@ STEPS = 20_000
 """Maximum number of steps. Typically, a few tens are needed."""
 
 SETTLED = 1e-13
-"""Values below this fraction of the initial velocity, or of its largest rate, are zero."""
+"""Values below this fraction of the initial velocity, or of its largest rate, count as zero."""
 
 HALVINGS = 60
-"""Maximum number of bisections, which is sufficient for rounding accuracy."""
+"""Maximum number of bisections, sufficient to converge to within rounding error."""
 
 EPS = 4.0 * float(np.finfo(float).eps)
-"""Tolerance of a step size, relative to the full step. Smaller changes are rounding errors."""
+"""Step-size tolerance, relative to the full step. Smaller changes are rounding errors."""
 
 Quantity = Literal["impulse", "velocity", "work"]
-"""Quantity that ends a path: the normal impulse, velocity, or work (N s, m/s, J)."""
+"""Quantity whose goal value ends a path: normal impulse (N s), normal velocity (m/s), work (J)."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Slip:
         return Slip(self.W[some], self.zeta0[some], self.mu[some])
 
     def start(self) -> np.ndarray:
-        """Return the path before the impact."""
+        """Return the initial path: zero impulse and the velocities before the impact."""
         return np.column_stack([np.zeros((len(self.mu), 4)), self.zeta0])
 
     def measured(self, path: np.ndarray, quantity: Quantity) -> np.ndarray:
@@ -105,13 +105,13 @@ class Slip:
         return path
 
     def _pace(self) -> np.ndarray:
-        """Return a positive bound on the change of slip per unit of normal impulse (1/kg)."""
+        """Return a positive upper bound on the change in slip per unit normal impulse (1/kg)."""
         pull = np.linalg.norm(self.W[:, :2, 2], axis=1) + 1e-3 * self.W[:, 2, 2]
         pace: np.ndarray = self.mu * np.trace(self.W[:, :2, :2], axis1=1, axis2=2) + pull
         return pace
 
     def _direction(self, path: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the size of the slip (n,), its direction s (n, 2) and d slip/dp (n, 2)."""
+        """Return the slip speed (n,), its direction s (n, 2) and d slip/dp (n, 2)."""
         slip = path[:, 4:6]
         size = np.linalg.norm(slip, axis=1)
         s = slip / np.where(size > 0.0, size, 1.0)[:, None]
@@ -212,14 +212,14 @@ class Slip:
 
 
 def _stepped(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Take one step of Dormand and Prince's method of order 8, in machine code."""
+    """Take one step of the eighth-order Dormand-Prince method with the compiled kernel."""
     after: np.ndarray = call(_compiled(), "impact", (slip.W, slip.mu, path, h))
     return after
 
 
 @cache
 def _compiled() -> Any:
-    """Compile a step of one collision."""
+    """Return the compiled kernel for one integration step of a collision."""
     arena = Arena(RULES)
     given = [Variable("W", (3, 3)), Variable("mu", ()), Variable("path", (7,)), Variable("h", ())]
     W, mu, path, h = (
@@ -232,7 +232,7 @@ def _compiled() -> Any:
 
 
 def _step(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the path after one step, with SciPy's coefficients; arrays may contain symbols."""
+    """Return the path after one step with SciPy's coefficients. Arrays may contain symbols."""
     step, slopes = h[:, None], list[np.ndarray]()
     *stages, result = _stages()
     for row in stages:

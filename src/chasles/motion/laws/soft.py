@@ -21,17 +21,17 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 
 Values = Sequence[Value] | np.ndarray
 Response = tuple[Value, list[Any]]
-"""Force, and the rates of the states."""
+"""Contact force, and rates of the state variables."""
 
 CLOSE = 1e-4
-"""Largest distance between a body and the surface in contact, as a fraction of the compression.
-Without this tolerance, rounding errors (especially in float32) would end the contact, and the force
-would jump."""
+"""Largest distance between a body and the soft surface at which they touch, as a fraction of the
+compression. Without this tolerance, rounding errors (especially in float32) would end the contact,
+and the force would jump."""
 
 
 @runtime_checkable
 class NormalLaw(Protocol):
-    """Law of the normal force."""
+    """Interface of laws for the normal force of a soft contact."""
 
     @property
     def states(self) -> int:
@@ -282,7 +282,7 @@ class TwoSoftSurfaces(_InSeries):
 
 @dataclass(frozen=True)
 class _Stateless(NormalLaw):
-    """Spring and damper without states; the force grows continuously from zero."""
+    """Spring and damper without state variables; the force grows continuously from zero."""
 
     stiffness: float
     damping: float
@@ -687,7 +687,7 @@ class SoftContact:
 
 
 def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
-    """Return the solution of Eq 11.73 under a constant force."""
+    """Return the surface position after a time under a constant force (Eq 11.73)."""
     rest = -force / surface.stiffness
     return rest + (z - rest) * math.exp(-surface.stiffness / surface.damping * dt)
 
@@ -713,6 +713,6 @@ def _power(d: Value, exponent: float) -> Value:
 
 
 def check_law(law: Any) -> None:
-    """Raise an error if a parameter of a law is out of range."""
+    """Raise an error if a law's parameter is out of range."""
     if fault := settle(law):
         raise InputError("E-CONTACT-088", fault, part=type(law).__name__)

@@ -1,4 +1,4 @@
-"""Linear algebra on arrays of expressions that skips zeros."""
+"""Sparse linear algebra on arrays of expressions, in which zeros are skipped."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 
 
 def absent(x: Any) -> bool:
-    """Return True for a number that is zero; False for any symbol."""
+    """Return True if x is the number zero, and False for any symbol."""
     return not isinstance(x, Scalar) and x == 0.0
 
 
@@ -44,9 +44,9 @@ def skew(r: np.ndarray) -> np.ndarray:
 
 
 def columns(carriers: Sequence[np.ndarray], k: int) -> list[Any]:
-    """Return column k of each carrier as (shared column, sign), or None if the column is zero.
+    """Return column k of each Jacobian as (shared column, sign), or None if the column is zero.
 
-    Equal or opposite columns share one object. Carriers may differ in the number of rows.
+    Equal or opposite columns share one object. The Jacobians may differ in the number of rows.
     """
     found: list[Any] = []
     unique: list[np.ndarray] = []
@@ -92,7 +92,10 @@ def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tupl
 def solved(
     A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray | None
 ) -> np.ndarray:
-    """Solve A x = b by A = L' D L, from the last index in `order`, with pivots >= floor."""
+    """Solve A x = b by factorization A = L' D L, starting from the last index in `order`.
+
+    Pivots smaller than `floor` are replaced by `floor`.
+    """
     n, places = len(order), list(order)
     lower = [
         [A[max(places[i], places[j]), min(places[i], places[j])] for j in range(i + 1)]

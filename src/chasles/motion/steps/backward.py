@@ -8,8 +8,7 @@ results are pulled back to
 
 This requires one solve with the transposed Jacobian at the solution; iterations are not
 differentiated. It is assumed that small changes of x do not alter which contacts act, stick or
-slide. Where this assumption does not hold, the result is the derivative on the side of the solution
-that was found.
+slide. Where this assumption does not hold, the result is a one-sided derivative.
 """
 
 from collections.abc import Sequence
@@ -33,12 +32,12 @@ MOVING = ("q", "qd", "act")
 
 
 class Backward:
-    """Programs of an adjoint step, which solves the step and then pulls covectors back.
+    """Programs for an adjoint step, which solves the step and then pulls covectors back.
 
-    along: inputs that vary from step to step. Inputs and outputs are the covectors of these inputs
-    at this step, the covectors of the states, and the sums of covectors of all other inputs.
-    Further inputs are the inputs of the step, and weights that are added to the covectors of the
-    states.
+    along: inputs that vary from step to step. The inputs and outputs of the programs are the
+    covectors of these inputs at this step, the covectors of the states, and the sums of covectors
+    of all other inputs. Further inputs are the inputs of the step, and weights that are added to
+    the covectors of the states.
     """
 
     def __init__(self, steps: Steps, along: Sequence[str]) -> None:
@@ -87,7 +86,7 @@ class Backward:
         return steps._tiled(Program.from_outputs("backward", inputs, found))
 
     def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
-        """Return the states after a step with end velocities v. The brake is constant."""
+        """Return the states after a step with end velocities v, for a given brake (`braking`)."""
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
         if steps._reduced is None:

@@ -28,20 +28,20 @@ NO_OWN: Own = {}
 def computed(
     model: Model, function: str, arena: Arena, given: Mapping[str, Any], own: Own, **options: Any
 ) -> np.ndarray:
-    """Return the result of a function of the robot on symbols, with model parameters."""
+    """Evaluate a robot function on symbols, with model parameters as further inputs."""
     made = program(model, function, parameters=tuple(own), **options)
     return result(made, arena, {**given, **own})
 
 
 def described(model: Model, own: Own) -> Model:
-    """Return the model with the values or symbols of parameters that are inputs."""
+    """Return the model with parameters replaced by the given values or symbols."""
     return connected(substituted(model.source, own), mimic=model.mimics) if own else model
 
 
 def placed(
     model: Model, q: np.ndarray, pairs: Sequence[Pair], own: Own = NO_OWN
 ) -> dict[str | None, Placed]:
-    """Return the poses of the frames of all pairs at positions q."""
+    """Return the poses of all frames that contact pairs refer to, at positions q."""
     here = described(model, own)
     transforms = body_transforms(here, here.positions(list(q)))
     found: dict[str | None, Placed] = {None: Placed(np.eye(3), np.zeros(3))}
@@ -104,7 +104,7 @@ def along_velocities(model: Model, what: str, own: Own = NO_OWN) -> np.ndarray:
 
 
 def dry_friction(model: Model, own: Own = NO_OWN) -> np.ndarray:
-    """Return the largest dry friction (nv,) along each velocity, in N m or N.
+    """Return the largest dry friction (nv,) for each velocity coordinate, in N m or N.
 
     The friction of a mimic joint acts on the joint that it mimics, multiplied by the ratio.
     """
@@ -142,7 +142,7 @@ def centered(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
-    """Return the world position of the origin of centered coordinates."""
+    """Return the world position at which centered coordinates (`centered`) have their origin."""
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
         return np.zeros(3)
@@ -151,14 +151,14 @@ def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
 
 
 def body_jacobian(model: Model, frame: str | None, q: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (6, nv) of a frame's body about the origin, along the world axes."""
+    """Return the Jacobian (6, nv) of a frame's body about the world origin, along world axes."""
     if frame is None:
         return zeros(6, model.nv)
     return _jacobian(model, frame, "world", q).astype(object)
 
 
 def _jacobian(model: Model, frame: str, at: At, q: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (6, nv) of a point of a frame at positions q, numbers or symbols."""
+    """Return the Jacobian (6, nv) of a point on a frame; q may contain numbers or symbols."""
     found = jacobian(model, model.positions(list(q)), frame=model.frame(frame), at=at)
     return np.array(signature(jacobian).outputs[0].join(model, found)).reshape(6, model.nv)
 
@@ -175,7 +175,7 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
 
 
 def neutral_inverse(model: Model, arena: Arena, own: Own) -> np.ndarray:
-    """Return the inverse of the mass matrix in the neutral posture."""
+    """Return the inverse mass matrix in the neutral posture."""
     still = neutral_posture(model)
     if not own:
         return np.asarray(np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=still)))
@@ -185,9 +185,9 @@ def neutral_inverse(model: Model, arena: Arena, own: Own) -> np.ndarray:
 
 
 class Weights:
-    """Inverse masses (1/kg) at contact pairs in the neutral posture (mean of 3 axes).
+    """Inverse masses (1/kg) at contact pairs in the neutral posture, as means over three axes.
 
-    inverse: inverse of the mass matrix in that posture (`neutral_inverse`).
+    inverse: inverse mass matrix in that posture (`neutral_inverse`).
     """
 
     def __init__(self, model: Model, inverse: np.ndarray, own: Own = NO_OWN) -> None:
@@ -203,7 +203,7 @@ class Weights:
         return bounded(total)
 
     def _at(self, frame: str, point: At) -> Number:
-        """Return the inverse mass at a point of a frame."""
+        """Return the inverse mass at a point fixed in a frame."""
         key = frame, point
         if key not in self._known:
             J = _jacobian(self._model, *key, neutral_posture(self._model))[3:]
@@ -219,7 +219,7 @@ def _middle(shape: Any) -> np.ndarray:
 
 
 def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return the change of angular velocity that removes the energy added by gyroscopic torque."""
+    """Return the change in angular velocity that removes energy added by the gyroscopic torque."""
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)

@@ -2,7 +2,7 @@
 
 The impacts in a step are simultaneous, unless the law of a contact has `sequence`. Such impacts
 occur one after another, so that an impulse passes through bodies in contact, as in Newton's cradle.
-The normal velocities after the last impact are lower bounds of the normal velocities at the end of
+The normal velocities after the last impact are lower bounds for the normal velocities at the end of
 the step. The step then computes the impulses that cause these velocities, together with friction.
 """
 
@@ -22,14 +22,18 @@ ROUNDS = 16
 
 
 class Bounces(NamedTuple):
-    """Slots with restitution bounds, and the time (s) of the first impact in the step."""
+    """Contact slots whose bounds include restitution, and the time (s) of the first impact."""
 
     touches: list[Touch]
     early: Number
 
 
 class Free(NamedTuple):
-    """Step without contact: velocities before and after, matrix H, elimination order, dt (s)."""
+    """Step without contact.
+
+    v, ahead: velocities before and after the step. H: matrix of the momentum balance. order:
+    elimination order. dt: step size (s).
+    """
 
     v: np.ndarray
     ahead: np.ndarray
@@ -39,7 +43,7 @@ class Free(NamedTuple):
 
 
 class Strike(NamedTuple):
-    """Slot with a possible impact, and its motion in a step without contact.
+    """Contact slot with a possible impact, and its motion in a step without contact.
 
     e: coefficient of restitution. row: Jacobian of the normal velocity. after: normal velocity at
     the end of the step. a: normal acceleration. when: time of the impact (s). hit: speed of
@@ -102,14 +106,14 @@ def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Numbe
 
 
 def _struck(slot: Strike, change: Number, dt: float, fall: Number) -> Number:
-    """Return 1 if a contact has an impact after others have changed its normal velocity, else 0."""
+    """Return 1 if a contact has an impact after a change in its normal velocity, else 0."""
     return less(slot.gap + dt * (slot.after + change), 0.0) * less(fall, slot.hit - change)
 
 
 def _in_sequence(
     free: Free, strikes: dict[int, Strike], fall: Number
 ) -> dict[int, tuple[Number, Number]]:
-    """Return, for each slot, 1 after an impact (else 0), and the change of the normal velocity.
+    """Return, for each slot, 1 if it had an impact (else 0), and the change in normal velocity.
 
     Each impact reverses one normal velocity, reduced by its restitution, as if no other contact
     existed. The order of the slots alternates from round to round.
@@ -132,7 +136,7 @@ def _in_sequence(
 
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
-    """Return the Jacobian (nv,) of the velocity along the normal of a slot."""
+    """Return the Jacobian (nv,) of a slot's normal velocity."""
     if touch.direct:
         return J[2]
     n = touch.axes[2]

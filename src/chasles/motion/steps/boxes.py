@@ -1,4 +1,4 @@
-"""Contact slots of two boxes: a face of one box clipped to a face of the other, or crossed edges.
+"""Contact slots between two boxes: a face clipped to a face of the other box, or crossed edges.
 
 The normal is the axis, of six faces and nine pairs of edges, along which the boxes overlap least
 (Gottschalk, Lin and Manocha 1996, *OBBTree*). If it belongs to a face, the opposite face of the
@@ -28,7 +28,7 @@ from chasles.motion.geometry.closed_forms import (
 from chasles.motion.steps.spots import FAR, Placed, Spot
 
 SLOTS = 12
-"""Number of slots of a pair of boxes."""
+"""Number of contact slots for a pair of boxes."""
 
 SAME = 1e-9
 """A face is preferred to an earlier face only if the overlap is smaller by this length (m)."""
@@ -139,7 +139,7 @@ def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart
 
 
 def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
-    """Return the corners of the intersection of two faces, or the crossing point of two edges."""
+    """Return the corners where two faces overlap, or the point where two edges cross."""
     apart = least_overlap(body, over, surface, under)
     facing = _facing(body, over, surface, under, apart)
     found = []
@@ -182,7 +182,7 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
     reach = [(1.0 + SLACK) * side for side in sides]
 
     def seen(r: np.ndarray) -> np.ndarray:
-        """Return the components of a vector along the edges and the normal of the face."""
+        """Return the components of a vector along the face's edges and normal."""
         axes = (face.first, face.second, face.normal)
         return np.array([np.sum(r * axis) for axis in axes])
 

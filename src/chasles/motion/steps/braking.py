@@ -1,4 +1,4 @@
-"""Limit of the energy that velocity products add in steps with fast rotation.
+"""Limit on the energy that velocity products add in steps with fast rotation.
 
 A step treats centrifugal and Coriolis forces explicitly, with the mass matrix at its start. In
 exact motion, the work of these forces equals the change of the kinetic energy due to the change of
@@ -9,8 +9,9 @@ velocities:
 
     T(q1, v1) <= T(q0, v0) + v1 . (dt (tau - g) + dt D (v0 - v1) - dt^2 K v1 + J' gamma)
 
-If it is larger, a brake slows down the motion relative to the centers of mass. Only the program
-`rescue` computes brakes, so other steps take no additional time.
+If the kinetic energy is larger, the motion relative to the centers of mass is slowed down. This
+correction is called a brake. Only the program `rescue` computes brakes, so other steps take no
+additional time.
 """
 
 from typing import NamedTuple
@@ -32,9 +33,10 @@ FAST = 0.2
 
 
 class Start(NamedTuple):
-    """Start of a step: position, velocities, and the velocities that smooth forces accelerate.
+    """Initial position q of a step, its velocities v, and the corrected velocities `steady`.
 
-    The last two differ by the corrections of free joints (`stepping.Steps`).
+    Smooth forces accelerate `steady`, which includes the corrections for free joints
+    (`stepping.Steps`).
     """
 
     q: np.ndarray
@@ -48,14 +50,14 @@ def articulated(model: Model) -> bool:
 
 
 def size(model: Model) -> int:
-    """Return the number of entries of a brake."""
+    """Return the number of entries in a brake."""
     return 1 + 3 * len(_roots(model))
 
 
 class Inertia:
-    """Function of q, v and a rate that returns M times the rate plus velocity products.
+    """Function that returns M times an acceleration plus velocity products, given q and v.
 
-    It includes no loads such as springs.
+    Loads such as gravity and springs are not included.
     """
 
     def __init__(self, model: Model, arena: Arena, own: Own) -> None:
@@ -74,7 +76,7 @@ class Inertia:
 
 
 def allowed(inertia: Inertia, start: Start, v: np.ndarray, dt: float) -> Number:
-    """Return the largest kinetic energy (J) after a step with end velocities v.
+    """Return the largest allowed kinetic energy (J) after a step with end velocities v.
 
     The impulse of all forces other than velocity products follows from the balance of momentum: it
     is M (v - steady) plus the impulse of the velocity products.
@@ -87,11 +89,10 @@ def allowed(inertia: Inertia, start: Start, v: np.ndarray, dt: float) -> Number:
 def brake(
     inertia: Inertia, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
 ) -> list[Number]:
-    """Return the brake of a step that ends at q and v. allowed: largest kinetic energy (J).
+    """Return the brake for a step that ends at q and v. allowed: largest kinetic energy (J).
 
-    The first entry is the fraction of the velocity relative to the centers of mass to remove. The
-    other entries are the velocities of the centers of mass of floating robots, along the axes of
-    their base.
+    The first entry is the fraction to remove from the velocity relative to the centers of mass. The
+    other entries are center-of-mass velocities of floating robots, along their base axes.
     """
     model, momentum = inertia.model, inertia(q, zeros(len(v)), v)
     here = described(model, inertia.own)
@@ -114,7 +115,7 @@ def _slower(allowed: Number, energy: Number) -> Number:
 
 
 def slowed(model: Model, v: np.ndarray, brake: np.ndarray) -> np.ndarray:
-    """Return velocities after applying a brake."""
+    """Return the velocities v slowed down by a brake."""
     along = zeros(model.nv)
     for k, at in enumerate(_roots(model).values()):
         along[at] = brake[1 + 3 * k : 4 + 3 * k]

@@ -1,4 +1,4 @@
-"""Expressions that one program passes to others as numbers."""
+"""Expressions whose values one program passes to other programs."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from chasles.expr import Number, Scalar
 
 
 class Carried:
-    """Expressions of the program `begin` that other programs read from the array `data`."""
+    """Expressions in the program `begin` whose values other programs read from the array `data`."""
 
     def __init__(self) -> None:
         self.entries: list[Number] = []
@@ -23,7 +23,7 @@ class Carried:
                 self.entries.append(known)
 
     def seen(self, data: np.ndarray, value: Any) -> np.ndarray:
-        """Return the same array as expressions of another program with the input `data`."""
+        """Return a stored array as expressions in another program with the input `data`."""
         array = np.asarray(value, dtype=object)
         flat = []
         for x in array.ravel():

@@ -60,7 +60,7 @@ class Reduction(NamedTuple):
     def touch(self, M: np.ndarray, touch: Touch, J: np.ndarray) -> Touch:
         """Return a slot with the compliance of the closed mechanism.
 
-        M: mass matrix along y. J: carrier of the slot along y.
+        M: mass matrix along y. J: Jacobian of the slot along y.
         """
         rows = J if touch.direct else touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
         weight = bounded(sum(_inverse_mass(M, row) for row in rows) / 3.0)
@@ -69,7 +69,7 @@ class Reduction(NamedTuple):
         return touch._replace(weight=weight, stiffness=stiffness(NORMAL, weight))
 
     def stops(self, M: np.ndarray, stops: Sequence[Stop]) -> list[Stop]:
-        """Convert limits to the coordinates y. M: mass matrix along y."""
+        """Express joint and tendon limits in terms of y. M: mass matrix along y."""
         rows = [self.row(stop.row) for stop in stops]
         return [
             stop._replace(row=row, weight=_inverse_mass(M, _dense(row, len(M))))
@@ -77,7 +77,7 @@ class Reduction(NamedTuple):
         ]
 
     def dry(self, M: np.ndarray, dry: Sequence[Dry]) -> list[Dry]:
-        """Convert dry friction to the coordinates y. M: mass matrix along y."""
+        """Express dry friction in terms of y. M: mass matrix along y."""
         rows = [self.row(part.row) for part in dry]
         return [
             part._replace(
@@ -107,7 +107,7 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return a Newton step that closes the loops, consistent velocities, and the margin."""
+    """Return a Newton step that closes the loops, consistent velocities, and the chart's margin."""
     given: dict[str, Any] = {"q": q, "qd": v, **own}
     made = program(model, "closing_step", parameters=tuple(own))
     step, rates, health = made.applied(given, arena)
@@ -117,7 +117,7 @@ def _closing(
 
 
 def reduction(model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, own: Own) -> Reduction:
-    """Return the reduction of a model whose independent coordinates are chosen."""
+    """Return the reduction to the chosen independent coordinates of a model."""
     columns = []
     for c in model.independent:
         unit = [float(k == c) for k in range(model.nv)]

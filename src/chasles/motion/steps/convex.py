@@ -1,9 +1,9 @@
-"""Momentum balance of a step as expressions, and steps of Newton's method.
+"""Momentum balance of a time step as expressions, and Newton steps that solve it.
 
 Friction is bounded by the normal impulse at the same velocities, so the derivative of the impulses
 is not symmetric: friction grows as the bodies approach each other. Newton's method with that
 derivative converges to velocities that satisfy Coulomb's law at the end of the step. The laws are
-piecewise linear, except for the direction of sliding. Once it is known which contacts act and
+piecewise linear, except for the sliding direction. Once it is known which contacts act and
 stick, one step is exact for all contacts that stick. The first step predicts this: contacts act if
 gravity would close them, and stick or slide along their current velocity (`touching.expected`).
 
@@ -57,16 +57,16 @@ PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
 SEARCHED = 12
-"""Number of points at which the search along a step evaluates the power."""
+"""Number of points at which the line search evaluates the power."""
 
 NARROW = 1e-4
-"""Smallest ratio of the lower to the upper end of the interval in logarithmic bisection."""
+"""Smallest ratio of the lower to the upper end of a search interval in logarithmic bisection."""
 
 Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Problem(NamedTuple):
-    """Data of the momentum balance of one step, as expressions of one program."""
+    """Data for the momentum balance of one step, as expressions in one program."""
 
     H: np.ndarray
     p: np.ndarray
@@ -81,12 +81,16 @@ class Problem(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """Total number of entries in all directions of sliding."""
+        """Total number of entries in all sliding directions."""
         return sum(touch.directions for touch in self.touches) + len(self.dry)
 
 
 class Refined(NamedTuple):
-    """Result of a Newton step: velocities, gradient, residual, impulses, directions of sliding."""
+    """Result of a Newton step.
+
+    v: velocities. gradient: unbalanced momentum. residual: its norm, relative to the momentum.
+    pushes: normal impulses. directions: sliding directions.
+    """
 
     v: np.ndarray
     gradient: np.ndarray
@@ -105,7 +109,7 @@ class Newton:
     # Impulses -----------------------------------------------------------------------------------
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
-        """Return the relative twists of all carriers. Partial sums along the tree are shared."""
+        """Return J v for all contact Jacobians J. Partial sums along the tree are shared."""
         found = []
         for J in self.p.carriers:
             twist: np.ndarray = zeros(len(J))
@@ -173,10 +177,10 @@ class Newton:
         return dot(momentum, v), released
 
     def passive(self, v: np.ndarray) -> Number:
-        """Return the largest factor, at most 1, at which v satisfies v.(H v - p) <= 0.
+        """Return the largest factor, at most 1, for which the scaled v satisfies v.(H v - p) <= 0.
 
-        The factor is 1 if the impulses that lead to v do no positive work. Velocities that satisfy
-        a bound of a gap still satisfy it after scaling.
+        The factor is 1 if the impulses that lead to v do no positive work. Velocities that keep a
+        gap open still do so after scaling.
         """
         supplied, energy = dot(v, self.p.p), dot(v, [dot(row, v) for row in self.p.H])
         return minimum(maximum(supplied, 0.0) / maximum(energy, SLOW), 1.0)
@@ -184,14 +188,14 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return the result of a step with end velocities v. at: velocities of the slots."""
+        """Return the result of a Newton step that ends at v. at: velocities of the slots."""
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
         return Refined(v, g, self.residual(g), pushes, directions)
 
     def residual(self, gradient: np.ndarray) -> Number:
-        """Return the size of a gradient, relative to the momentum."""
+        """Return the norm of the unbalanced momentum, relative to the momentum."""
         return sqrt(np.sum(gradient * gradient * self.p.inverse) / self.p.scale)
 
     def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
@@ -230,14 +234,14 @@ class Newton:
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the inverse Jacobian times g. rubbing: slopes of dry friction."""
+        """Return the inverse Jacobian times g. rubbing: dry-friction slopes."""
         H = self._jacobian(v, slots, rubbing)
         return solved_square(H, g, self.p.order, PIVOT / self.p.inverse)
 
     def _jacobian(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number]
     ) -> np.ndarray:
-        """Return the derivative of the balance with respect to the velocities."""
+        """Return the derivative of the momentum balance with respect to the velocities."""
         p = self.p
         n, H = len(v), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
@@ -298,8 +302,8 @@ class Newton:
     ) -> Refined:
         """Take a full Newton step from v with gradient g.
 
-        last: directions of sliding in the previous step. again: 1 if steps alternate between the
-        same states (see `linearized`).
+        last: sliding directions in the previous step. again: 1 if steps alternate between the same
+        states (see `linearized`).
         """
         at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [
@@ -318,7 +322,7 @@ class Newton:
         return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along)
 
     def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
-        """Take a step from v with gradient g that ends at zero power."""
+        """Take a step from v with gradient g that ends where its power vanishes (`_part`)."""
         at = self.velocities(v)
         slots = [
             linearized(touch, u, w, self._limiting, slope)
@@ -332,7 +336,7 @@ class Newton:
         return self._found(v + part * d, _ahead(at, along, part), turned)
 
     def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
-        """Split the directions of sliding by slot."""
+        """Split the sliding directions by slot."""
         found, start = [], 0
         for touch in self.p.touches:
             found.append(directions[start : start + touch.directions])
@@ -401,7 +405,7 @@ class Newton:
 
 
 def _ahead(at: Motions, along: Motions, part: Number) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the velocities of slots after a fraction of a step."""
+    """Return the slot velocities after a fraction of a Newton step."""
     pairs = zip(at, along, strict=True)
     return [(u + part * du, w + part * dw) for (u, w), (du, dw) in pairs]
 
@@ -426,7 +430,7 @@ def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """Return the entry a'K b of two columns, summed over the carriers that both columns use.
+    """Return the entry a'K b of two columns, summed over the Jacobians that both columns use.
 
     sums: cached sums of stiffness, and their products with columns.
     """

@@ -1,4 +1,4 @@
-"""Impulses of contact, limits and dry friction as functions of velocities, and their slopes.
+"""Impulses of contacts, limits and dry friction as functions of velocity, and their derivatives.
 
 All impulses derive from a convex potential of the velocities at the end of the step, with a fixed
 normal impulse that bounds friction (Castro and others 2024, *Irrotational contact fields*):
@@ -22,20 +22,22 @@ NORMAL, TANGENT = 1e-4, 2e-4
 """Normal and tangential compliance of a contact, relative to its inverse mass."""
 
 RELEASE, FASTEST = 0.2, 0.5
-"""Fraction of a penetration that one step corrects, and the largest speed of correction."""
+"""Fraction of a penetration that one step corrects, and the largest speed of this correction (m/s
+or rad/s)."""
 
 SLOW = 1e-36
-"""Smallest squared speed, so that square roots can be inverted, even in float32."""
+"""Smallest squared speed. It keeps inverse speeds finite, even in float32."""
 
 LIGHTEST, HEAVIEST = 1e12, 1e-12
 """Largest and smallest inverse mass (1/kg or 1/(kg m2)) from which compliances are computed. The
 limits keep compliances and their squares finite and nonzero, even in float32."""
 
 NEGLIGIBLE = 1e-9
-"""Coefficients of friction (1 or m) below this value are ignored, to avoid underflow."""
+"""Friction coefficients (dimensionless or in m) below this value are ignored to avoid underflow."""
 
 IMPACT = 2.0
-"""Restitution acts above this multiple of the speed that gravity adds in a step."""
+"""Approach speed above which restitution acts, as a multiple of the speed that gravity adds in a
+step."""
 
 
 def stiffness(fraction: float, weight: Number) -> Number:
@@ -44,18 +46,18 @@ def stiffness(fraction: float, weight: Number) -> Number:
 
 
 def bounded(weight: Number) -> Number:
-    """Return the nearest inverse mass between `HEAVIEST` and `LIGHTEST`."""
+    """Return an inverse mass clamped to the range from `HEAVIEST` to `LIGHTEST`."""
     return minimum(maximum(weight, HEAVIEST), LIGHTEST)
 
 
 def bound(gap: Number, dt: float) -> Number:
-    """Return the smallest normal velocity at the end of a step."""
+    """Return the lower bound on the normal velocity at the end of a step, for a given gap."""
     out = minimum((-RELEASE / dt) * gap, FASTEST)
     return select(less(0.0, gap), (-1.0 / dt) * gap, out)
 
 
 class Normal(NamedTuple):
-    """Unilateral constraint: lower bound of the velocity, and inverse compliance 1 / R."""
+    """Unilateral constraint: lower bound on the velocity, and inverse compliance 1 / R."""
 
     bound: Number
     stiffness: Number
@@ -65,7 +67,7 @@ class Normal(NamedTuple):
         return maximum(self.bound - v, 0.0) * self.stiffness
 
     def slope(self, v: Number) -> Number:
-        """Return the decrease of the impulse per unit of velocity."""
+        """Return the decrease in impulse per unit velocity."""
         return select(less(v, self.bound), self.stiffness, 0.0)
 
 
@@ -80,7 +82,7 @@ class Friction(NamedTuple):
     stiffness: Number
 
     def factor(self, v: Any) -> tuple[Number, Number, Number]:
-        """Return k in the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
+        """Return k of the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
 
         Speeds below the speed at which sliding begins are replaced by that speed.
         """

@@ -19,7 +19,7 @@ ITERATIONS = 30
 """Maximum number of Newton iterations; three to five are typical."""
 
 SOLVED = 1e-12
-"""Tolerance of Newton's corrections, relative to 1 plus the absolute value of the stage."""
+"""Convergence tolerance for Newton corrections, relative to 1 plus the absolute stage value."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Table:
 
 
 class Newton:
-    """Newton solver of implicit stages Y = base + a f(Y).
+    """Newton solver for implicit stages Y = base + a f(Y).
 
     The Jacobian is reused while the iteration converges fast.
     """
@@ -97,7 +97,7 @@ class Newton:
         raise NotFiniteError("E-MOTION-060", problem, remedy, part="simulate")
 
     def _differences(self, s: float, y: np.ndarray, rates: np.ndarray) -> np.ndarray:
-        """Return the Jacobian (..., n, n) of the rates by finite differences."""
+        """Return the Jacobian (..., n, n) of the rates, computed by finite differences."""
         columns = []
         for k in range(y.shape[-1]):
             step = 1e-8 * (1.0 + np.abs(y[..., k]))
@@ -125,7 +125,7 @@ HEUN_2 = Table(
     dense=_matrix("1 -3/4", "0 3/4"),
 )
 """Heun's two-stage method of second order. The interpolant is the integral of the line through the
-rates of its stages (Featherstone 2008, section 11.5).
+stage rates (Featherstone 2008, section 11.5).
 """
 
 HEUN_3 = Table(
@@ -135,7 +135,7 @@ HEUN_3 = Table(
     dense=_matrix("1 -9/4 3/2", "0 3 -3", "0 -3/4 3/2"),
 )
 """Heun's three-stage method of third order. The second-order interpolant is the integral of the
-parabola through the rates of its stages (Featherstone 2008, section 11.5).
+parabola through the stage rates (Featherstone 2008, section 11.5).
 """
 
 RUNGE_KUTTA_4 = Table(
@@ -168,8 +168,8 @@ DORMAND_PRINCE = Table(
         "0 40617522/29380423 -110615467/29380423 69997945/29380423",
     ),
 )
-"""Fifth-order method with an error estimate of fourth order (Dormand and Prince 1980) and an
-interpolant of fourth order (Shampine 1986; Hairer, Norsett and Wanner 1993, section II.6).
+"""Fifth-order method with a fourth-order error estimate (Dormand and Prince 1980) and a
+fourth-order interpolant (Shampine 1986; Hairer, Norsett and Wanner 1993, section II.6).
 """
 
 IMPLICIT_EULER = Table((1.0,), _rows(""), ONE, own=1.0)
@@ -242,7 +242,7 @@ about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Tolerance of the change of a step. Iterations end below it when the change no longer halves."""
+"""Tolerance for changes in an iteration. Below it, iterations end once changes no longer halve."""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
@@ -349,7 +349,7 @@ INTEGRATORS = {
     "sdirk2": Integrator(SDIRK_2, 2),
     "variational": Integrator(variational, 2, hamiltonian=True),
 }
-"""Integrators of `simulate` by name."""
+"""Integrators for `simulate`, by name."""
 
 
 def known(name: str) -> Integrator:

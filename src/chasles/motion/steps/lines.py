@@ -1,4 +1,4 @@
-"""Limits and dry friction of joints and tendons in a step."""
+"""Limits and dry friction of joints and tendons in a time step."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,11 +15,11 @@ from chasles.motion.steps.bodies import Own, computed, neutral_posture, numbers_
 from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound, stiffness
 
 Row = tuple[tuple[int, Number], ...]
-"""Linear combination of joint velocities: their indices and factors."""
+"""Linear combination of joint velocities, as pairs of index and coefficient."""
 
 
 def speed_along(row: Row, v: np.ndarray) -> Number:
-    """Return the linear combination of the joint velocities v."""
+    """Evaluate a linear combination of the joint velocities v."""
     found: Number = 0.0
     for k, a in row:
         found = found + a * v[k]
@@ -29,7 +29,7 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 class Stop(NamedTuple):
     """Limit of a joint or tendon.
 
-    row: velocity away from the limit. bound: lower bound of that velocity. weight: inverse mass.
+    row: velocity away from the limit. bound: lower bound on that velocity. weight: inverse mass.
     """
 
     row: Row
@@ -38,14 +38,14 @@ class Stop(NamedTuple):
 
     @property
     def term(self) -> Normal:
-        """Impulse of the limit."""
+        """Law for the impulse at the limit."""
         return Normal(self.bound, stiffness(NORMAL, self.weight))
 
 
 class Dry(NamedTuple):
     """Dry friction of a joint or tendon.
 
-    row: velocity. limit: largest impulse. stiffness: impulse per unit of velocity without slip.
+    row: velocity. limit: largest impulse. stiffness: impulse per unit velocity without slip.
     """
 
     row: Row
@@ -54,7 +54,7 @@ class Dry(NamedTuple):
 
     @property
     def term(self) -> Friction:
-        """Impulse of the friction."""
+        """Law for the friction impulse."""
         return Friction(self.limit, self.stiffness)
 
 
@@ -66,7 +66,7 @@ def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
 
 
 class Drawn(NamedTuple):
-    """Line with its velocity and length as symbols, and the inverse mass along the line."""
+    """Tendon or limited ball joint: velocity and length as symbols, and inverse mass along it."""
 
     line: Line
     row: Row
@@ -111,7 +111,7 @@ def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> Number:
 def joint_stops(
     limits: Sequence[tuple[int, int, float, float]], q: np.ndarray, inverse: np.ndarray, dt: float
 ) -> list[Stop]:
-    """Return the finite joint limits.
+    """Return the finite joint limits as `Stop` objects.
 
     limits: velocity index, position index, lower and upper limit of each joint.
     """
@@ -125,7 +125,7 @@ def joint_stops(
 
 
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
-    """Return the friction terms of joints with dry friction (nv,), in N m or N."""
+    """Return the dry friction of joints, given its magnitudes (nv,) in N m or N."""
     return [
         Dry(((k, 1.0),), dt * limit, stiffness(TANGENT, inverse[k, k]))
         for k, limit in enumerate(friction)
@@ -134,7 +134,7 @@ def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list
 
 
 def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:
-    """Return the limits of tendons and ball joints."""
+    """Return the limits of tendons and ball joints as `Stop` objects."""
     found = []
     for line, row, length, weight in every:
         for sign, limit in zip((1.0, -1.0), line.limits, strict=True):
@@ -145,7 +145,7 @@ def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:
 
 
 def line_friction(every: Sequence[Drawn], dt: float) -> list[Dry]:
-    """Return the dry friction of tendons."""
+    """Return the dry friction of tendons as `Dry` objects."""
     return [
         Dry(row, dt * line.tendon.data.friction, stiffness(TANGENT, weight))
         for line, row, _, weight in every

@@ -1,4 +1,4 @@
-"""Parameters of a robot and its contacts that are inputs of a step.
+"""Robot and contact parameters that are inputs of a time step.
 
 Names are those of `chasles.model.parameters`, and for the contacts of time steps
 
@@ -29,11 +29,11 @@ MODEL = "model_parameters"
 """Name of the input that holds values of the robot's parameters."""
 
 FRICTION, STIFFNESS = "contacts.friction", "contacts.stiffness"
-"""Names of the parameters of contacts."""
+"""Names of the contact parameters."""
 
 
 def parameter_shape(source: Description, pairs: Sequence[Any], name: Any) -> tuple[int, ...]:
-    """Return the shape of a parameter of a robot or its contacts."""
+    """Return the shape of a robot or contact parameter."""
     if name not in (FRICTION, STIFFNESS):
         return shape(source, name)
     if not all(isinstance(pair, Pair) and meeting(pair.body, pair.surface) for pair in pairs):
@@ -49,14 +49,14 @@ def parameter_shape(source: Description, pairs: Sequence[Any], name: Any) -> tup
 
 
 class Parameters(NamedTuple):
-    """Parameters that are inputs of a step: their places in the input `MODEL`, and all pairs."""
+    """Parameters that are inputs of a step: their slices in the input `MODEL`, and all pairs."""
 
     places: dict[str, slice]
     pairs: tuple[Pair, ...]
 
     @staticmethod
     def of(model: Model, pairs: Sequence[Pair], names: Sequence[str]) -> "Parameters":
-        """Return the parameters with these names."""
+        """Return the parameters with the given names."""
         sizes = [math.prod(parameter_shape(model.source, pairs, name)) for name in names]
         ends = np.cumsum([0, *sizes]).tolist()
         places = {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
@@ -64,11 +64,11 @@ class Parameters(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of entries of the input."""
+        """Number of entries in the input `MODEL`."""
         return max((place.stop for place in self.places.values()), default=0)
 
     def of_model(self, values: Any) -> Own:
-        """Return the parameters of the robot, given all values."""
+        """Return the robot parameters by name, given all values."""
         if values is None:
             return NO_OWN
         places = self.places.items()

@@ -1,8 +1,8 @@
 """Springs, dampers and fluid in an implicit step: forces and derivatives.
 
-Stiffness and damping contain only the terms that never add energy. For a spring along a length with
-gradient J, this is k J'J, without the derivative of J. The remaining terms act explicitly, which
-preserves the order of the step.
+The stiffness and damping matrices contain only terms that never add energy. For a spring along a
+length with gradient J, this term is k J'J, without the derivative of J. The remaining terms act
+explicitly, which preserves the order of the integrator.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Scene of a time step: contact pairs, joint limits, dry friction and damping of a robot."""
+"""Scene for a time step: a robot's contact pairs, joint limits, dry friction and damping."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,7 +38,7 @@ class Scene:
 
     @property
     def unseen(self) -> list[Unseen]:
-        """Groups of pairs with contacts that are inputs of the step."""
+        """Groups of pairs whose contacts are not compiled but are inputs of the step."""
         return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
 
     def spots(

@@ -20,18 +20,18 @@ from chasles.motion.steps.spots import FAR, Spot
 from chasles.motion.steps.touching import Coefficients, Touch, touched
 
 ROW = 10
-"""Number of inputs of a slot that is not compiled: gap, point, normal, inverse mass, and the
-indices of two frames.
+"""Number of inputs for a slot that is not compiled: gap, point, normal, inverse mass, and two frame
+indices.
 """
 
 MOST_SLOTS = 16
-"""Maximum number of slots of pairs that are not compiled, unless `shared` is larger."""
+"""Maximum number of slots for pairs that are not compiled, unless `shared` is larger."""
 
 
 class Shared(NamedTuple):
     """Shared slot, which holds the closest point that is not in an earlier slot.
 
-    weight: inverse mass (1/kg). over, under: indices of the frames of body and surface.
+    weight: inverse mass (1/kg). over, under: frame indices of body and surface.
     """
 
     law: Rigid | Compliant
@@ -81,7 +81,7 @@ class Unseen(NamedTuple):
         return list(dict.fromkeys(f for pair in self.pairs for f in pair.frames))
 
     def given(self, inputs: np.ndarray) -> tuple[list[Shared], Number]:
-        """Extract the slots, and the smallest gap without a slot, from the inputs of a step."""
+        """Extract the slots, and the smallest gap that has no slot, from the inputs of a step."""
         found = []
         for row in inputs[:-1].reshape(self.slots, ROW):
             found.append(Shared(self.law, Spot(row[1:4], row[4:7], row[0]), *row[7:]))
@@ -132,7 +132,7 @@ def closest(
     weight: Callable[[Pair], Number],
     own: Callable[[Pair], Coefficients | None] = lambda pair: None,
 ) -> tuple[list[Shared], Number]:
-    """Return the slots of a group, closest first, and the smallest gap without a slot.
+    """Return the slots of a group, closest first, and the smallest gap that has no slot.
 
     own: function that returns the coefficients of a pair that are inputs of the step, or None.
     """
@@ -155,7 +155,7 @@ def closest(
 
 
 def smallest(crowd: Crowd) -> list[Number]:
-    """Return the gaps of the slots of a group, smallest first."""
+    """Return the gaps in the slots of a group, smallest first."""
     rest: list[Number] = [spot.gap for _, spot in crowd.spots]
     found = []
     for _ in range(crowd.slots):
@@ -169,7 +169,7 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and the row at this index with that gap."""
+    """Return the index of the smallest gap, and the row of data at this index."""
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):

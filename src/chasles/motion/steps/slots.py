@@ -33,11 +33,12 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tilt of the directions along which the lowest corners of a hull are searched."""
+"""Tangent of the angle between the normal and the directions in which a hull's lowest corners are
+searched."""
 
 MOST_CORNERS = 8
-"""Maximum number of corners of a hull for which every corner has a slot on a plane. For larger
-hulls, only the lowest corners in a few directions have slots.
+"""Maximum number of hull corners for which every corner has a slot on a plane. For larger hulls,
+only the lowest corners in a few directions have slots.
 """
 
 TINY = 1e-12
@@ -113,7 +114,7 @@ def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return one slot between the nearest points of the axes of spheres and capsules.
+    """Return one slot between spheres or capsules, at the nearest points of their axes.
 
     For two segments, see Ericson (2005), section 5.1.9; if they are parallel, the search starts at
     the middle of the first segment.
@@ -155,11 +156,11 @@ MEETINGS: list[tuple[Any, Any, Meeting]] = [
     (Point | Sphere, Sphere | Capsule | Box, balls_on_surface),
     (Box, Box, box_on_box),
 ]
-"""Pairs of shapes with compiled slots, one row for each pair of types."""
+"""Table of shape pairs with compiled slots: one row for each pair of types."""
 
 
 def meeting(body: Any, surface: Any) -> Meeting | None:
-    """Return the slot function of a pair of shapes, or None if there is none."""
+    """Return the slot function for a pair of shapes, or None if there is none."""
     for bodies, surfaces, found in MEETINGS:
         if isinstance(body, bodies) and isinstance(surface, surfaces):
             return found
@@ -180,11 +181,11 @@ class Outside(NamedTuple):
 
 
 OUTSIDE = [Outside(Body, HeightField, slots_on_field, contacts_on_field)]
-"""Pairs of shapes whose contacts are not compiled, one row for each pair of types."""
+"""Table of shape pairs whose contacts are not compiled: one row for each pair of types."""
 
 
 def outside(body: Any, surface: Any) -> Outside | None:
-    """Return the row of a pair of shapes whose contacts are not compiled, or None."""
+    """Return the table row for a pair of shapes whose contacts are not compiled, or None."""
     for row in OUTSIDE:
         if isinstance(body, row.body) and isinstance(surface, row.surface):
             return row
@@ -197,7 +198,7 @@ def supported(body: Any, surface: Any) -> bool:
 
 
 def check_pairs(function: str, pairs: Sequence[Pair]) -> None:
-    """Raise an error for pairs of shapes without slots."""
+    """Raise an error for pairs of shapes that time stepping does not support."""
     for pair in pairs:
         if not supported(pair.body, pair.surface):
             shapes = f"{type(pair.body).__name__} on {type(pair.surface).__name__}"

@@ -72,38 +72,41 @@ from chasles.motion.steps.spots import FAR
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
-"""Residual of the momentum balance, relative to the momentum, at which a problem is solved.
-The second value is for float32, because stiff contacts amplify the rounding of velocities.
+"""Residual of the momentum balance, relative to the momentum, below which a problem is solved.
+The second value is for float32, because stiff contacts amplify rounding errors in velocities.
 """
 
 FLOOR = 1e-9
-"""The momentum at this velocity (m/s or rad/s) is added to the reference of residuals."""
+"""Velocity (m/s or rad/s) whose momentum is added to the momentum that scales residuals."""
 
 MEMORY = 5
 """Number of leading entries of the memory: status, iterations, residual, and the two previous
 residuals.
 
 These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
-iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 solved only
-with these fixed impulses, 3 not solved.
+iterations, the sliding directions, and the brake (`braking`). Status: 0 in progress, 1 solved,
+2 solved only with these fixed impulses, 3 not solved.
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "held")
-"""Statistics of a motion: number of iterations; number of steps whose friction does not agree with
-the normal impulses, or that did not converge; largest residual; work of impulses (J); largest work
-in a step in excess of the energy that overlaps and restitution release; number of steps in which
-more points overlapped than there are shared slots; number of unsolved steps that did converge with
-fixed normal impulses in the bounds of friction.
+"""Statistics of a simulation.
+
+iterations: number of iterations. unsolved: number of steps whose friction does not agree with the
+normal impulses, or that did not converge. residual: largest residual. work: work of impulses (J).
+excess: largest work in a step in excess of the energy that overlaps and restitution release (J).
+overflow: number of steps in which more points overlapped than there are shared slots. held: number
+of unsolved steps that converged with fixed normal impulses in the friction bounds.
 """
 
 STATISTICS = (*EFFORT, "singular")
-"""Entries of the state "effort": `EFFORT`, and 1 minus the smallest margin of loops."""
+"""Entries of the state "effort": `EFFORT`, and 1 minus the smallest loop margin (`closing`)."""
 
 QUICK = 5
 """Number of iterations that take full Newton steps."""
 
 REPEATED = 1e-3
-"""Relative difference of residuals two steps apart below which steps are treated as alternating."""
+"""Relative difference between residuals two iterations apart below which iterations are treated as
+alternating between two states."""
 
 LARGEST, WORSE = 1e30, 10.0
 """A step is rejected if its residual is above the first number. From alternating states, it is also
@@ -112,7 +115,7 @@ that it assumes may be nearly singular, and from velocities of 1e5 m/s, `rescue`
 """
 
 LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
-"""Iteration numbers, and the fractions of friction derivatives in `rescue` from there on."""
+"""Fractions of the friction derivatives in `rescue`, each with the iteration at which it begins."""
 
 HOLD, MOST = 60, 100
 """Number of iterations after which the normal impulses that bound friction are fixed, and number of
@@ -120,16 +123,16 @@ iterations after which a step ends.
 """
 
 SLACK = 0.5
-"""The first Newton step assumes that a contact acts if this multiple of the velocity that gravity
-adds in a step would close it.
+"""Multiple of the velocity that gravity adds in a step. The first Newton step assumes that a
+contact acts if this change in velocity would close it.
 """
 
 
 class Steps:
-    """The four programs of a step.
+    """The four programs of a time step.
 
-    control: program for joint torques; None if tau is an input. free: parameters of the model and
-    its contacts that are inputs.
+    control: program for joint torques; None if tau is an input. free: robot and contact parameters
+    that are inputs.
     """
 
     def __init__(
@@ -223,7 +226,7 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """Set up the problem, and the restitution data that affect the displacement."""
+        """Set up the contact problem, and the restitution data that affect the displacement."""
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
@@ -273,7 +276,7 @@ class Steps:
     def _touches(
         self, q: np.ndarray, mass: np.ndarray
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
-        """Return relative Jacobians of all pairs of bodies, the contact slots, and their gaps."""
+        """Return the relative Jacobians of all body pairs, the contact slots, and their gaps."""
         model, dt = self.model, self.dt
         near = centered(model, q)
         (spots, crowded), origin = self.scene.spots(q, self.own), origin_of(model, q - near)
@@ -328,7 +331,7 @@ class Steps:
         return self._tiled(Program.from_outputs("begin", inputs, outputs))
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
-        """Return the problem as expressions of another program with the input `data`."""
+        """Return the problem as expressions in another program with the input `data`."""
         known, seen = self._problem, self._carried.seen
         touches = [
             touch._replace(
@@ -370,7 +373,7 @@ class Steps:
         )
 
     def _row(self, data: np.ndarray, row: Row) -> Row:
-        """Return a row as expressions of another program with the input `data`."""
+        """Return a row as expressions in another program with the input `data`."""
         return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
@@ -382,13 +385,13 @@ class Steps:
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
-        """Return gradient, impulses that bound friction, directions of sliding, and brake."""
+        """Split the memory: gradient, impulses that bound friction, sliding directions, brake."""
         n = len(self._problem.p)
         return np.split(memory[MEMORY:], np.cumsum([n, self.slots, self._problem.directions]))
 
     @property
     def _brakes(self) -> int:
-        """Number of entries of a brake."""
+        """Number of entries in a brake."""
         return 0 if self._smooth is None else braking.size(self.model)
 
     def _fast(self, v: np.ndarray) -> Number:
@@ -398,7 +401,7 @@ class Steps:
     # The iterations -----------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program of a full Newton step.
+        """Return the program for a full Newton step.
 
         States that are solved, or have taken `QUICK` iterations, stay unchanged.
         """
@@ -417,7 +420,7 @@ class Steps:
         return self._iteration("refine", v, memory, done, found.v, new, fine)
 
     def rescue(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program of a step for states that full Newton steps have not solved."""
+        """Return the program for an iteration on states that full Newton steps have not solved."""
         v, memory, problem, data = self._between_symbols()
         g, held, along, _ = self._remembered(memory)
         count = memory[1]
@@ -441,7 +444,7 @@ class Steps:
         return self._iteration("rescue", v, memory, memory[0], point, new, maximum(fine, final))
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
-        """Return the brake of a step with end velocities v."""
+        """Return the brake (`braking`) for a step with end velocities v."""
         if self._smooth is None:
             return []
         arena, seen = data[0].arena, self._carried.seen
@@ -469,7 +472,7 @@ class Steps:
         new: list[Number],
         fine: Number = 1.0,
     ) -> Program:
-        """Return the program of an iteration. It does not change states that are done.
+        """Return the program for an iteration. It does not change states that are done.
 
         done: 1 if the state must not change. fine: 0 for a rejected step, which is only counted.
         """
@@ -519,7 +522,7 @@ class Steps:
         data: np.ndarray,
         own: Own,
     ) -> tuple[np.ndarray, np.ndarray, Number]:
-        """Return position, velocities and margin of loops after a step with end velocities v."""
+        """Return position, velocities and loop margin after a step with end velocities v."""
         seen = self._carried.seen
         early = seen(data, self.early).item()
         rate = None if self._rate is None else seen(data, self._rate)
@@ -530,7 +533,7 @@ class Steps:
         return closed(self.model, arena, q, G @ way, G @ v, own)
 
     def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
-        """Return the displacement in a step with velocities v0 before and v after it.
+        """Return the displacement in a step with velocities v0 at its beginning and v at its end.
 
         early: time (s) of the first impact with restitution. rate: acceleration before it, or None.
         """
@@ -543,7 +546,7 @@ class Steps:
 
     @property
     def _activations(self) -> int:
-        """Number of activations of the controller."""
+        """Number of activations that the controller uses."""
         taken = self.control.inputs if self.control is not None else ()
         return sum(v.size for v in taken if v.name == "act")
 
@@ -564,7 +567,7 @@ class Steps:
         missed: Number,
         margin: Number,
     ) -> list[Number]:
-        """Return the accumulated statistics of a motion, in the order of `STATISTICS`."""
+        """Return the accumulated statistics of a simulation, in the order of `STATISTICS`."""
         iterations, unsolved, residual, work, excess, overflow, held, nearest = known
         done, released = newton.work(v)
         return [

@@ -1,4 +1,4 @@
-"""Dry friction of joints. Joints that friction can hold are exactly at rest at the end of a step.
+"""Dry joint friction. Joints that friction can hold are exactly at rest at the end of a step.
 
 Friction is -f sign(qd) while a joint moves, and between -f and f while it rests. A step is taken in
 a mode without discontinuities: moving joints keep the sign of their friction, and joints at rest
@@ -34,7 +34,7 @@ test with a chain of six bodies and steps of 10 ms, only one of 1259 stops needs
 
 
 def check_tendons(model: Model) -> None:
-    """Raise an error for dry friction of tendons, which only time stepping supports."""
+    """Raise an error for dry tendon friction, which only time stepping supports."""
     rubbed = [data.name for data in model.source.rotors if data.friction]
     if rubbed:
         problem = f"tendon {rubbed[0]!r} has dry friction"
@@ -43,7 +43,7 @@ def check_tendons(model: Model) -> None:
 
 
 class Mode(NamedTuple):
-    """Mode of a step.
+    """Friction mode of a step.
 
     sign (..., nv): sign of the velocities. held (..., nv): 1 for joints at rest, else 0.
     """
@@ -59,7 +59,7 @@ class Mode(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """End of a step: velocities v1, and bounds low and high of the impulses at joints.
+    """End of a step: velocities v1, and bounds low and high on the joint impulses.
 
     free: 1 for joints that rest or may come to rest in the step, else 0. rest: time (s) for which
     these joints rest in the step.
@@ -98,7 +98,7 @@ class Ending(NamedTuple):
 
 
 class Sticking:
-    """Step of another integrator with dry friction of joints. friction (nv,): in N m or N."""
+    """Integrator step extended with dry joint friction. friction (nv,): in N m or N."""
 
     mode: Mode
 
@@ -145,7 +145,7 @@ class Sticking:
 
 
 class Pivoted(Sticking):
-    """Dry friction for a single state, in straight-line code."""
+    """Dry friction for a single state, as expressions without branches."""
 
     _start: tuple[np.ndarray, np.ndarray] | None = None
     """Mass matrix and forces on held joints at the beginning of the step."""
@@ -172,7 +172,7 @@ class Pivoted(Sticking):
 
 
 def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """Solve M x = b. Where `fixed` is 1, x = b, and the row and column of M are left out."""
+    """Solve M x = b. Where `fixed` is 1, x = b, and the row and column of M are omitted."""
     n = len(b)
     A = [
         [M[i, j] * ((1.0 - fixed[i]) * (1.0 - fixed[j])) for j in range(i)]
@@ -187,8 +187,8 @@ def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
 def pivoted(M: np.ndarray, end: Ending, joints: int) -> tuple[np.ndarray, np.ndarray]:
     """Return v and P at the end of a step, by block principal pivoting (Judice and Pires 1994).
 
-    All joints that violate a condition change sides in the same pass. joints: number of joints with
-    friction, which determines the number of passes.
+    In each pass, all joints that violate a condition change their state (at rest, or at a bound).
+    joints: number of joints with friction, which determines the number of passes.
     """
     v1, low, high, free, _ = end
     side = np.zeros(len(v1), dtype=object)  # -1: at `low`, 1: at `high`, 0: at rest

@@ -1,6 +1,6 @@
-"""Interface between integrators and motions, with an implementation for arrays.
+"""Interface between integrators and equations of motion, with an implementation for arrays.
 
-All integrators use the interface `System`, a first-order motion near a position. `Local` implements
+All integrators use the interface `System`, a first-order system near a position. `Local` implements
 it for numbers, and `Traced` for symbols. Drivers use it to compute the state after a step, and
 states within the step.
 """
@@ -18,14 +18,14 @@ from chasles.model import Model
 
 
 class Weights(NamedTuple):
-    """Weights of stages. Exact weights are integer multiples of a unit: (1, 2, 2, 1) times 1/6."""
+    """Stage weights. Exact weights are integer multiples of a unit: (1, 2, 2, 1) times 1/6."""
 
     parts: np.ndarray
     unit: float = 1.0
 
     @staticmethod
     def exact(text: str) -> "Weights":
-        """Parse exact weights from a text of fractions."""
+        """Parse exact weights from a string of fractions separated by spaces."""
         found = [Fraction(entry) for entry in text.split()]
         denominator = lcm(*(f.denominator for f in found))
         return Weights(np.array([float(f * denominator) for f in found]), 1.0 / denominator)
@@ -35,7 +35,9 @@ ONE = Weights.exact("1")
 
 
 class System:
-    """Motion y = (d, v, s, x) near the position q where a step begins, on numbers or symbols.
+    """First-order system in y = (d, v, s, x) near the initial position q of a step.
+
+    Numbers and symbols are supported.
 
     d: displacement from q, as in `integrate(q, d)`; a vector for all joint types, so that
     integrators for vectors can be used (Munthe-Kaas 1998). v: velocities. s: states appended to q.
@@ -57,11 +59,11 @@ class System:
         raise NotImplementedError
 
     def ways(self, d: np.ndarray) -> np.ndarray:
-        """Return the change of x due to a small displacement d from the beginning of the step."""
+        """Return the change in x due to a small displacement d from the initial position."""
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
-        """Return y at the beginning."""
+        """Return y at the beginning of the step."""
         x = [self.q[..., self.path]] if self.path else []
         return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
 
@@ -88,7 +90,7 @@ class System:
 
 
 def path(model: Model) -> list[int]:
-    """Return the indices of the entries of q that depend on the path.
+    """Return the indices of path-dependent entries of q.
 
     An example is the position of a rolling sphere.
     """
@@ -130,7 +132,10 @@ Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Tree:
-    """Positions of a tree. rechosen: times (s) at which the independent coordinates changed."""
+    """Position updates of a tree, and the base class of updates for closed loops.
+
+    rechosen: times (s) at which the independent coordinates changed.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism, model = mechanism, mechanism.model
@@ -172,7 +177,7 @@ class Behind(Protocol):
 
 @dataclass(frozen=True)
 class Local(System):
-    """Motion of a mechanism, computed with arrays of numbers."""
+    """Implementation of `System` for a mechanism, with arrays of numbers."""
 
     mechanism: Mechanism
     nv: int

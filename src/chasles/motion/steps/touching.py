@@ -28,7 +28,7 @@ from chasles.motion.steps.impulses import (
 from chasles.motion.steps.spots import Spot
 
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
-"""Axes of a slot: its tangents, and its normal."""
+"""Slices of a slot's axes: the tangents, and the normal."""
 
 CREEP = 100.0
 """A closed slot is expected to slide if it slips faster than this multiple of the largest velocity
@@ -42,9 +42,10 @@ FEW = 1
 class Touch(NamedTuple):
     """Contact slot in a step.
 
-    carrier: index of the Jacobian of the relative motion. direct: True if that Jacobian is the one
-    of the point along the axes (3, nv), instead of the spatial Jacobian of the bodies (6, nv).
-    bound: smallest normal velocity. weight: inverse mass. friction: that of sliding (no unit).
+    carrier: index of the Jacobian of the relative motion. direct: True if this is the Jacobian of
+    the contact point along the slot's axes (3, nv), instead of the spatial Jacobian between the
+    bodies (6, nv). bound: smallest normal velocity. weight: inverse mass. friction: coefficient of
+    sliding friction.
     """
 
     carrier: int
@@ -69,7 +70,7 @@ class Touch(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """Total number of entries in the directions of friction."""
+        """Total number of entries in the friction directions."""
         law = self.law
         return 2 * _counts(self.friction) + _counts(law.torsion) + 2 * _counts(law.rolling)
 
@@ -110,9 +111,9 @@ def touched(
     dt: float,
     own: Coefficients | None = None,
 ) -> Touch:
-    """Return the slot of a contact point. Its normal impulse is implicit (end of the step).
+    """Return the slot for a contact point. Its normal impulse depends on the end velocity.
 
-    own: coefficients to use instead of those of the law.
+    own: coefficients to use instead of the law's coefficients.
     """
     axes = contact_axes(np.asarray(spot.normal))
     if isinstance(law, Compliant):
@@ -125,7 +126,7 @@ def touched(
 
 
 class Rubbing(NamedTuple):
-    """One kind of friction of a slot (force or moment): axes, velocity, law and coefficient."""
+    """One kind of friction in a slot (sliding, torsional or rolling), with its velocity and law."""
 
     moment: bool
     which: slice
@@ -135,7 +136,7 @@ class Rubbing(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """Fractions of the derivatives of friction that a step uses; 1 for Newton's method.
+    """Fractions of the friction derivatives that a step uses; 1 for Newton's method.
 
     sliding: derivative with respect to the sliding velocity. push: derivative with respect to the
     normal impulse.
@@ -146,12 +147,12 @@ class Slope(NamedTuple):
 
 
 class Rub(NamedTuple):
-    """Linearized friction of a slot.
+    """Linearized friction in a slot.
 
-    stiffness: stiffness across the direction of sliding, or in all directions while the slot
-    sticks. direction: direction of sliding, zero while the slot sticks. along: reduction of the
-    stiffness along the direction of sliding. growth: derivative of the impulse with respect to the
-    normal impulse.
+    stiffness: stiffness across the sliding direction, or in all directions while the slot sticks.
+    direction: sliding direction, zero while the slot sticks. along: reduction of the stiffness
+    along the sliding direction. growth: derivative of the impulse with respect to the normal
+    impulse.
     """
 
     of: Rubbing
@@ -163,7 +164,7 @@ class Rub(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Linearized slot: normal impulse, its decrease per unit of velocity, and friction terms."""
+    """Linearized slot: normal impulse, its decrease per unit velocity, and friction terms."""
 
     push: Number
     slope: Number
@@ -171,12 +172,12 @@ class Near(NamedTuple):
 
     @property
     def directions(self) -> list[Number]:
-        """Directions of sliding, zero for friction that sticks."""
+        """Sliding directions, zero while the slot sticks."""
         return [x for rub in self.rubs for x in rub.direction]
 
     @property
     def impulses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Impulse and moment along the axes of the slot."""
+        """Impulse and moment along the slot's axes."""
         linear, turning = zeros(3), zeros(3)
         linear[2] = self.push
         for rub in self.rubs:
@@ -187,7 +188,7 @@ class Near(NamedTuple):
 def direct(
     carriers: list[np.ndarray], touches: list[Touch]
 ) -> tuple[list[np.ndarray], list[Touch]]:
-    """Return new carriers and slots. Slots become direct if few slots share their carrier."""
+    """Return new Jacobians and slots. Slots become direct if few slots share their Jacobian."""
     counts = Counter(touch.carrier for touch in touches)
     every: list[np.ndarray] = []
     found: list[Touch] = []
@@ -218,7 +219,7 @@ def linearized(
     """Return a slot linearized about its velocities.
 
     limiting: function that maps the slot and its normal impulse to the impulse that bounds
-    friction, and to the derivative of that bound. last: directions of sliding in the last step. If
+    friction, and to the derivative of that bound. last: sliding directions in the last step. If
     the direction of a slot has reversed, the slot is treated as sticking, because it came to rest
     within the last step. again: 1 if steps alternate between the same states. In this case, a slot
     that opened while sticking is treated as closed and sliding.

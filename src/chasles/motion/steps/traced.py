@@ -1,6 +1,6 @@
-"""Programs of a time step and its adjoint, with integrator, contacts and controller on symbols.
+"""Programs for a time step and its adjoint, traced through integrator, contacts and controller.
 
-Positions move along the configuration space, so that quaternions keep their length.
+Positions are integrated on the configuration space, so that quaternions keep their length.
 """
 
 import math
@@ -29,13 +29,13 @@ from chasles.motion.steps.stiction import Pivoted
 from chasles.motion.steps.system import System, path
 
 Accelerate = Callable[..., tuple[np.ndarray, Pressed, np.ndarray]]
-"""Function of t, q, qd, states of surfaces, activations and, optionally, the contact mask. It
-returns qdd, the response of the surfaces, and the rates of activations.
+"""Function of t, q, qd, surface states, activations and, optionally, the contact mask. It returns
+qdd, the response of the surfaces, and the activation rates.
 """
 
 
 class Traced(System):
-    """Motion of a model on symbols. Soft surfaces keep their initial contact mask in a step."""
+    """Implementation of `System` on symbols. Soft surfaces keep their contact mask in a step."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Traced(System):
         return self._path_rates(self.q, d)
 
     def ended(self, y: np.ndarray) -> tuple[Numbers, ...]:
-        """Return q, qd, states of surfaces and activations after a step."""
+        """Return q, qd, surface states and activations after a step."""
         d, v, surfaces, act, x = self._split(y)
         there = self._placed(d, x)
         after = self.contacts.settled(self.arena, surfaces, self._pressed, there)
@@ -100,7 +100,7 @@ class Traced(System):
         return rate
 
     def _path_rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the rates of the entries of q that depend on the path."""
+        """Return the rates of the path-dependent entries of q."""
         if not self.path:
             return np.zeros(0)
         slopes = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
@@ -108,12 +108,12 @@ class Traced(System):
         return rates[self.path]
 
     def run(self, found: Program, **arguments: Numbers) -> np.ndarray:
-        """Evaluate a program on expressions."""
+        """Evaluate a program with expressions as inputs."""
         return result(found, self.arena, arguments)
 
 
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
-"""Integrators for compiled motions."""
+"""Integrators for compiled simulations, by name."""
 
 
 def step_program(
@@ -127,7 +127,7 @@ def step_program(
     watch: bool = False,
     free: Sequence[str] = (),
 ) -> Program:
-    """Return the program for q, qd, states of surfaces and activations after a step of h seconds.
+    """Return the program for q, qd, surface states and activations after a step of h seconds.
 
     Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
     of model parameters, t and h. With contacts, h is the constant dt, because surfaces recover as
@@ -181,7 +181,7 @@ def entries_of(model: Model, names: Sequence[str]) -> dict[str, slice]:
 
 
 def _frictionless(source: Description) -> Description:
-    """Return the description without dry friction of joints."""
+    """Return the description without dry joint friction."""
     return substituted(source, {f"{joint.name}.friction": [0.0] for joint in source.joints})
 
 
@@ -193,7 +193,7 @@ def _dynamics(
     *,
     dissipation: bool,
 ) -> Callable[..., np.ndarray]:
-    """Return the function qdd(run, q, qd, tau, wrenches), in which sticking joints are held.
+    """Return the forward dynamics qdd(run, q, qd, tau, wrenches) with sticking joints held.
 
     run: function that evaluates a program on symbols. own: values of model parameters. Rows and
     columns of held joints are removed from the mass matrix, so that these joints stay at rest.
@@ -226,7 +226,7 @@ def _watched(watch: Numbers, begun: Pressed, h: float) -> list[Number]:
 
 
 class RolloutGradient(NamedTuple):
-    """Gradient of a scalar function of a motion, for each member of a batch.
+    """Gradient of a scalar function of a trajectory, for each member of a batch.
 
     Each attribute is the derivative with respect to one input. q, qd (..., nv): initial state;
     changes of q are displacements, as in `integrate`. tau (..., nv), or (..., steps, nv) if given
@@ -234,7 +234,7 @@ class RolloutGradient(NamedTuple):
     controller. contact_states (..., states): initial states of soft contacts. ctrl (..., nu), or
     (..., steps, nu): controls, if they are numbers. act (..., na): initial activations.
     model_parameters: derivatives with respect to each of the given model parameters, by name.
-    Attributes of inputs that the motion does not have are None.
+    Attributes for inputs that were not given are None.
     """
 
     q: np.ndarray
@@ -248,7 +248,7 @@ class RolloutGradient(NamedTuple):
 
 
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
-    """Return the program of an adjoint step, which computes covectors before a step.
+    """Return the program for an adjoint step, which computes the covectors before a step.
 
     Inputs and outputs are the covectors of this step for each name in `along`, the covectors of the
     states (for q, with respect to displacements), and the accumulated covectors of every other
