@@ -30,7 +30,7 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Array-name prefixes for the end state and the solver's memory, and the end-state fields."""
+"""Array-name prefixes for the end state and the solver state, and the end-state fields."""
 
 
 class Recording:

@@ -20,7 +20,7 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 DEEP = 1e-3
-"""Initial ground penetration (m) from which a note is printed."""
+"""Smallest initial ground penetration (m) for which a note is printed."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ def _notes(scene: Scene, first: Trajectory) -> list[str]:
     notes = [f"{outside}; set another with --q"] if outside else []
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:
         notes.append(
-            "contacts, limits and damping of the file are active; --contacts none disables them"
+            "contacts, limits and damping from the file are active; --contacts none disables them"
         )
     joints = [scene.robot.joint(name) for name in scene.robot.joints]
     ignored = any(joint.damping or joint.friction for joint in joints)
     if ignored and not (scene.scenario.top.get("dissipation") or first.unsolved is not None):
-        notes.append("joint damping and friction of the file are left out; include: --dissipation")
+        notes.append("joint damping and friction are ignored; --dissipation includes them")
     return notes + _overlap(scene, first)
 
 

@@ -1,4 +1,4 @@
-"""The equations of identification as one compiled program, and their Gram matrices.
+"""Identification equations as one compiled program, and their Gram matrices.
 
 Row j of the equations is W_j (beta - beta_0) = e_j, where W_j holds the columns of the base
 regressor that are nonzero in that row, and e_j is the measured torque minus the torque of the given
@@ -129,7 +129,7 @@ class Equations:
         return list((rows @ self.model.map).ravel())
 
     def _terms(self, j: int, given: dict[str, list[Scalar]]) -> list[Number]:
-        """Return row j of the columns of the joint terms."""
+        """Return row j of the joint-term columns."""
         found: list[Number] = []
         qd, qdd = given["qd"][j], given["qdd"][j]
         for kind, joint in self.model.unknowns:
@@ -165,11 +165,11 @@ class Equations:
         return Grams(sums, len(arrays[0]), self.model.moving(arrays[0], arrays[1]).sum(axis=0))
 
     def total(self, samples: Iterable[Sample], threads: int = THREADS) -> Grams:
-        """Return the sum over all samples, which are read one after another."""
+        """Return the sum of the Gram matrices over all samples, which are read in order."""
         return sum(ahead(self.grams, samples, threads), self.none())
 
     def none(self) -> Grams:
-        """Return Gram matrices of zero, for the start of a sum."""
+        """Return zero Gram matrices, the initial value of a sum."""
         size = len(self.base) + 1
         rows = self.model.robot.nv
         return Grams(np.zeros((rows, size, size)), 0, np.zeros(rows, int))
@@ -181,5 +181,5 @@ def _sign(qd: Scalar) -> Number:
 
 
 def _acts(entry: Number) -> bool:
-    """Return True if an entry is not always zero."""
+    """Return True if an entry is not identically zero."""
     return isinstance(entry, Scalar) or entry != 0.0

@@ -53,7 +53,7 @@ SEVERAL = 0.5
 """Fraction of the samples below which a note reports that a joint is mostly at rest."""
 
 Delay = float | Literal["estimate"]
-"""Delay (s) of a torque relative to positions, or "estimate"."""
+"""Delay (s) of a torque relative to the positions, or "estimate"."""
 
 
 def identify(
@@ -129,7 +129,7 @@ def identify(
     skip_bad : bool
         Skip bad rows and unreadable files of logs; `notes` reports their number.
     wrenches : dict, optional
-        Frames with external wrenches in the logs, such as contact forces of feet, and how they were
+        Frames with external wrenches in the logs, such as foot contact forces, and how they were
         measured. "sensor": in the axes and about the origin of the frame. "plate": in world axes,
         about the world's origin. The columns of frame F are F.mx, F.my, F.mz, F.fx, F.fy, F.fz (N m
         and N, exerted on the robot).
@@ -167,7 +167,7 @@ def identify(
         "huber" bounds the influence of outliers.
     prior : {"pull-back", "entropic", "log-cholesky"}
         Distance from the prior on pseudo-inertias: the constant pull-back metric, the
-        log-determinant divergence, or the distance of log-Cholesky coordinates.
+        log-determinant divergence, or the distance in log-Cholesky coordinates.
     deviation : float
         Standard deviation of the prior, relative to each body's inertia. Larger values give the
         data more weight.
@@ -257,7 +257,7 @@ def identify(
 
 @dataclass(frozen=True)
 class Estimate:
-    """Options of an estimate: prior, deviation of the prior, constraints, and loss."""
+    """Estimation options: prior, its standard deviation, constraints, and loss."""
 
     prior: Any
     deviation: float
@@ -324,7 +324,7 @@ def _empty() -> InputError:
 
 
 def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
-    """Return remarks on rows with few samples, because joints with dry friction are at rest."""
+    """Return notes on rows with few samples because joints with dry friction are at rest."""
     found = []
     for name, count in zip(model.robot.independent, moving, strict=True):
         if count < SEVERAL * samples:
@@ -334,7 +334,7 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return the delay of all torques, or delays by joint and frame; None if to be estimated."""
+    """Return one delay for all torques, or delays by joint and frame; None means estimate."""
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()
@@ -361,7 +361,7 @@ def _velocity(given: float | Literal["estimate"]) -> float | None:
 
 
 def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:
-    """Return a robot with closed loops whose independent coordinates are its motors.
+    """Choose the motor coordinates as independent coordinates of a robot with closed loops.
 
     Each row of the linear model is then the torque of one motor, and contains only the noise of
     that torque. A robot without closed loops is returned unchanged.

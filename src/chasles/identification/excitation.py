@@ -26,10 +26,10 @@ Goal = Literal["condition", "information"]
 """Objectives: the condition number, or the determinant of the information matrix."""
 
 PER_HARMONIC = 20
-"""Number of samples in the shortest period of the series."""
+"""Number of samples in the shortest period of the Fourier series."""
 
 FINE = 10
-"""Number of time steps of the final check of limits per time step of the search."""
+"""Ratio of the search's time step to the time step of the final limit check."""
 
 BATCH = 64
 """Number of motions that are evaluated at once."""
@@ -43,13 +43,13 @@ MARGIN = 0.02
 samples."""
 
 TURNING = 0.05
-"""Width over which gradients smooth the sign of a velocity, relative to the largest velocity."""
+"""Smoothing width for the sign of a velocity in gradients, relative to the largest velocity."""
 
 INSIDE = 1.0 - 1e-3
 """Fraction of the limits that a motion on the fine grid may use."""
 
 WEIGHTS = (3.0, 3000.0)
-"""Initial and final weight of violated limits."""
+"""Initial and final penalty weights for violated limits."""
 
 RATE, RATE_END, FIRST, SECOND = 0.05, 0.005, 0.9, 0.99
 """Initial and final step size of Adam, and its decay rates (Kingma and Ba 2015)."""
@@ -66,7 +66,7 @@ class Excitation:
     condition : float
         Condition number of the base regressor along the motion, with columns scaled to unit length.
     margins : dict
-        Smallest remaining fraction of each limit; for distances and workspaces, in m.
+        Smallest margin to each limit, as a fraction of it; for distances and workspaces, in m.
     random : float
         Smallest condition number of the initial random motions. These motions satisfy the limits of
         positions, velocities and accelerations, but may violate other limits.
@@ -151,9 +151,9 @@ def excite(
 
     Notes
     -----
-    The time steps of the final check of limits are ten times smaller than those of the search.
+    The final limit check uses time steps ten times smaller than those of the search.
     During the search, links are replaced by enclosing capsules (`robot.enclosing_shapes`); the
-    final check uses the shapes of the file if the capsules are too close.
+    final check uses the file's collision shapes if the capsules are too close.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty states; the base parameters of a tree are determined from random states."""
+    """Return empty arrays, because a tree's base parameters are found from random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -351,7 +351,7 @@ class Search:
         return q, qd, qdd
 
     def improve(self, theta: np.ndarray, steps: int) -> np.ndarray:
-        """Return the motions after gradient steps (Adam) with increasing weights of the limits."""
+        """Return the motions after gradient steps (Adam) with increasing penalty weights."""
         theta, mean, square = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
         scale = np.maximum(np.abs(theta).max(axis=1, keepdims=True), 1e-3)
         for k in range(steps):

@@ -29,13 +29,13 @@ class Factors:
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Factors":
-        """Return factors of zero, before any data are added."""
+        """Return zero factors, to which data can be added."""
         return cls(np.zeros((rows, k + 1, k + 1)), np.zeros(rows))
 
     def with_data(
         self, A: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
     ) -> "Factors":
-        """Return the factors with more samples: A (n, rows, k), b and weights (n, rows)."""
+        """Return the factors after adding samples: A (n, rows, k), b and weights (n, rows)."""
         block = np.concatenate([A, b[..., None]], axis=-1)
         counts = np.full(A.shape[1], float(len(A)))
         if weights is not None:

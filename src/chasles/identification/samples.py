@@ -79,7 +79,7 @@ def checked_wrenches(robot: Robot, given: Mapping[str, Measuring] | None) -> tup
 
 
 def load_columns(wrenches: Sequence[WrenchKey]) -> list[str]:
-    """Return the columns of wrenches in logs."""
+    """Return the column names of logged wrenches."""
     return [f"{key.frame}.{entry}" for key in wrenches for entry in LOAD]
 
 
@@ -145,7 +145,7 @@ def _check_rates(
 
 
 def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return correlations of columns of x with columns of y."""
+    """Return the correlations between the columns of x and the columns of y."""
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     sizes = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
     return np.asarray(a.T @ b / np.maximum(sizes, 1e-300))

@@ -1,4 +1,4 @@
-"""Unknowns of identification: joint terms, and bodies with ten inertial parameters."""
+"""Unknowns in identification: joint terms, and bodies with ten inertial parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ def single_joints(robot: Robot) -> tuple[str, ...]:
 
 
 def pseudo_inertia(p: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inertia (4, 4) of a body's ten parameters."""
+    """Return the pseudo-inertia (4, 4) for a body's ten parameters."""
     m, h, (xx, yy, zz, xy, xz, yz) = p[0], p[1:4], p[4:]
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     P = np.zeros((4, 4))
@@ -102,7 +102,7 @@ def pseudo_inertia(p: np.ndarray) -> np.ndarray:
 
 
 def parameters(P: np.ndarray) -> np.ndarray:
-    """Return the ten parameters of a pseudo-inertia."""
+    """Return the ten inertial parameters of a pseudo-inertia."""
     inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
     return np.array([P[3, 3], *P[:3, 3], xx, yy, zz, xy, xz, yz])

@@ -86,13 +86,13 @@ def _parts(sizes: Sequence[int]) -> list[slice]:
 
 
 class Quick:
-    """Plans by frames and kinds of targets, and calls that use them."""
+    """Cache of prepared searches (plans), which is called to solve a problem."""
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Plan] = {}
-        """Plans by frames and kinds of targets."""
+        """Plans by target frames and target kinds."""
         self.plain: dict[tuple[str, ...], Plan] = {}
-        """Plans by frames, for poses that are plain arrays."""
+        """Plans by target frames, for poses given as plain arrays."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
         """Cache a search for later calls with targets of the same frames and kinds.

@@ -67,7 +67,7 @@ class Solution:
 
 
 def _plain(array: Any) -> np.ndarray:
-    """Return a NumPy array with the values of an array of any library."""
+    """Convert an array of any library to NumPy."""
     if hasattr(array, "detach"):
         array = array.detach().cpu()
     return np.asarray(array.get() if hasattr(array, "get") else array)

@@ -364,7 +364,7 @@ class Configuring(Computing):
         Transactions on Robotics 27, 2011), with an active set of joint limits, from starting
         configurations near the targets. The result of a problem is bitwise identical whether it is
         solved alone or in a batch, with any number of threads. For a robot with loops, the
-        equations of targets and loops are solved together. For arms with six joints, if three
+        target and loop equations are solved together. For arms with six joints, if three
         consecutive axes intersect or are parallel, all solutions are found in closed form (Pieper
         1968; Elias and Wen 2022). For arms with seven joints, these solutions are computed for
         sampled positions of one joint. For other arms, only the solutions reached from the starting

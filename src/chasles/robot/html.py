@@ -1,4 +1,4 @@
-"""HTML table of the joints of a robot, for notebooks."""
+"""HTML table of a robot's joints, for notebooks."""
 
 import html
 import math

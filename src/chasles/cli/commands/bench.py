@@ -73,7 +73,7 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Relative tolerance, and its increase per radian by which angles were snapped."""
+"""Relative tolerance, and its increase per radian of angle snapping (see `chasles.load`)."""
 
 
 class WrongAnswer(InputError):
@@ -114,7 +114,7 @@ class Bench:
 
 
 class Peer(NamedTuple):
-    """Pinocchio's model of the robot, and the conversion between both coordinate conventions."""
+    """Pinocchio model of the robot, and the conversion between its coordinates and ours."""
 
     robot: Pinocchio
     convention: conventions.Convention
@@ -364,7 +364,7 @@ def _mimics(robot: Robot) -> bool:
 
 
 def _label(speed: Speed) -> str:
-    """Return the row label of a function. Derivatives are indented below their function."""
+    """Return the row label for a function. Labels of derivatives are indented."""
     return "  derivatives" if speed.function.derivatives else f"[cyan]{speed.function.name}[/]"
 
 

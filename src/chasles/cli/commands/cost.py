@@ -53,7 +53,7 @@ def cost(
     method: Annotated[str, method_option("Method to count. Default: all methods.")] = "",
     frame: Frame = "",
     steps: Annotated[
-        bool, option("Also count by statement of each algorithm (not with --table).")
+        bool, option("Also count each statement of the algorithms (not with --table).")
     ] = False,
     compare: Annotated[
         bool, option("Compare methods: both counting rules and the ratio to the best.", "--table")

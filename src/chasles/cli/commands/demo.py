@@ -67,7 +67,7 @@ def _unused() -> Path:
 
 @dataclass(frozen=True)
 class Check:
-    """A residual that is zero in exact arithmetic, and its upper bound."""
+    """A residual that is zero in exact arithmetic, with the tolerance for rounding errors."""
 
     what: str
     value: float
@@ -81,7 +81,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Speed:
-    """Operation count of a function, and its times (s) to compile, per call and per state."""
+    """Operation count of a function, with its compile time and times per call and state (s)."""
 
     function: str
     operations: int
@@ -167,11 +167,11 @@ def _timed(make: Callable[[], Compiled]) -> tuple[Compiled, float]:
 
 
 def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Speed:
-    """Return the shortest times of a function over several single-threaded runs."""
+    """Time a function in several single-threaded runs, and return the shortest times."""
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
-    single = partial(compiled.fast, out=out[0])  # Robot methods also call `fast`
+    single = partial(compiled.fast, out=out[0])  # as robot methods do
     states = [tuple(x[0] for x in inputs)] * CALLS
     ways = [
         Way(CALLS, partial(loop, single, states), time.perf_counter),

@@ -49,7 +49,7 @@ def excite(
     ignore_collisions: Annotated[bool, option("Do not check distances between links.")] = False,
     steps: Annotated[int, option("Number of gradient steps.", min=1)] = 400,
     seed: Annotated[int, option("Seed of the random motions.")] = 0,
-    step: Annotated[float, option("Time step of the file (s).")] = 0.01,
+    step: Annotated[float, option("Time step of the motion file (s).")] = 0.01,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:

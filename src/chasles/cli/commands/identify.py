@@ -114,7 +114,7 @@ def identify(
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
-    """Identify a robot's parameters from logs of motions and torques.
+    """Identify a robot's parameters from logged motions and torques.
 
     Each log has a column t and, for every joint J, the columns J.q, J.qd, J.qdd
     and J.tau. J.qd and J.qdd are optional.

@@ -30,7 +30,7 @@ def motion(
         Path,
         typer.Argument(
             metavar="MOTION",
-            help="Simulation, .csv or .parquet file, folder of logs, or text with q qd qdd.",
+            help="Simulation, .csv or .parquet file, folder of logs, or text file with q qd qdd.",
         ),
     ],
     frame: Annotated[
@@ -62,7 +62,7 @@ def motion(
     ] = None,
     forces_on: Annotated[str, option("Frame on which --forces act. Default: the tool.")] = "",
     at_world: Annotated[
-        bool, option("Use the body point at the world origin for velocities, as in W and H.")
+        bool, option("Refer velocities to the body point at the world origin (matrices W, H).")
     ] = False,
     step: Annotated[
         float | None, option("Time step (s) of a motion without a time column.")
@@ -147,7 +147,7 @@ def _logs(
     if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
         kind = "a folder" if logs.is_dir() else "a .parquet file"
         problem = f"the output of this command must be {kind}"
-        raise InputError("E-CLI-274", problem, f"name {kind} with --output")
+        raise InputError("E-CLI-274", problem, f"give {kind} as --output")
     given = job(asked.robot())
     tables = partitions(logs, output)
     with command.counting(count_of([source for source, _ in tables])) as told:

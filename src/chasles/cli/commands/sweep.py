@@ -41,8 +41,8 @@ def sweep(
 ) -> command.Answer:
     """Simulate a scenario many times with different values.
 
-    Vary values of the scenario, such as duration, start.q.JOINT and
-    control.stiffness, or parameters of the robot, such as LINK.mass.
+    Varies scenario values, such as duration, start.q.JOINT and
+    control.stiffness, or robot parameters, such as LINK.mass.
 
     Writes a folder of Parquet tables with one row per run. Run the same command
     again to continue an interrupted sweep.

@@ -42,7 +42,7 @@ def view(
         Path | None, option("Write a video of the motion (.mp4, .gif) and exit.", "--record")
     ] = None,
     triangles: Annotated[
-        int, option("Triangles to draw per robot; meshes with more are simplified.", min=1)
+        int, option("Triangles per robot above which meshes are simplified.", min=1)
     ] = MOST_TRIANGLES,
     shadows: Annotated[
         bool | None,
