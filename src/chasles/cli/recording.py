@@ -5,8 +5,8 @@
     part-000001-DIGEST.npz  states and the end state; DIGEST is a hash of the file
     motion.npz              all states; it replaces the parts
 
-Files are written atomically: to a temporary file that is flushed to disk and then renamed. A run
-that was killed can continue from its last part. `manifest` records the files of each run.
+Files are written atomically: to a temporary file that is flushed to disk and then renamed. A killed
+run can continue from its last part. `manifest` records the files of each run.
 """
 
 import hashlib

@@ -27,8 +27,8 @@ Pairs whose enclosing shapes overlap at all these configurations are ignored.
 class Bounds:
     """Limits of a robot's motion.
 
-    lower, upper: position limits (n,). velocity, acceleration, effort: largest absolute values
-    (n,), possibly infinite. clearance: smallest distance (m) between links, and between links and
+    lower, upper: position limits (n,). velocity, acceleration, effort: maximum absolute values
+    (n,), possibly infinite. clearance: minimum distance (m) between links, and between links and
     obstacles; None to ignore distances. workspace: boxes (2, 3) in the world in which the frames'
     origins must stay.
     """

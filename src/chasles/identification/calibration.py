@@ -25,7 +25,7 @@ AXES = ("rx", "ry", "rz", "x", "y", "z")
 """Names of the entries of a twist: rotations (rad), then translations (m)."""
 
 ROUNDS, DONE = 50, 1e-12
-"""Largest number of Gauss-Newton steps, and the step size (rad or m) at which they stop."""
+"""Maximum number of Gauss-Newton steps, and the step size (rad or m) at which they stop."""
 
 Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Joint placements (k, 4, 4), base pose (4, 4) and tool pose (4, 4)."""
@@ -36,16 +36,16 @@ ALIKE = 1e-4
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Kinematic corrections of a robot, from measured poses or points.
+    """Result of a kinematic calibration from measured poses or points.
 
     Attributes
     ----------
     robot : Robot
         A new robot with corrected joint placements. It takes the same joint readings q.
     base : ndarray, (4, 4)
-        Pose of the robot's world in the frame of the measurements.
+        Pose of the robot's world frame in the measurement frame.
     tool : ndarray, (4, 4)
-        Pose of the measured frame or point in the robot's frame.
+        Pose of the measured tool frame or point in the robot's `frame`.
     names : tuple of str
         Identifiable corrections, such as "elbow.offset", "elbow.x" or "tool.rz".
     values : ndarray, (k,)
@@ -56,8 +56,8 @@ class Calibrated:
         Corrections that are set to zero, because the measurements cannot distinguish their effects
         from the corrections in `names`.
     before, after : ndarray
-        Root mean square errors before and after calibration: of positions (m) and, for poses, of
-        angles (rad). If base and tool are unknown, they are fitted in both cases.
+        Root mean square errors before and after calibration: position error (m) and, for poses,
+        angle error (rad). If base and tool are unknown, they are fitted in both cases.
     """
 
     robot: Robot
@@ -93,9 +93,9 @@ def calibrate(
     q : array_like, (n, nq)
         Joint readings (rad or m).
     poses : array_like, (n, 4, 4), optional
-        Measured poses of the tool in the frame of the measuring device.
+        Measured tool poses in the frame of the measuring device.
     points : array_like, (n, 3), optional
-        Measured points of the tool (m), instead of poses.
+        Measured positions of a tool point (m), instead of poses.
     frame : str, optional
         Frame that carries the tool. Default: `robot.tool`.
     include : sequence of str
@@ -199,7 +199,7 @@ class Chain:
     def poses(
         self, placements: np.ndarray, base: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return poses (n, 4, 4) of the joint frames after their placements, and of the frame."""
+        """Return the poses (n, 4, 4) of the placed joint frames, and of the end frame."""
         here = np.broadcast_to(base, (self.motions.shape[1], 4, 4))
         found = []
         for before, P, A in zip(self.links[:-1], placements, self.motions, strict=True):

@@ -24,7 +24,7 @@ LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
-"""Largest number of Newton steps at one barrier weight, and the decrement that ends `_entropic`."""
+"""Maximum number of Newton steps at one barrier weight, and the decrement that ends `_entropic`."""
 
 GAP = 1e-12
 """Tolerance of the objective, relative to its minimum or to 1, whichever is larger."""
@@ -92,7 +92,7 @@ UNITS = np.array(_units())
 
 
 def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
-    """Return 1 + Z of each body, with shape (bodies, 4, 4)."""
+    """Return 1 + Z for each body, with shape (bodies, 4, 4)."""
     return np.eye(4) + np.tensordot(z[: 10 * bodies].reshape(bodies, 10), UNITS, 1)
 
 

@@ -57,7 +57,7 @@ class FourierSeries:
 
 @dataclass(frozen=True)
 class Spline:
-    """Splines of fifth degree through equidistant points, with zero qd and qdd at both ends.
+    """Quintic splines through equidistant points, with zero qd and qdd at both ends.
 
     The number of points is 2 * harmonics, like the number of sine and cosine coefficients of a
     Fourier series. Unlike a series, a spline may end at a position other than its initial position.

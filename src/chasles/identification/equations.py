@@ -26,15 +26,15 @@ BLOCK = 512
 """Number of states per block, chosen so that their equations fit into the processor's cache."""
 
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""q, qd, qdd, tau and external wrenches (six columns for each frame) of some states."""
+"""q, qd, qdd, tau and external wrenches (six columns per frame), with one row per state."""
 
 
 @dataclass(frozen=True)
 class Grams:
     """Gram matrices of [W_j, e_j], summed over samples, and the number of samples.
 
-    `sums` has the shape (rows, b + 1, b + 1). used: number of samples of each row, without those at
-    rest.
+    `sums` has the shape (rows, b + 1, b + 1). used: number of samples in motion (not at rest)
+    for each row.
     """
 
     sums: np.ndarray
@@ -47,7 +47,7 @@ class Grams:
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
         """Return triangular factors of [A_j, b_j] for all parameters.
 
-        A_j = W_j K and b_j = e_j + W_j K nominal, with the combination K of the base parameters.
+        A_j = W_j K and b_j = e_j + W_j K nominal, where K is `base.combination`.
         """
         rows, size, _ = self.sums.shape
         lengths = np.sqrt(np.maximum(np.einsum("rii->ri", self.sums), 0.0))

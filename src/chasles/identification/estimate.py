@@ -101,8 +101,8 @@ def identify(
     robot : Robot
         The robot with its current parameters, which are the prior.
     data : path, sequence of paths, or table, optional
-        Logs instead of arrays: .csv, .parquet and .arrow files, folders of these, or a table of
-        pandas, xarray or pyarrow. Columns are t, and J.q, J.qd, J.qdd, J.tau for every joint J.
+        Logs instead of arrays: .csv, .parquet and .arrow files, folders of these, or a pandas,
+        xarray or pyarrow table. Columns are t, and J.q, J.qd, J.qdd, J.tau for every joint J.
         Memory use is bounded if the logs contain velocities and accelerations.
     q : array_like, (n, nq)
         Joint positions (rad or m).
@@ -310,7 +310,7 @@ def _streamed(
 
 
 def _whole(parts: Iterable[Sample]) -> Sample:
-    """Return the concatenated samples of logs."""
+    """Read all logs, and return their samples in one array per quantity."""
     arrays = list(zip(*parts, strict=True))
     if not arrays:
         raise _empty()

@@ -57,7 +57,7 @@ RATE, RATE_END, FIRST, SECOND = 0.05, 0.005, 0.9, 0.99
 
 @dataclass(frozen=True)
 class Excitation:
-    """A motion for identifying the parameters of a robot.
+    """A motion for identifying a robot's parameters.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ class Excitation:
     margins : dict
         Smallest margin to each limit, as a fraction of it; for distances and workspaces, in m.
     random : float
-        Smallest condition number of the initial random motions. These motions satisfy the limits of
-        positions, velocities and accelerations, but may violate other limits.
+        Smallest condition number of the initial random motions. These motions satisfy the position,
+        velocity and acceleration limits, but may violate other limits.
     """
 
     move: Move
@@ -116,7 +116,7 @@ def excite(
     harmonics : int
         Number of harmonics of the series. A spline has twice as many points.
     shape : {"fourier", "spline"}
-        Fourier series, which ends at its initial position, or spline of fifth degree.
+        Fourier series, which ends at its initial position, or quintic spline.
     goal : {"condition", "information"}
         Minimize the condition number, or maximize the determinant of the base parameters'
         information matrix, assuming equal torque noise at all joints. The latter prefers large
@@ -124,18 +124,18 @@ def excite(
     include : sequence of str
         Terms to identify, as in `chasles.identify`.
     velocity, acceleration, effort : float or array_like, (nv,), optional
-        Largest absolute joint velocities, accelerations and torques (rad/s, rad/s², N m; m/s, m/s²,
-        N). By default velocities and torques are limited by `robot.limits`, and accelerations are
-        not limited.
+        Maximum absolute joint velocities (rad/s or m/s), accelerations (rad/s² or m/s²) and torques
+        (N m or N). By default, velocities and torques are limited by `robot.limits`, and
+        accelerations are not limited.
     clearance : float, optional
-        Smallest distance (m) between links, and between links and obstacles; None ignores both.
+        Minimum distance (m) between links, and between links and obstacles; None ignores both.
     obstacles : dict, optional
         Obstacles, as in `robot.distance`.
     workspace : dict, optional
         {frame: (lower, upper)}: corners of a box in the world in which the frame's origin must
         stay.
     starts, improved, steps : int
-        Numbers of random motions, of motions that are improved, and of gradient steps.
+        Numbers of random motions, motions to improve, and gradient steps, respectively.
     seed : int
         Seed of the random motions.
 
@@ -233,7 +233,7 @@ class Search:
 
     @cached_property
     def curve(self) -> FourierSeries | Spline:
-        """The family of motions."""
+        """Family of motions that is searched."""
         return CURVES[self.shape](self.harmonics, self.duration)
 
     @cached_property
@@ -243,7 +243,7 @@ class Search:
         return self.curve.at(np.arange(count) * (self.duration / count))
 
     def states(self, theta: np.ndarray) -> States:
-        """Return q, qd, qdd (S, N, n) of motions."""
+        """Return q, qd and qdd (S, N, n) along the motions."""
         q, qd, qdd = (part @ theta for part in self.basis)
         return q, qd, qdd
 
@@ -270,7 +270,7 @@ class Search:
         return theta
 
     def _columns(self, at: States) -> np.ndarray:
-        """Return the base regressor (S, N nv, b) of motions."""
+        """Return the base regressor (S, N nv, b) along the motions."""
         S, (q, qd, qdd) = len(at[0]), (x.reshape(-1, x.shape[-1]) for x in at)
         A = self.model.matrix(q, qd, qdd)[..., self.base.columns]
         return A.reshape(S, -1, len(self.base))

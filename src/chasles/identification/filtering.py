@@ -113,14 +113,14 @@ Rates = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _by_low_pass(q: np.ndarray, step: float, cutoff: float) -> Rates:
-    """Apply a low-pass filter, then central differences of fourth order."""
+    """Apply a low-pass filter, then fourth-order central differences."""
     place = _low_pass(q, step, cutoff)
     velocity = _difference(place, step)
     return place, velocity, _difference(velocity, step)
 
 
 def _difference(x: np.ndarray, step: float) -> np.ndarray:
-    """Return finite differences, of fourth order inside and of second order at the ends."""
+    """Return finite differences: fourth order in the interior, second order at the ends."""
     rate = np.gradient(x, step, axis=0, edge_order=2)
     rate[2:-2] = (8.0 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) / (12.0 * step)
     return rate
@@ -137,7 +137,7 @@ def _by_polynomials(q: np.ndarray, step: float, cutoff: float) -> Rates:
 
 
 def _by_spline(q: np.ndarray, step: float, cutoff: float) -> Rates:
-    """Apply the cubic smoothing spline with a gain of one half at the cut-off frequency."""
+    """Apply a cubic smoothing spline with a gain of one half at the cut-off frequency."""
     t = step * np.arange(len(q))
     curve = scipy.interpolate.make_smoothing_spline(
         t, q, lam=1.0 / (step * (2.0 * np.pi * cutoff) ** 4)

@@ -44,15 +44,15 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Linear model tau = A(q, qd, qdd) x + known of a robot with unknown terms.
+    """Linear model tau = A(q, qd, qdd) x + known for a robot with unknown parameters x.
 
     Each row belongs to a velocity coordinate of the robot. With closed loops, the rows belong to
     the independent velocity coordinates, along which loop forces do no work. x has ten entries for
     each of `bodies`, followed by one entry for each of `unknowns`. terms: rows of `TERMS`, for all
     joints ("friction") or for one joint ("elbow.friction"). given: unknown bodies; None if all
     bodies of the robot are unknown. slip: Stribeck velocity (rad/s or m/s). wrenches: frames and
-    axes of measured external wrenches. slowest: for each velocity coordinate,
-    the velocity up to which a joint with dry friction counts as at rest.
+    axes of measured external wrenches. slowest: for each velocity coordinate, the velocity up to
+    which a joint with dry friction counts as at rest.
     """
 
     robot: Robot
@@ -139,7 +139,7 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return the row of a joint, and the state (n,) that determines its terms."""
+        """Return a joint's row, and the joint state (n,) for computing its terms."""
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)

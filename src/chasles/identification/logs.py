@@ -52,8 +52,8 @@ GAP = 5.0
 """Ratio of a time step to the median step, above which the step counts as a gap."""
 
 OFTEN = 3.0
-"""If a joint is farther from the middle of its range than this multiple of half the range, its unit
-is probably wrong.
+"""Distance from the middle of a joint's range, relative to half the range, above which the unit is
+probably wrong.
 """
 
 REASONS = {

@@ -84,7 +84,7 @@ class Measured:
         return found.q, found.qd, found.qdd, found.tau[:, :n], found.tau[:, n:]
 
     def _late(self, log: Log, t: np.ndarray) -> np.ndarray:
-        """Return the delay (s) of each torque and of each column of wrenches."""
+        """Return the delay (s) of each torque and wrench column."""
         late = np.zeros(log.tau.shape[1] + log.loads.shape[1])
         robot, n = self.reader.robot, log.tau.shape[1]
         places = {name: robot.velocity_slice(name) for name in robot.joints}

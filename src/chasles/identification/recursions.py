@@ -107,7 +107,7 @@ def manifold(
 
 
 def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple[Number, Number]:
-    """Return the factors of two directions that minimize a quadratic cost.
+    """Return the coefficients of two directions that minimize a quadratic cost.
 
     gg, gm, mm: second derivatives of the cost. g, m: first derivatives of the cost. If the
     directions are nearly parallel, the second direction is not used.

@@ -14,7 +14,7 @@ from chasles.identification.result import Identified
 from chasles.identification.samples import external
 
 SHOWN = 2000
-"""Largest number of plotted samples."""
+"""Maximum number of plotted samples."""
 
 STYLE = (
     "body{font:15px sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"

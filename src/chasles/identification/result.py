@@ -16,7 +16,7 @@ SIGNIFICANT = 3.0
 """Ratio of value to standard deviation above which a base parameter is essential."""
 
 MOST_SHOWN = 60
-"""Largest number of base parameters in a report."""
+"""Maximum number of base parameters in a report."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Identified:
     def validate(
         self, q: Any, qd: Any, qdd: Any, tau: Any, *, consistent: bool = True, f_ext: Any = None
     ) -> np.ndarray:
-        """Return the rms error of predicted torques on other measurements.
+        """Return the rms torque prediction error for other measurements.
 
         States in which a joint with identified dry friction is at rest are left out.
 

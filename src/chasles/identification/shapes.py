@@ -24,7 +24,7 @@ from chasles.robot import Robot
 Enclosing = Literal["box", "ellipsoid"]
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Largest number of steps of the search for an ellipsoid, and its relative tolerance."""
+"""Maximum number of steps in the search for an ellipsoid, and its relative tolerance."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def inside(body: Body, found: dict[int, Region]) -> np.ndarray | None:
 
 
 def mirrored(robot: Robot, left: str, right: str) -> np.ndarray:
-    """Return the matrix (10, 10) that maps the parameters of a link to its counterpart.
+    """Return the matrix (10, 10) that maps a link's parameters to those of its counterpart.
 
     The counterpart is an equal part, or a mirror image in a plane normal to a world axis, with the
     robot in its neutral position. The case that agrees best with the parameters in the file is

@@ -34,8 +34,8 @@ class Term:
     The joint torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
     include: name in the option `include`. positive: True if the unknown cannot be negative.
     written: joint parameter of the robot that is set to the unknown times a factor, and this
-    factor. counted: True if `inverse_dynamics` includes the parameter. dry:
-    True for friction whose torque at rest is not a function of the state.
+    factor. counted: True if `inverse_dynamics` includes the parameter. dry: True for friction whose
+    torque at rest is not a function of the state.
     """
 
     column: Callable[[At], Any]
@@ -121,8 +121,8 @@ class Body:
     """A body with ten unknown parameters.
 
     nominal: values of the parameters in the given robot. parts: moving bodies that have these
-    parameters. Each part is an index and the matrix (10, 10) that maps the parameters to the frame
-    of the body's link. attached: frame that carries a payload; None for a body of the robot.
+    parameters. Each part is a body index and the matrix (10, 10) that maps the parameters to the
+    frame of the body's link. attached: frame that carries a payload; None for a body of the robot.
     """
 
     name: str

@@ -42,7 +42,7 @@ class TimedClosed(Timed, Closed):
 
 
 def of(model: Model) -> Mechanism:
-    """Return the mechanism of a model, with the class that fits its loops and time dependence."""
+    """Return the mechanism for a model; its class depends on loops and time dependence."""
     still, moving = (Closed, TimedClosed) if model.loop_rows else (Mechanism, Timed)
     return (moving if model.timed else still)(model)
 

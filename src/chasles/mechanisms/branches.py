@@ -1,4 +1,4 @@
-"""Compiled closed forms of inverse kinematics for batches of poses, with redundant joints."""
+"""Compiled closed-form inverse kinematics for batches of poses, with redundant joints."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ AT_ONCE = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """Compiled closed form of an arm: all joint configurations for poses of a frame."""
+    """Compiled closed-form inverse kinematics of an arm: all configurations for frame poses."""
 
     mechanism: Mechanism
     frame: str
@@ -63,7 +63,7 @@ class Branches:
         return self.lower, self.upper
 
     def compiled(self, trace: Callable[[], Program], *name: Any) -> Kernel:
-        """Return a compiled program of the closed form, cached by its name and parameters."""
+        """Return a compiled program for the closed form, cached by its name and parameters."""
         recipe = (*name, self.chain, self.form, *(a.tolist() for a in self.limits))
         with COMPILING:
             return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)

@@ -22,7 +22,7 @@ SOFTEST = 1e-4
 """Smallest weight of a coordinate, relative to the largest."""
 
 LONGEST = 200.0
-"""Largest number of steps along a family of solutions."""
+"""Maximum number of steps along a family of solutions."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ class Solver:
     def at(
         self, mechanism: Mechanism, arrays: Sequence[Any], threads: int | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Return the results for a mechanism at its time; arrays: inputs of the program."""
+        """Return the results for a mechanism at its time; `arrays` are the program's inputs."""
         refuse(self.name, *arrays)
         here = self.compiled.at(mechanism.t)
         try:
@@ -139,7 +139,7 @@ MASSLESS = 1e-13
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error if some motion with closed loops moves no inertia at any reference."""
+    """Raise an error if some motion with closed loops is massless at every reference."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns

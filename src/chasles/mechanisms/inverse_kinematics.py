@@ -38,7 +38,7 @@ MOST_TRIES = 1_000_000
 """Maximum number of starting configurations, and of returned solutions, per problem."""
 
 SMALLEST = 1e-12
-"""Lower bound of tolerances in divisions of weights by tolerances."""
+"""Lower bound for tolerances when weights are divided by them."""
 
 SEVERAL = 16
 """Number of solutions from which the nearest to a given configuration is chosen."""
@@ -381,7 +381,7 @@ class _Solver:
         return self._solution(*whole)
 
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
-        """Move some solutions along their families of solutions towards configurations (n, nq).
+        """Move the solutions `begun` along their families toward configurations (n, nq).
 
         Other solutions are found by starting at points between the solution and the configuration
         (`LEAPS`), and are moved in the same way. The nearest result is returned.
@@ -401,7 +401,7 @@ class _Solver:
         return best
 
     def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
-        """Move some solutions along the family of solutions toward `ease.posture`."""
+        """Move the solutions `found` along their families toward `ease.posture`."""
         inputs = [self.goals[which], self._weights, self._tolerances, self._movable]
         return settled(self._prepared, ease, inputs, found, self.threads)
 

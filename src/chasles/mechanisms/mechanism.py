@@ -126,7 +126,7 @@ class Mechanism(Named):
         super().__init__(model)
         self.functions = Functions(model)
         self.t: np.ndarray | None = None
-        """Time (...) of evaluation in s, or None if no time was given."""
+        """Evaluation time (...) in s, or None if no time was given."""
         self.kept: dict[Any, Any] = {}
         """Cache of compiled programs and other data. Keys contain all that affects a value."""
         self.ready: dict[Key, Caller] = {}
@@ -170,7 +170,7 @@ class Mechanism(Named):
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return G with qd = G yd, and the mass matrix of yd, at closed q.
+        """Return G with qd = G yd, and the mass matrix for yd, at a closed configuration q.
 
         name: function name in messages.
         """
@@ -184,7 +184,7 @@ class Mechanism(Named):
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a closed configuration near q. If there is none, a few others are tried."""
+        """Return a closed configuration near q, or near one of a few shifted configurations."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:

@@ -30,7 +30,7 @@ Types with the most degrees of freedom come first.
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
-    """Return the mobility at a closed configuration (default: the first reference)."""
+    """Return the mobility at a closed configuration (default: a reference configuration)."""
     at = loops.references[0] if q is None else finite("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
         size = loops.model.nq
@@ -77,7 +77,7 @@ class Cluster(NamedTuple):
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """Return all clusters of loops and couplings. Joints outside the clusters are free."""
+    """Return all clusters of loops and couplings. Other joints are unconstrained."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),

@@ -1,4 +1,4 @@
-"""Starting configurations of inverse kinematics, and the compiled search that uses them."""
+"""Starting configurations for inverse kinematics, and the compiled search that uses them."""
 
 import math
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ TURN = 2.0 * math.pi
 UNITS = (Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
 
 MOST_TURNS = 4
-"""If the limits of an angle are more than this number of full turns apart, one turn is sampled."""
+"""Number of full turns between angle limits above which only one turn is sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Prepared:
 
 
 def prepared(mechanism: Mechanism, task: Task) -> Prepared:
-    """Return the cached data of a task."""
+    """Return the prepared search for a task, from the cache if possible."""
     key = ("inverse kinematics", *task.key[2:])
     if key not in mechanism.kept:
         with COMPILING:

@@ -272,7 +272,7 @@ def _residual(loops: "Equations", q: np.ndarray) -> np.ndarray:
 
 
 def _size(loops: "Equations", q: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the norm of the residuals of some equations: (states,)."""
+    """Return the residual norm of the equations `some`: (states,)."""
     return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 

@@ -108,7 +108,7 @@ def resident(
 
 
 def _one(target: Target) -> Target:
-    """Return a target of a single problem, without the leading axes of a library's arrays."""
+    """Return the target of the first problem, with the batch axes of its arrays removed."""
 
     def last(value: Any) -> Any:
         if isinstance(value, tuple):

@@ -97,7 +97,7 @@ def _driven(
     sensors: tuple[SensorData, ...],
     threads: int | None,
 ) -> dict[str, Any]:
-    """Return values of sensors on actuators; missing controls and activations are zero."""
+    """Return the values of actuator sensors; missing controls and activations are zero."""
     every = mechanism.model.source.actuators
     counts = len(every), sum(each.active for each in every)
     given = [np.zeros(n) if x is None else x for n, x in zip(counts, controls, strict=True)]

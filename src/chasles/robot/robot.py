@@ -202,7 +202,7 @@ class Robot(Sensing):
         excess
             Largest distance (m) from a returned shape to the collision shape that it encloses.
         count
-            Largest number of shapes per collision shape. It takes precedence over `excess`.
+            Maximum number of shapes per collision shape. It takes precedence over `excess`.
 
         Returns
         -------
