@@ -15,7 +15,7 @@ MOST_NAMED = 3
 """Maximum number of joints named in a note."""
 
 REMEDIES = {
-    "E-CALL-067": "give the link that the joint moves a mass, or the joint an armature",
+    "E-CALL-067": "add mass to the link that the joint moves, or armature to the joint",
     "E-CALL-360": "give --pose X,Y,Z for a position only",
     "E-CONTACT-012": "give each contact the law 'rigid'",
     "E-LOOP-011": "start from another position",

@@ -167,7 +167,7 @@ def _inequalities(
         own = inequalities(body, found)
         own = own / np.linalg.norm(own @ start.map[at, at], axis=1, keepdims=True)
         if np.min(own @ within) <= 0.0:
-            problem = f"shapes of {body.name!r} and of its counterpart do not overlap"
+            problem = f"the shapes of {body.name!r} and its counterpart do not overlap"
             raise InputError("E-IDENT-027", problem, "omit enclosed=", part="symmetry")
         for each in own:
             rows.append(np.zeros(n))

@@ -435,7 +435,7 @@ def _result(
         shown = ", ".join(raised[:5]) + (" ..." if len(raised) > 5 else "")
         notes = (
             *notes,
-            f"the robot's own inertias of {shown} are physically impossible; the prior is raised",
+            f"the given inertias of {shown} are physically impossible; their prior was increased",
         )
     return Identified(
         robot=robot,

@@ -133,12 +133,12 @@ class Measured:
             how = "chosen from the spectrum" if self.cutoff is None else "given"
             low, high = min(self.cutoffs), max(self.cutoffs)
             span = f"{low:.3g} Hz" if low == high else f"{low:.3g} to {high:.3g} Hz"
-            found.append(f"velocities and accelerations by {self.smoothing}, cut-off {span}, {how}")
+            found.append(f"velocities and accelerations: {self.smoothing}, cut-off {span}, {how}")
         for name, lags in self.lags.items():
             what = f"{name} lags" if name else "torques lag"
             found.append(f"{what} by {1e3 * float(np.mean(lags)):.2f} ms")
         if self.reader.skipped.counts:
-            found.append(f"left out: {self.reader.skipped}")
+            found.append(f"skipped: {self.reader.skipped}")
         return tuple(found)
 
 

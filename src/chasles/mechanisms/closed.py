@@ -56,7 +56,7 @@ class Closed(Constrained):
         worst = int(np.argmax(np.where(bad, size, 0.0)))
         constraint, far = farthest(loops.model, left.reshape(-1, left.shape[-1])[worst])
         known = f"{loops.names(loops.confined(given))}{at_index(worst, bad.shape)}"
-        error = f"{named(constraint)} by {far:.3g} (rad/s2, and relative)"
+        error = f"{named(constraint)} by {far:.3g} (rad/s2, or relative to the loop size)"
         problem = f"the known accelerations of {known} contradict {error}"
         remedy = (
             "use the accelerations of robot.complete(q, yd, ydd), or name fewer joints as known"

@@ -154,7 +154,7 @@ def check_inertia(loops: Loops) -> None:
         around, names = loops.around(moving), loops.names(moving)
         problem = f"{names} can move without moving any inertia"
         problem += f", around {around}" if around else ""
-        remedy = "give one of their links mass and inertia, or one of the joints an armature"
+        remedy = "add mass and inertia to one of their links, or armature to one of the joints"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
 

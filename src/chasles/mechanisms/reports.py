@@ -87,7 +87,7 @@ class Mobility(int):
         parts = f"singular values of {self.kept:.2g} and above kept"
         if self.rank < min(self.rows, self.freedoms):
             parts += f", those of {max(self.dropped, 1e-12):.0e} and below dropped"
-        more = f" ({self.positions} of position)" if self.positions > self.mobility else ""
+        more = f" ({self.positions} at position level)" if self.positions > self.mobility else ""
         return (
             f"mobility {self.mobility}{more}: {self.freedoms} degrees of freedom, "
             f"rank {self.rank} of {self.rows} equations "

@@ -236,7 +236,7 @@ def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
         return None, "Install Pinocchio to compare with it: pip install pin"
     except (ValueError, ModelError) as error:
         hint = " Try --no-mimic." if robot.moving_joints != robot.joints else ""
-        return None, f"Times of Pinocchio are not shown: {said(error)}.{hint}"
+        return None, f"Pinocchio times are not shown: {said(error)}.{hint}"
 
 
 def _speed(
@@ -345,7 +345,7 @@ def show(bench: Bench, output: Path, console: Console) -> None:
         console.print(bench.note, markup=False)
     else:
         console.print("Speedup over Pinocchio called from Python once per state:")
-        their = ["its call µs", "call", "1 core", f"{bench.cores} cores", "float32", "differ"]
+        their = ["Pinocchio µs", "call", "1 core", f"{bench.cores} cores", "float32", "differ"]
         rows = table(["function"], their)
         for speed in bench.speeds:
             if speed.pinocchio is not None and speed.error is not None:

@@ -120,7 +120,7 @@ def _listed(
         if steps:
             _show_steps(found, console)
         if any(name == "fastest" for _, name, _ in found):
-            console.print('"fastest" is the cheapest method, also tried with regrouped inertias.')
+            console.print('"fastest" is the cheapest method, with or without regrouped inertias.')
 
     return Answer(data, show)
 

@@ -58,7 +58,7 @@ def simulate(
         ),
     ] = "",
     duration: Annotated[float | None, option("Simulated time (s). Default: 1.")] = None,
-    dt: Annotated[float | None, option("Largest step size (s). Default: 0.001.")] = None,
+    dt: Annotated[float | None, option("Maximum step size (s). Default: 0.001.")] = None,
     integrator: Annotated[
         str | None,
         option(

@@ -69,7 +69,7 @@ def sweep(
 
 def _show(data: dict[str, Any], console: Console) -> None:
     """Print the numbers of completed and failed runs."""
-    again = f" ({data['resumed']} were there already)" if data["resumed"] else ""
+    again = f" ({data['resumed']} already existed)" if data["resumed"] else ""
     console.print(f"[bold]{escape(data['robot'])}[/]: {data['runs']} runs{again}")
     if data["failed"]:
         console.print(f"runs that ended with an error: {data['failed']}")

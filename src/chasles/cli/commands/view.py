@@ -110,7 +110,7 @@ def view(
     notes = viewer.notes[:MOST_NOTES]
     if len(viewer.notes) > MOST_NOTES:
         notes = [*notes, f"{len(viewer.notes) - MOST_NOTES} more notes (--json lists all)"]
-    at = f"{robot.name} is at {viewer.url} (Ctrl-C ends)"
+    at = f"{robot.name} is at {viewer.url} (press Ctrl-C to stop)"
     data = {"robot": robot.name, "url": viewer.url, "notes": viewer.notes}
     return Answer(data, said(*(f"note: {note}" for note in notes), at), then=serve)
 
