@@ -162,7 +162,7 @@ def test_units_names_and_bad_rows(tmp_path: Path) -> None:
     assert not (tmp_path / "out.parquet").exists()
     answer = command(*words, "--skip-bad")
     assert answer.exit_code == 0, answer.output
-    assert "left out: values that are not finite: 1" in answer.output
+    assert "skipped: values that are not finite: 1" in answer.output
     table = parquet.read_table(tmp_path / "out.parquet")
     expected = np.delete(ROBOT.inverse_dynamics(*states(given)), 17, axis=0)
     found = np.column_stack([table[name] for name in logs.column_names(ROBOT)["tau"]])
@@ -257,8 +257,8 @@ def test_differences_do_not_cross_gaps(tmp_path: Path, monkeypatch: Any) -> None
     assert "E-LOG-008" in answer.output
     answer = command(*words, "--differentiate", "--skip-bad")
     assert answer.exit_code == 0, answer.output
-    assert "left out: gaps: 3" in answer.output
-    assert "left out: motions with fewer than three rows: 1" in answer.output
+    assert "skipped: gaps: 3" in answer.output
+    assert "skipped: motions with fewer than three rows: 1" in answer.output
     table = parquet.read_table(tmp_path / "out.parquet")
     kept = np.delete(np.arange(500), [300, 301])
     assert np.array_equal(table["t"], given["t"][kept])

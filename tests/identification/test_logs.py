@@ -220,7 +220,7 @@ def test_a_log_with_swapped_joints_among_good_ones(
     assert caught.value.line == 1
     assert "columns=" in caught.value.remedy
     found = chasles.identify(PUMA, tmp_path, skip_bad=True)
-    assert "left out: files with swapped joints: 1" in found.notes
+    assert "skipped: files with swapped joints: 1" in found.notes
     np.testing.assert_allclose(found.base, good.base, rtol=1e-9)
 
 
@@ -366,7 +366,7 @@ def test_gaps_at_the_border_of_blocks(first: int, tmp_path: Path, monkeypatch: A
         chasles.identify(ROBOT, path)
     assert caught.value.line == first + 1
     found = chasles.identify(ROBOT, path, skip_bad=True)
-    assert "left out: gaps: 1" in found.notes
+    assert "skipped: gaps: 1" in found.notes
     assert found.samples == 4000
 
 
@@ -392,7 +392,7 @@ def test_mixed_units_of_files(tmp_path: Path) -> None:
     with raises("E-LOG-018", "b.parquet", "deg/s"):
         chasles.identify(ROBOT, tmp_path)
     found = chasles.identify(ROBOT, tmp_path, skip_bad=True)
-    assert "left out: files in other units: 1" in found.notes
+    assert "skipped: files in other units: 1" in found.notes
     assert found.samples == 4000
 
 

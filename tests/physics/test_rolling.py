@@ -93,7 +93,7 @@ def test_mobility_of_a_rolling_ball() -> None:
     robot = turntable()
     mobility = robot.mobility()
     assert (int(mobility), mobility.positions) == (4, 6)
-    assert "mobility 4 (6 of position)" in str(mobility)
+    assert "mobility 4 (6 at position level)" in str(mobility)
     assert set(robot.independent) < set(robot.independent_positions)
     q = robot.assemble(0.1 * np.ones(6), guess=[0.0, 1.0, 0.0, 0.0, 0.0, 0.3, -0.2, 0.5])
     close(q[-1], RADIUS, 1e-12)

@@ -484,7 +484,7 @@ def test_the_command_says_where_and_ends_by_an_interrupt() -> None:
         assert running.stdout is not None
         line = running.stdout.readline()
         found = re.fullmatch(
-            r"planar is at http://127\.0\.0\.1:(\d+)/[\w-]+/ \(Ctrl-C ends\)\n", line
+            r"planar is at http://127\.0\.0\.1:(\d+)/[\w-]+/ \(press Ctrl-C to stop\)\n", line
         )
         assert found, line
         socket.create_connection(("127.0.0.1", int(found[1])), timeout=5).close()

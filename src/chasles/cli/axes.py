@@ -81,7 +81,7 @@ def parsed(words: Sequence[str], samples: int | None, seed: int) -> Axes:
         raise InputError("E-SWEEP-004", problem, remedy, part="--over")
     found = Axes(axes, samples or 1, seed)
     if found.count > MOST:
-        problem, remedy = f"{found.count:.3g} runs are too many", f"vary less: at most {MOST:.0e}"
+        problem, remedy = f"{found.count:.3g} runs are too many", f"use at most {MOST:.0e} runs"
         raise InputError("E-SWEEP-005", problem, remedy, part="--over")
     return found
 

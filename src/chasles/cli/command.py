@@ -341,7 +341,7 @@ def csv_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
 
 @contextmanager
 def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
-    """Write a Parquet file of doubles. Each call of the yielded function adds one row group."""
+    """Write a Parquet file of doubles. Each call to the yielded function adds a row group."""
     import pyarrow as arrow
     from pyarrow import parquet
 
@@ -394,7 +394,7 @@ def check_new_picture(path: Path, *, overwrite: bool) -> None:
 
 
 def picture(figure: Any, suffix: str) -> bytes:
-    """Render a matplotlib figure to bytes in the format that `suffix` names."""
+    """Render a matplotlib figure to bytes in the format given by `suffix`."""
     stream = io.BytesIO()
     save(figure, stream, suffix)
     return stream.getvalue()

@@ -107,7 +107,7 @@ class Done:
 
 
 def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
-    """Yield logs as consecutive blocks of one motion. Append each log to `read`."""
+    """Convert logs to consecutive blocks of one motion. Append each log to `read`."""
     first = 0
     for log in logs:
         read.append(log)
@@ -185,7 +185,7 @@ class Job:
     def mark(self, source: Path) -> bytes:
         """Return JSON data that identify the inputs of a table.
 
-        The data contain the log's name, size and modification time, and the recipe.
+        The data contain the log's name, size and modification time, and the digest `recipe`.
         """
         found = source.stat()
         origin = {"source": source.name, "bytes": found.st_size, "changed": found.st_mtime_ns}
@@ -199,7 +199,7 @@ class Job:
         return Reader(*given, gaps=gaps, threaded=threaded)
 
     def _with_rates(self, reader: Reader, logs: Iterator[Log]) -> Iterator[Log]:
-        """Add missing velocities and accelerations to each motion in the logs."""
+        """Compute missing velocities and accelerations in the logs."""
         count = 0
 
         def number(log: Log) -> int:

@@ -133,10 +133,9 @@ class Summary:
     """Summary of a motion, updated chunk by chunk.
 
     peak, rms: values for each generalized force. speed, acceleration: largest values at the
-    summarized frame. work: work (J) of the generalized forces and of the external forces, by the
-    trapezoidal rule; None without times. energy: total energy (J) at the first and the last
-    instant. samples: time, positions, generalized forces and the frame's speed at a subset of the
-    instants, for plots.
+    summarized frame. work: work (J) done by generalized and by external forces (trapezoidal rule);
+    None without times. energy: total energy (J) at the first and the last instant. samples: time,
+    positions, generalized forces and the frame's speed at a subset of the instants, for plots.
     """
 
     instants: int = 0
@@ -322,7 +321,7 @@ class _Loads:
 def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Motion]:
     """Compute missing velocities and accelerations of a motion by finite differences.
 
-    The result does not depend on the chunk size. Errors are of second order in the time step, which
+    The result does not depend on the chunk size. Errors are second order in the time step, which
     may vary smoothly. Accelerations computed from positions have first-order errors at the first
     two and last two instants.
     """

@@ -134,7 +134,7 @@ Floating = Annotated[
     bool, option("Attach the root link by a free joint (floating base).", **_ROBOT)
 ]
 NoMimic = Annotated[bool, option("Give mimic joints their own coordinates.", **_ROBOT)]
-NoSnap = Annotated[bool, option("Keep printed angles such as 1.5708 instead of pi/2.", **_ROBOT)]
+NoSnap = Annotated[bool, option("Do not replace angles such as 1.5708 by pi/2.", **_ROBOT)]
 Strict = Annotated[bool, option("Treat an invalid inertia as an error.", **_ROBOT)]
 Arguments = Annotated[
     list[str], repeatable("Argument for a .xacro file; repeatable.", metavar="NAME=VALUE", **_ROBOT)

@@ -5,8 +5,8 @@
     part-000001-DIGEST.npz  states and the end state; DIGEST is a hash of the file
     motion.npz              all states; it replaces the parts
 
-Files are written atomically: to a temporary file that is flushed to disk and then renamed. A run
-that was killed can continue from its last part. `manifest` records the files of each run.
+Files are written atomically: to a temporary file that is flushed to disk and then renamed. A killed
+run can continue from its last part. `manifest` records the files of each run.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Array-name prefixes for the end state and the solver's memory, and the end-state fields."""
+"""Array-name prefixes for the end state and the solver state, and the end-state fields."""
 
 
 class Recording:

@@ -2,11 +2,11 @@
 
 Only the keys `format = "scenario"` and `robot` are required. Units are SI units and radians.
 
-- top: robot (an absolute path, a path relative to the scenario's folder, or the name of a built-in
-  or installed robot); floating, mimic, snap, strict, arguments (as in `chasles.load`);
+- top level: robot (an absolute path, a path relative to the scenario's folder, or the name of a
+  built-in or installed robot); floating, mimic, snap, strict, arguments (as in `chasles.load`);
   duration, dt, integrator, rtol, atol, every, dissipation, limits (as in `chasles.simulate`);
-  contacts ("file" for the shapes and planes of the robot's file, or "none"); ground ({kind =
-  "rigid", ...}: contact law between the plane z = 0 and all collision shapes of the file). By
+  contacts ("file" for the shapes and planes in the robot's file, or "none"); ground ({kind =
+  "rigid", ...}: contact law between the plane z = 0 and all collision shapes in the file). By
   default, contacts is "file" if the robot's file has a ground plane.
 - [start]: q and qd, each as a list of all coordinates or as {joint = number}. By default q is the
   neutral position, or the first position of a followed motion; random (a seed) makes it random, and
@@ -229,7 +229,7 @@ def _check_ground(made: Scenario, rows: list[dict[str, Any]]) -> None:
 
 
 def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checked shapes and law of a contact."""
+    """Check the shapes and the law of a contact, and return them."""
     values = {}
     for key in KINDS:
         if key not in row:

@@ -104,7 +104,7 @@ class Scene:
 
 
 def loaded(scenario: Scenario, *, trust: bool = False) -> Robot:
-    """Load the robot of a scenario.
+    """Load a scenario's robot.
 
     `trust` allows a .xacro file to run Python. The scenario itself cannot allow this.
     """
@@ -257,7 +257,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Return a function for random joint torques that change every `hold` seconds."""
+    """Return a function that computes random joint torques, redrawn every `hold` seconds."""
     given = scenario.tables["disturbance"]
     if not given:
         return None
@@ -331,7 +331,7 @@ def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
 
 
 def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contacts of the robot's file, by default only if it has a ground plane."""
+    """Return contacts from the robot's file, by default only if it has a ground plane."""
     top, source = scenario.top, robot.model.source
     stands = source.planes and not (source.loops or source.couplings or "integrator" in top)
     return "file" if top.get("contacts", "file" if stands else "none") == "file" else ()

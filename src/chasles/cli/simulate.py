@@ -20,7 +20,7 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 DEEP = 1e-3
-"""Initial ground penetration (m) from which a note is printed."""
+"""Smallest initial ground penetration (m) for which a note is printed."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ def _notes(scene: Scene, first: Trajectory) -> list[str]:
     notes = [f"{outside}; set another with --q"] if outside else []
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:
         notes.append(
-            "contacts, limits and damping of the file are active; --contacts none disables them"
+            "contacts, limits and damping from the file are active; --contacts none disables them"
         )
     joints = [scene.robot.joint(name) for name in scene.robot.joints]
     ignored = any(joint.damping or joint.friction for joint in joints)
     if ignored and not (scene.scenario.top.get("dissipation") or first.unsolved is not None):
-        notes.append("joint damping and friction of the file are left out; include: --dissipation")
+        notes.append("joint damping and friction are ignored; --dissipation includes them")
     return notes + _overlap(scene, first)
 
 
@@ -199,8 +199,8 @@ def disturbance(text: str | None) -> dict[str, Any]:
 def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
     """Return the scenario values for contacts with the ground plane z = 0.
 
-    ground: contact law as LAW,KEY=NUMBER,... feet: frames that touch the ground, as FRAME[:RADIUS].
-    Without feet, all collision shapes of the robot's file touch the ground.
+    ground: contact law as LAW,KEY=NUMBER,... feet: frames that can touch it, as FRAME[:RADIUS].
+    Without feet, all collision shapes in the robot's file can touch the ground.
     """
     if not ground:
         if feet:

@@ -21,8 +21,9 @@ ENCODING: dict[str, Any] = {
     "use_byte_stream_split": True,
     "compression": "lz4",
 }
-"""Encoding of the columns. The bytes of all numbers are stored one after the other: all first
-bytes, all second bytes, ... In smooth signals, sign and exponent repeat and are compressed.
+"""Column encoding: byte-stream split (all first bytes, then all second bytes, ...) and LZ4.
+
+In smooth signals, sign and exponent bytes repeat and compress well.
 """
 
 

@@ -15,7 +15,7 @@ MOST_NAMED = 3
 """Maximum number of joints named in a note."""
 
 REMEDIES = {
-    "E-CALL-067": "give the link that the joint moves a mass, or the joint an armature",
+    "E-CALL-067": "add mass to the link that the joint moves, or armature to the joint",
     "E-CALL-360": "give --pose X,Y,Z for a position only",
     "E-CONTACT-012": "give each contact the law 'rigid'",
     "E-LOOP-011": "start from another position",
@@ -89,7 +89,7 @@ def warnings_as_notes(write: Callable[[str], None], options: Iterable[str]) -> I
 def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
     """Return a note about joints outside their limits or beyond two turns, or "".
 
-    q: one configuration (nq,), or several (n, nq). The note names the farthest value of each joint.
+    q: one configuration (nq,), or several (n, nq). The note gives each joint's worst value.
     """
     found, turned = [], False
     for joint in robot.joints:
@@ -109,7 +109,7 @@ def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
 
 
 def _range(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the joint limits. An unlimited angle gets limits of two turns."""
+    """Return the joint limits. Unlimited angles are limited to two turns."""
     limits = robot.joint(joint).limits
     far = 4.0 * np.pi if _turns(robot, joint) else np.inf
     lower = -far if np.isinf(limits.lower) else limits.lower

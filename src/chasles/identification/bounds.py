@@ -1,4 +1,4 @@
-"""Limits of a motion: penalties for violations (with exact gradients), and remaining margins.
+"""Motion limits: penalties for violations (with exact gradients), and remaining margins.
 
 A violation is the amount by which a value exceeds its limit, relative to the limit.
 """
@@ -17,7 +17,7 @@ from chasles.robot import Robot
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ALWAYS = 64
-"""Number of random configurations at which pairs of links are tested.
+"""Number of random configurations at which link pairs are tested for overlap.
 
 Pairs whose enclosing shapes overlap at all these configurations are ignored.
 """
@@ -27,8 +27,8 @@ Pairs whose enclosing shapes overlap at all these configurations are ignored.
 class Bounds:
     """Limits of a robot's motion.
 
-    lower, upper: position limits (n,). velocity, acceleration, effort: largest absolute values
-    (n,), possibly infinite. clearance: smallest distance (m) between links, and between links and
+    lower, upper: position limits (n,). velocity, acceleration, effort: maximum absolute values
+    (n,), possibly infinite. clearance: minimum distance (m) between links, and between links and
     obstacles; None to ignore distances. workspace: boxes (2, 3) in the world in which the frames'
     origins must stay.
     """
@@ -89,7 +89,7 @@ class Bounds:
         return function.pullback(("q", "qd", "qdd"))
 
     def _places(self, q: np.ndarray, margin: float) -> Any:
-        """Yield squared violations (S,) of distances and workspaces, and gradients w.r.t. q."""
+        """Yield squared clearance and workspace violations (S,), with gradients w.r.t. q."""
         if self.clearance is not None and len(self._enclosed):
             scale = 0.1
             found = self.robot.distance(q, self._enclosed, **self._scene)
@@ -118,7 +118,7 @@ class Bounds:
 
     @cached_property
     def _enclosed(self) -> list[tuple[str, str]]:
-        """Pairs whose enclosing shapes are separated in some configuration."""
+        """Link pairs whose enclosing shapes are separated in some configuration."""
         q = self.robot.random(0, size=ALWAYS)
         found = self.robot.distance(q, **self._scene)
         apart = np.any(found.distance > self.clearance, axis=0)
@@ -150,7 +150,7 @@ class Bounds:
     def _distance(self, q: np.ndarray) -> float:
         """Return the smallest distance between links, and between links and obstacles.
 
-        If enclosing shapes are closer than the clearance, the shapes of the file are used instead.
+        If enclosing shapes are closer than the clearance, the file's collision shapes are used.
         """
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance

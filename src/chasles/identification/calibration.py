@@ -25,27 +25,27 @@ AXES = ("rx", "ry", "rz", "x", "y", "z")
 """Names of the entries of a twist: rotations (rad), then translations (m)."""
 
 ROUNDS, DONE = 50, 1e-12
-"""Largest number of Gauss-Newton steps, and the step size (rad or m) at which they stop."""
+"""Maximum number of Gauss-Newton steps, and the step size (rad or m) at which they stop."""
 
 Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Placements (k, 4, 4) of the joints, base and tool (4, 4)."""
+"""Joint placements (k, 4, 4), base pose (4, 4) and tool pose (4, 4)."""
 
 ALIKE = 1e-4
-"""Fraction of a column that must be independent of earlier columns for it to be identifiable."""
+"""Smallest fraction of an identifiable Jacobian column that is independent of earlier columns."""
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Kinematic corrections of a robot, from measured poses or points.
+    """Result of a kinematic calibration from measured poses or points.
 
     Attributes
     ----------
     robot : Robot
         A new robot with corrected joint placements. It takes the same joint readings q.
     base : ndarray, (4, 4)
-        Pose of the robot's world in the frame of the measurements.
+        Pose of the robot's world frame in the measurement frame.
     tool : ndarray, (4, 4)
-        Pose of the measured frame or point in the robot's frame.
+        Pose of the measured tool frame or point in the robot's `frame`.
     names : tuple of str
         Identifiable corrections, such as "elbow.offset", "elbow.x" or "tool.rz".
     values : ndarray, (k,)
@@ -56,8 +56,8 @@ class Calibrated:
         Corrections that are set to zero, because the measurements cannot distinguish their effects
         from the corrections in `names`.
     before, after : ndarray
-        Root mean square errors before and after calibration: of positions (m) and, for poses, of
-        angles (rad). If base and tool are unknown, they are fitted in both cases.
+        Root mean square errors before and after calibration: position error (m) and, for poses,
+        angle error (rad). If base and tool are unknown, they are fitted in both cases.
     """
 
     robot: Robot
@@ -93,9 +93,9 @@ def calibrate(
     q : array_like, (n, nq)
         Joint readings (rad or m).
     poses : array_like, (n, 4, 4), optional
-        Measured poses of the tool in the frame of the measuring device.
+        Measured tool poses in the frame of the measuring device.
     points : array_like, (n, 3), optional
-        Measured points of the tool (m), instead of poses.
+        Measured positions of a tool point (m), instead of poses.
     frame : str, optional
         Frame that carries the tool. Default: `robot.tool`.
     include : sequence of str
@@ -164,10 +164,10 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
 class Chain:
     """Joints between the world and a frame.
 
-    links (k + 1, 4, 4): constant poses before the placement of each joint, and of the frame at the
-    end. placements (k, 4, 4): placements of the joints. motions (k, n, 4, 4): motions of the
-    joints. twists: twist (6,) of a unit offset of each joint, in the joint's frame; None if the
-    joint cannot have an offset.
+    links (k + 1, 4, 4): constant transform before each joint's placement, and from the last joint
+    to the frame. placements (k, 4, 4): joint placements. motions (k, n, 4, 4): joint transforms for
+    each reading. twists: twist (6,) for a unit offset of each joint, in the joint's frame; None if
+    the joint cannot have an offset.
     """
 
     joints: tuple[str, ...]
@@ -178,7 +178,7 @@ class Chain:
 
     @classmethod
     def from_robot(cls, robot: Robot, q: np.ndarray, frame: str) -> "Chain":
-        """Return the chain of a frame. All poses are computed once, from the given robot."""
+        """Return the chain to a frame. All poses are computed once, from the given robot."""
         names = _path(robot, frame)
         here = np.broadcast_to(np.eye(4), (len(q), 4, 4))
         links, placements, motions, twists = [], [], [], []
@@ -199,7 +199,7 @@ class Chain:
     def poses(
         self, placements: np.ndarray, base: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return poses (n, 4, 4) of the joint frames after their placements, and of the frame."""
+        """Return the poses (n, 4, 4) of the placed joint frames, and of the end frame."""
         here = np.broadcast_to(base, (self.motions.shape[1], 4, 4))
         found = []
         for before, P, A in zip(self.links[:-1], placements, self.motions, strict=True):
@@ -223,7 +223,7 @@ def _path(robot: Robot, frame: str) -> tuple[str, ...]:
 
 
 def _twist(joint: Any) -> np.ndarray | None:
-    """Return the twist of a unit offset of a joint.
+    """Return the twist for a unit joint offset.
 
     Return None unless the joint is revolute, prismatic or helical.
     """
@@ -301,7 +301,7 @@ class _Search:
         return at, total, W
 
     def _weights(self, error: np.ndarray) -> np.ndarray:
-        """Return the weights of the equations: reciprocal rms errors of angles and positions."""
+        """Return the equation weights: reciprocals of the rms angle and position errors."""
         sizes = np.maximum(self._sizes(error), 1e-12)
         return np.tile(np.repeat(1.0 / sizes, 3), len(error))
 
@@ -366,11 +366,11 @@ class _Search:
         return np.concatenate([turn, shift], axis=1)
 
     def _sizes(self, error: np.ndarray) -> np.ndarray:
-        """Return the rms of a single angle (poses only) and of a single position coordinate."""
+        """Return the rms error per angle (poses only) and per position coordinate."""
         return np.sqrt(np.mean(error.reshape(len(error), -1, 3) ** 2, axis=(0, 2)))
 
     def _rms(self, placements: np.ndarray, base: np.ndarray, tool: np.ndarray) -> np.ndarray:
-        """Return the rms errors of positions and, for poses, of angles."""
+        """Return the rms position error and, for poses, the rms angle error."""
         error = self._errors(self.chain.poses(placements, base)[1] @ tool)
         return np.sqrt(3.0) * self._sizes(error)[::-1]
 

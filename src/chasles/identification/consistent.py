@@ -24,14 +24,13 @@ LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
-"""Largest number of Newton steps at one barrier weight, and the decrement that ends `_entropic`."""
+"""Maximum number of Newton steps at one barrier weight, and the decrement that ends `_entropic`."""
 
 GAP = 1e-12
 """Tolerance of the objective, relative to its minimum or to 1, whichever is larger."""
 
 DEVIATIONS = (1e-9, 1e9)
-"""Smallest and largest deviation of the prior. Outside this range, the data or the prior would have
-no effect."""
+"""Range of the prior's standard deviation, outside which the data or the prior has no effect."""
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 """Indices of the upper triangle of a 4x4 matrix, column by column."""
@@ -51,7 +50,7 @@ class Prior:
     raised: tuple[int, ...]
 
     def values(self, z: np.ndarray) -> np.ndarray:
-        """Return the parameters p of coordinates z."""
+        """Return the parameters p for coordinates z."""
         return self.nominal + self.map @ z
 
 
@@ -93,7 +92,7 @@ UNITS = np.array(_units())
 
 
 def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
-    """Return 1 + Z of each body, with shape (bodies, 4, 4)."""
+    """Return 1 + Z for each body, with shape (bodies, 4, 4)."""
     return np.eye(4) + np.tensordot(z[: 10 * bodies].reshape(bodies, 10), UNITS, 1)
 
 
@@ -116,7 +115,7 @@ class Problem:
     inside: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return the weights of the squared z: from the prior for bodies, tiny for joint terms."""
+        """Return the weights of z squared: 1/deviation^2 for bodies, tiny for joint terms."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
@@ -131,7 +130,7 @@ class Problem:
         return np.linalg.solve(R, Q[: len(self.b)].T @ self.b)
 
     def feasible(self, z: np.ndarray) -> bool:
-        """Return True if every body and every term is physically possible."""
+        """Return True if every body and every joint term is physically possible."""
         least = np.linalg.eigvalsh(matrices(z, self.bodies)).min(initial=np.inf)
         return bool(least >= LEAST and np.all(self.slack(z) >= 0.0))
 
@@ -272,7 +271,7 @@ def _entropic(problem: Problem) -> np.ndarray:
 
 
 def checked_prior(prior: str, deviation: Any) -> float:
-    """Return the deviation; raise an error for an unknown prior or an invalid deviation."""
+    """Check the prior's name and standard deviation; return the standard deviation."""
     if a_name("prior", prior, "identify") not in get_args(Kind):
         problem = f"prior must be one of {', '.join(get_args(Kind))}, not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")

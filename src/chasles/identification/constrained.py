@@ -125,7 +125,7 @@ def consistent(
 
 
 def _prior(model: LinearModel) -> Prior:
-    """Return the prior: the parameters of the robot, and a guess for a payload."""
+    """Return the prior: the robot's parameters, and a guess for a payload."""
     robot, nominal = model.robot, model.nominal.copy()
     own = robot.inertial_parameters()[::10]
     typical = float(np.max(np.abs(own), initial=0.0)) or 1.0
@@ -138,7 +138,7 @@ def _prior(model: LinearModel) -> Prior:
 
 
 def _weighed(model: LinearModel, mass: float) -> tuple[np.ndarray, float]:
-    """Return the equation of the total mass of the moving bodies, divided by its deviation."""
+    """Return the equation for the total moving mass, divided by its standard deviation."""
     row = np.zeros(len(model.names))
     for k, body in enumerate(model.bodies):
         row[10 * k] = len(body.parts)
@@ -167,7 +167,7 @@ def _inequalities(
         own = inequalities(body, found)
         own = own / np.linalg.norm(own @ start.map[at, at], axis=1, keepdims=True)
         if np.min(own @ within) <= 0.0:
-            problem = f"shapes of {body.name!r} and of its counterpart do not overlap"
+            problem = f"the shapes of {body.name!r} and its counterpart do not overlap"
             raise InputError("E-IDENT-027", problem, "omit enclosed=", part="symmetry")
         for each in own:
             rows.append(np.zeros(n))

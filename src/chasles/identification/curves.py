@@ -1,4 +1,4 @@
-"""Families of motions for excitation: combinations of functions of time, at rest at both ends.
+"""Families of excitation motions: sums of basis functions of time, at rest at both ends.
 
 A family has P functions of time, the last of which is constant (1). A motion of n joints has an
 array of coefficients with shape (P, n).
@@ -19,7 +19,7 @@ from chasles.trajectory.splines import spline
 Shape = Literal["fourier", "spline"]
 
 Rates = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Values (N, P) of the functions at N times, and of their first and second derivatives."""
+"""Values (N, P) of the basis functions at N times, with first and second derivatives."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class FourierSeries:
         return np.asarray(np.append(fall, fall)[:, None] * free)
 
     def at(self, t: np.ndarray) -> Rates:
-        """Return the values and derivatives of the functions at times t."""
+        """Return the values and derivatives of the basis functions at times t."""
         w = 2.0 * np.pi / self.duration * np.arange(1, self.harmonics + 1)
         s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
         parts = [np.hstack([s, c]), np.hstack([w * c, -w * s]), -np.hstack([w**2 * s, w**2 * c])]
@@ -57,7 +57,7 @@ class FourierSeries:
 
 @dataclass(frozen=True)
 class Spline:
-    """Splines of fifth degree through equidistant points, with zero qd and qdd at both ends.
+    """Quintic splines through equidistant points, with zero qd and qdd at both ends.
 
     The number of points is 2 * harmonics, like the number of sine and cosine coefficients of a
     Fourier series. Unlike a series, a spline may end at a position other than its initial position.
@@ -79,7 +79,7 @@ class Spline:
         return scipy.interpolate.make_interp_spline(self.times, through, 5, bc_type=(still, still))
 
     def at(self, t: np.ndarray) -> Rates:
-        """Return the values and derivatives of the functions at times t."""
+        """Return the values and derivatives of the basis functions at times t."""
         return _with_constant([self.curve(t, order) for order in range(3)])
 
     def move(self, theta: np.ndarray, robot: Robot) -> Move:
@@ -92,7 +92,7 @@ CURVES: dict[Shape, type[FourierSeries] | type[Spline]] = {
     "fourier": FourierSeries,
     "spline": Spline,
 }
-"""Families by name."""
+"""Motion families by name."""
 
 
 def _with_constant(parts: list[np.ndarray]) -> Rates:

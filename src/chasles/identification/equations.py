@@ -1,4 +1,4 @@
-"""The equations of identification as one compiled program, and their Gram matrices.
+"""Identification equations as one compiled program, and their Gram matrices.
 
 Row j of the equations is W_j (beta - beta_0) = e_j, where W_j holds the columns of the base
 regressor that are nonzero in that row, and e_j is the measured torque minus the torque of the given
@@ -26,15 +26,15 @@ BLOCK = 512
 """Number of states per block, chosen so that their equations fit into the processor's cache."""
 
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""q, qd, qdd, tau and external wrenches (six columns for each frame) of some states."""
+"""q, qd, qdd, tau and external wrenches (six columns per frame), with one row per state."""
 
 
 @dataclass(frozen=True)
 class Grams:
     """Gram matrices of [W_j, e_j], summed over samples, and the number of samples.
 
-    `sums` has the shape (rows, b + 1, b + 1). used: number of samples of each row, without those at
-    rest.
+    `sums` has the shape (rows, b + 1, b + 1). used: number of samples in motion (not at rest)
+    for each row.
     """
 
     sums: np.ndarray
@@ -47,7 +47,7 @@ class Grams:
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
         """Return triangular factors of [A_j, b_j] for all parameters.
 
-        A_j = W_j K and b_j = e_j + W_j K nominal, with the combination K of the base parameters.
+        A_j = W_j K and b_j = e_j + W_j K nominal, where K is `base.combination`.
         """
         rows, size, _ = self.sums.shape
         lengths = np.sqrt(np.maximum(np.einsum("rii->ri", self.sums), 0.0))
@@ -129,7 +129,7 @@ class Equations:
         return list((rows @ self.model.map).ravel())
 
     def _terms(self, j: int, given: dict[str, list[Scalar]]) -> list[Number]:
-        """Return row j of the columns of the joint terms."""
+        """Return row j of the joint-term columns."""
         found: list[Number] = []
         qd, qdd = given["qd"][j], given["qdd"][j]
         for kind, joint in self.model.unknowns:
@@ -165,11 +165,11 @@ class Equations:
         return Grams(sums, len(arrays[0]), self.model.moving(arrays[0], arrays[1]).sum(axis=0))
 
     def total(self, samples: Iterable[Sample], threads: int = THREADS) -> Grams:
-        """Return the sum over all samples, which are read one after another."""
+        """Return the sum of the Gram matrices over all samples, which are read in order."""
         return sum(ahead(self.grams, samples, threads), self.none())
 
     def none(self) -> Grams:
-        """Return Gram matrices of zero, for the start of a sum."""
+        """Return zero Gram matrices, the initial value of a sum."""
         size = len(self.base) + 1
         rows = self.model.robot.nv
         return Grams(np.zeros((rows, size, size)), 0, np.zeros(rows, int))
@@ -181,5 +181,5 @@ def _sign(qd: Scalar) -> Number:
 
 
 def _acts(entry: Number) -> bool:
-    """Return True if an entry is not always zero."""
+    """Return True if an entry is not identically zero."""
     return isinstance(entry, Scalar) or entry != 0.0

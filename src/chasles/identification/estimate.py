@@ -53,7 +53,7 @@ SEVERAL = 0.5
 """Fraction of the samples below which a note reports that a joint is mostly at rest."""
 
 Delay = float | Literal["estimate"]
-"""Delay (s) of a torque relative to positions, or "estimate"."""
+"""Delay (s) of a torque relative to the positions, or "estimate"."""
 
 
 def identify(
@@ -101,8 +101,8 @@ def identify(
     robot : Robot
         The robot with its current parameters, which are the prior.
     data : path, sequence of paths, or table, optional
-        Logs instead of arrays: .csv, .parquet and .arrow files, folders of these, or a table of
-        pandas, xarray or pyarrow. Columns are t, and J.q, J.qd, J.qdd, J.tau for every joint J.
+        Logs instead of arrays: .csv, .parquet and .arrow files, folders of these, or a pandas,
+        xarray or pyarrow table. Columns are t, and J.q, J.qd, J.qdd, J.tau for every joint J.
         Memory use is bounded if the logs contain velocities and accelerations.
     q : array_like, (n, nq)
         Joint positions (rad or m).
@@ -129,7 +129,7 @@ def identify(
     skip_bad : bool
         Skip bad rows and unreadable files of logs; `notes` reports their number.
     wrenches : dict, optional
-        Frames with external wrenches in the logs, such as contact forces of feet, and how they were
+        Frames with external wrenches in the logs, such as foot contact forces, and how they were
         measured. "sensor": in the axes and about the origin of the frame. "plate": in world axes,
         about the world's origin. The columns of frame F are F.mx, F.my, F.mz, F.fx, F.fy, F.fz (N m
         and N, exerted on the robot).
@@ -167,7 +167,7 @@ def identify(
         "huber" bounds the influence of outliers.
     prior : {"pull-back", "entropic", "log-cholesky"}
         Distance from the prior on pseudo-inertias: the constant pull-back metric, the
-        log-determinant divergence, or the distance of log-Cholesky coordinates.
+        log-determinant divergence, or the distance in log-Cholesky coordinates.
     deviation : float
         Standard deviation of the prior, relative to each body's inertia. Larger values give the
         data more weight.
@@ -257,7 +257,7 @@ def identify(
 
 @dataclass(frozen=True)
 class Estimate:
-    """Options of an estimate: prior, deviation of the prior, constraints, and loss."""
+    """Estimation options: prior, its standard deviation, constraints, and loss."""
 
     prior: Any
     deviation: float
@@ -310,7 +310,7 @@ def _streamed(
 
 
 def _whole(parts: Iterable[Sample]) -> Sample:
-    """Return the concatenated samples of logs."""
+    """Read all logs, and return their samples in one array per quantity."""
     arrays = list(zip(*parts, strict=True))
     if not arrays:
         raise _empty()
@@ -324,7 +324,7 @@ def _empty() -> InputError:
 
 
 def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
-    """Return remarks on rows with few samples, because joints with dry friction are at rest."""
+    """Return notes on rows with few samples because joints with dry friction are at rest."""
     found = []
     for name, count in zip(model.robot.independent, moving, strict=True):
         if count < SEVERAL * samples:
@@ -334,7 +334,7 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return the delay of all torques, or delays by joint and frame; None if to be estimated."""
+    """Return one delay for all torques, or delays by joint and frame; None means estimate."""
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()
@@ -361,7 +361,7 @@ def _velocity(given: float | Literal["estimate"]) -> float | None:
 
 
 def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:
-    """Return a robot with closed loops whose independent coordinates are its motors.
+    """Choose the motor coordinates as independent coordinates of a robot with closed loops.
 
     Each row of the linear model is then the torque of one motor, and contains only the noise of
     that torque. A robot without closed loops is returned unchanged.
@@ -435,7 +435,7 @@ def _result(
         shown = ", ".join(raised[:5]) + (" ..." if len(raised) > 5 else "")
         notes = (
             *notes,
-            f"the robot's own inertias of {shown} are physically impossible; the prior is raised",
+            f"the given inertias of {shown} are physically impossible; their prior was increased",
         )
     return Identified(
         robot=robot,

@@ -26,10 +26,10 @@ Goal = Literal["condition", "information"]
 """Objectives: the condition number, or the determinant of the information matrix."""
 
 PER_HARMONIC = 20
-"""Number of samples in the shortest period of the series."""
+"""Number of samples in the shortest period of the Fourier series."""
 
 FINE = 10
-"""Number of time steps of the final check of limits per time step of the search."""
+"""Ratio of the search's time step to the time step of the final limit check."""
 
 BATCH = 64
 """Number of motions that are evaluated at once."""
@@ -43,13 +43,13 @@ MARGIN = 0.02
 samples."""
 
 TURNING = 0.05
-"""Width over which gradients smooth the sign of a velocity, relative to the largest velocity."""
+"""Smoothing width for the sign of a velocity in gradients, relative to the largest velocity."""
 
 INSIDE = 1.0 - 1e-3
 """Fraction of the limits that a motion on the fine grid may use."""
 
 WEIGHTS = (3.0, 3000.0)
-"""Initial and final weight of violated limits."""
+"""Initial and final penalty weights for violated limits."""
 
 RATE, RATE_END, FIRST, SECOND = 0.05, 0.005, 0.9, 0.99
 """Initial and final step size of Adam, and its decay rates (Kingma and Ba 2015)."""
@@ -57,7 +57,7 @@ RATE, RATE_END, FIRST, SECOND = 0.05, 0.005, 0.9, 0.99
 
 @dataclass(frozen=True)
 class Excitation:
-    """A motion for identifying the parameters of a robot.
+    """A motion for identifying a robot's parameters.
 
     Attributes
     ----------
@@ -66,10 +66,10 @@ class Excitation:
     condition : float
         Condition number of the base regressor along the motion, with columns scaled to unit length.
     margins : dict
-        Smallest remaining fraction of each limit; for distances and workspaces, in m.
+        Smallest margin to each limit, as a fraction of it; for distances and workspaces, in m.
     random : float
-        Smallest condition number of the initial random motions. These motions satisfy the limits of
-        positions, velocities and accelerations, but may violate other limits.
+        Smallest condition number of the initial random motions. These motions satisfy the position,
+        velocity and acceleration limits, but may violate other limits.
     """
 
     move: Move
@@ -116,7 +116,7 @@ def excite(
     harmonics : int
         Number of harmonics of the series. A spline has twice as many points.
     shape : {"fourier", "spline"}
-        Fourier series, which ends at its initial position, or spline of fifth degree.
+        Fourier series, which ends at its initial position, or quintic spline.
     goal : {"condition", "information"}
         Minimize the condition number, or maximize the determinant of the base parameters'
         information matrix, assuming equal torque noise at all joints. The latter prefers large
@@ -124,18 +124,18 @@ def excite(
     include : sequence of str
         Terms to identify, as in `chasles.identify`.
     velocity, acceleration, effort : float or array_like, (nv,), optional
-        Largest absolute joint velocities, accelerations and torques (rad/s, rad/s², N m; m/s, m/s²,
-        N). By default velocities and torques are limited by `robot.limits`, and accelerations are
-        not limited.
+        Maximum absolute joint velocities (rad/s or m/s), accelerations (rad/s² or m/s²) and torques
+        (N m or N). By default, velocities and torques are limited by `robot.limits`, and
+        accelerations are not limited.
     clearance : float, optional
-        Smallest distance (m) between links, and between links and obstacles; None ignores both.
+        Minimum distance (m) between links, and between links and obstacles; None ignores both.
     obstacles : dict, optional
         Obstacles, as in `robot.distance`.
     workspace : dict, optional
         {frame: (lower, upper)}: corners of a box in the world in which the frame's origin must
         stay.
     starts, improved, steps : int
-        Numbers of random motions, of motions that are improved, and of gradient steps.
+        Numbers of random motions, motions to improve, and gradient steps, respectively.
     seed : int
         Seed of the random motions.
 
@@ -151,9 +151,9 @@ def excite(
 
     Notes
     -----
-    The time steps of the final check of limits are ten times smaller than those of the search.
+    The final limit check uses time steps ten times smaller than those of the search.
     During the search, links are replaced by enclosing capsules (`robot.enclosing_shapes`); the
-    final check uses the shapes of the file if the capsules are too close.
+    final check uses the file's collision shapes if the capsules are too close.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty states; the base parameters of a tree are determined from random states."""
+    """Return empty arrays, because a tree's base parameters are found from random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -233,7 +233,7 @@ class Search:
 
     @cached_property
     def curve(self) -> FourierSeries | Spline:
-        """The family of motions."""
+        """Family of motions that is searched."""
         return CURVES[self.shape](self.harmonics, self.duration)
 
     @cached_property
@@ -243,7 +243,7 @@ class Search:
         return self.curve.at(np.arange(count) * (self.duration / count))
 
     def states(self, theta: np.ndarray) -> States:
-        """Return q, qd, qdd (S, N, n) of motions."""
+        """Return q, qd and qdd (S, N, n) along the motions."""
         q, qd, qdd = (part @ theta for part in self.basis)
         return q, qd, qdd
 
@@ -270,7 +270,7 @@ class Search:
         return theta
 
     def _columns(self, at: States) -> np.ndarray:
-        """Return the base regressor (S, N nv, b) of motions."""
+        """Return the base regressor (S, N nv, b) along the motions."""
         S, (q, qd, qdd) = len(at[0]), (x.reshape(-1, x.shape[-1]) for x in at)
         A = self.model.matrix(q, qd, qdd)[..., self.base.columns]
         return A.reshape(S, -1, len(self.base))
@@ -351,7 +351,7 @@ class Search:
         return q, qd, qdd
 
     def improve(self, theta: np.ndarray, steps: int) -> np.ndarray:
-        """Return the motions after gradient steps (Adam) with increasing weights of the limits."""
+        """Return the motions after gradient steps (Adam) with increasing penalty weights."""
         theta, mean, square = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
         scale = np.maximum(np.abs(theta).max(axis=1, keepdims=True), 1e-3)
         for k in range(steps):

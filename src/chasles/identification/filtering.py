@@ -1,4 +1,4 @@
-"""Computation of velocities and accelerations from positions, and of the delay of torques.
+"""Velocities and accelerations from measured positions, and torque delays.
 
 Positions are smoothed without a time shift, by filters that are flat up to the highest frequency of
 the motion. Torques are not filtered: friction jumps when a velocity changes its sign, and filtering
@@ -23,7 +23,7 @@ BANDS = 20
 """Number of frequency bands per decade over which spectra are averaged."""
 
 LEAST = 20
-"""Smallest number of samples of a motion."""
+"""Minimum number of samples in a motion."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ def chosen_cutoff(q: np.ndarray, step: float) -> float:
     """Return a cut-off (Hz): the frequency above which accelerations are mainly noise.
 
     The power of accelerations, f^4 times that of positions, falls above the frequencies of the
-    motion and rises where the noise of positions begins. The cut-off is the minimum in between, of
-    the joint for which it is highest. Gaps between the frequencies of a motion are filled with the
-    largest power within the next two octaves.
+    motion and rises where position noise begins. A joint's cut-off is the minimum in between, and
+    the result is the highest cut-off of all joints. Gaps between the frequencies of a motion are
+    filled with the largest power within the next two octaves.
     """
     n = len(q)
     window = np.hanning(n)[:, None]
     line = np.linspace(0.0, 1.0, n)[:, None]
-    level = q - (q[0] + (q[-1] - q[0]) * line)  # makes both ends equal
+    level = q - (q[0] + (q[-1] - q[0]) * line)  # remove the trend, so that both ends are zero
     power = np.abs(np.fft.rfft(level * window, axis=0))[1:] ** 2
     frequency = np.fft.rfftfreq(n, step)[1:]
     band = np.floor(BANDS * np.log10(frequency / frequency[0])).astype(int)
@@ -113,14 +113,14 @@ Rates = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _by_low_pass(q: np.ndarray, step: float, cutoff: float) -> Rates:
-    """Apply a low-pass filter, then central differences of fourth order."""
+    """Apply a low-pass filter, then fourth-order central differences."""
     place = _low_pass(q, step, cutoff)
     velocity = _difference(place, step)
     return place, velocity, _difference(velocity, step)
 
 
 def _difference(x: np.ndarray, step: float) -> np.ndarray:
-    """Return finite differences, of fourth order inside and of second order at the ends."""
+    """Return finite differences: fourth order in the interior, second order at the ends."""
     rate = np.gradient(x, step, axis=0, edge_order=2)
     rate[2:-2] = (8.0 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) / (12.0 * step)
     return rate
@@ -137,7 +137,7 @@ def _by_polynomials(q: np.ndarray, step: float, cutoff: float) -> Rates:
 
 
 def _by_spline(q: np.ndarray, step: float, cutoff: float) -> Rates:
-    """Apply the cubic smoothing spline with a gain of one half at the cut-off frequency."""
+    """Apply a cubic smoothing spline with a gain of one half at the cut-off frequency."""
     t = step * np.arange(len(q))
     curve = scipy.interpolate.make_smoothing_spline(
         t, q, lam=1.0 / (step * (2.0 * np.pi * cutoff) ** 4)

@@ -12,10 +12,10 @@ from chasles.identification.linear import CHUNK, Base, LinearModel
 from chasles.identification.regression import HUBER, Factors, Fit, compressed, fitted
 
 ROBUST_ROUNDS = 10
-"""Number of iterations of the robust loss."""
+"""Number of reweighting iterations for the robust loss."""
 
 COARSE = 16
-"""Number of Stribeck velocities on the coarse grid of the search."""
+"""Number of Stribeck velocities on the coarse search grid."""
 
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
 

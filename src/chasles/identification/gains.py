@@ -10,7 +10,7 @@ from chasles.identification.regression import Factors
 from chasles.model.given import a_mapping, a_number
 
 ROUNDS, CHANGE = 100, 1e-10
-"""Largest number of Gauss-Newton steps, and the relative change of gains at which they stop."""
+"""Maximum number of Gauss-Newton steps, and the relative change of gains at which they stop."""
 
 UNSURE = 1e-8
 """Ratio of singular values below which gains are not identifiable."""

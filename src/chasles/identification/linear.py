@@ -1,4 +1,4 @@
-"""The linear model of identification: joint torques are a matrix times unknown parameters."""
+"""Linear model for identification: joint torques are a matrix times unknown parameters."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,29 +30,29 @@ SLIP = 0.1
 """Default Stribeck velocity (rad/s or m/s)."""
 
 SHARE, SLOW = 0.01, {"rad": 0.05, "m": 0.005}
-"""Default velocity at rest: fraction of a joint's velocity limit, and upper bounds."""
+"""Default rest velocity: fraction of a joint's velocity limit, and bounds (rad/s and m/s)."""
 
 CHUNK = 2048
-"""Number of states whose regressors are in memory at once."""
+"""Number of states whose regressors are held in memory at once."""
 
 SAMPLE = 500
 """Number of states from which the base parameters of closed loops are determined."""
 
 TOLERANCE = 1e-8
-"""Fraction of a column that must be independent for its parameter to be a base parameter."""
+"""Smallest independent fraction of a regressor column that belongs to a base parameter."""
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Linear model tau = A(q, qd, qdd) x + known of a robot with unknown terms.
+    """Linear model tau = A(q, qd, qdd) x + known for a robot with unknown parameters x.
 
     Each row belongs to a velocity coordinate of the robot. With closed loops, the rows belong to
     the independent velocity coordinates, along which loop forces do no work. x has ten entries for
     each of `bodies`, followed by one entry for each of `unknowns`. terms: rows of `TERMS`, for all
     joints ("friction") or for one joint ("elbow.friction"). given: unknown bodies; None if all
     bodies of the robot are unknown. slip: Stribeck velocity (rad/s or m/s). wrenches: frames and
-    axes of measured external wrenches. slowest: for each velocity coordinate,
-    the velocity up to which a joint with dry friction counts as at rest.
+    axes of measured external wrenches. slowest: for each velocity coordinate, the velocity up to
+    which a joint with dry friction counts as at rest.
     """
 
     robot: Robot
@@ -139,7 +139,7 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return the row of a joint, and the state (n,) that determines its terms."""
+        """Return a joint's row, and the joint state (n,) for computing its terms."""
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
@@ -194,17 +194,17 @@ class LinearModel:
         return np.asarray(whole - np.concatenate(parts))
 
     def _inertias(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
-        """Return the columns of the unknown bodies."""
+        """Return the regressor columns of the unknown bodies."""
         Y = np.asarray(self.robot.regressor(q, qd, qdd))
         return Y if self.map is None else Y @ self.map
 
     def _inertial(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
-        """Return the torques of the unknown bodies with their values in the given robot."""
+        """Return the torques due to the unknown bodies with the given robot's parameters."""
         nominal = np.concatenate([body.nominal for body in self.bodies])
         return self._inertias(q, qd, qdd) @ nominal
 
     def motors(self, gains: np.ndarray) -> np.ndarray:
-        """Return the diagonal matrix (nv, nv) of torque factors from the gains of the rows."""
+        """Return the motor gains of the rows as a diagonal matrix (nv, nv)."""
         found = np.ones(self.robot.nv)
         for name, value in self.by_motor(gains).items():
             if name in self.joints:
@@ -212,7 +212,7 @@ class LinearModel:
         return np.diag(found)
 
     def by_motor(self, values: np.ndarray) -> dict[str, float]:
-        """Return the values of all rows as a dict with the names of their coordinates as keys."""
+        """Return the values of all rows by coordinate name."""
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -230,7 +230,7 @@ class LinearModel:
 
 @dataclass(frozen=True)
 class Base:
-    """Combinations of parameters that torques depend on: A x = A[..., columns] (combination x)."""
+    """Parameter combinations that determine the torques: A x = A[..., columns] (combination x)."""
 
     columns: np.ndarray
     combination: np.ndarray
@@ -291,7 +291,7 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
         problem = f"numbers of samples differ: {each}"
         raise InputError("E-IDENT-008", problem, "give one row per sample", part=function)
     if not counts["q"] or not robot.nv:
-        problem = "there are no samples" if robot.nv else "the robot has no joint that moves"
+        problem = "there are no samples" if robot.nv else "the robot has no moving joint"
         raise InputError("E-IDENT-009", problem, part=function)
     return list(found.values())
 

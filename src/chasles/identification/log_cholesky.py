@@ -12,15 +12,15 @@ import scipy
 from chasles.identification.consistent import LEAST, PLACES, UNITS, Problem, matrices
 
 STEPS, CHANGE = 200, 1e-13
-"""Largest number of Newton steps, and the relative decrease that ends them."""
+"""Maximum number of Newton steps, and the relative decrease that ends them."""
 
 DAMPING, FALL, RISE, MOST = 1e-4, 0.2, 5.0, 1e16
-"""Initial damping relative to the squared columns, factors for the damping after a successful and
-after a failed step, and its largest value.
+"""Initial damping relative to squared column norms, damping factors after successful and failed
+steps, and maximum damping.
 """
 
 FLAT = 1e-4
-"""Smallest squared norm of a column, relative to the largest, for scaling the damping of a step.
+"""Lower bound for squared column norms, relative to the largest, in the scaling of the damping.
 
 The columns of masses and joint terms near zero have very small norms.
 """

@@ -46,14 +46,14 @@ UNITS = {
 """Conversion factors to SI units."""
 
 SIDE_BY_SIDE = 64
-"""Number of rows of a matrix that `extremes` joins to one long row."""
+"""Number of matrix rows that `extremes` joins into one long row."""
 
 GAP = 5.0
-"""Time step, relative to the median step, above which it counts as a gap."""
+"""Ratio of a time step to the median step, above which the step counts as a gap."""
 
 OFTEN = 3.0
-"""If a joint is farther from the middle of its range than this multiple of half the range, its unit
-is probably wrong.
+"""Distance from the middle of a joint's range, relative to half the range, above which the unit is
+probably wrong.
 """
 
 REASONS = {
@@ -90,13 +90,13 @@ class _Clock:
 
 
 def column_names(robot: Robot) -> dict[str, list[str]]:
-    """Return names of columns by quantity: q, qd, qdd, tau."""
+    """Return column names by quantity: q, qd, qdd, tau."""
     return {**motion.columns(robot.model), "tau": motion.effort_columns(robot.model)}
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Options for reading the logs of a robot.
+    """Options for reading a robot's logs.
 
     columns: {standard name: name in the log}. units: {quantity or standard name: unit}. needed:
     quantities that a log must have; torques are read only if this includes "tau". gaps: accept gaps
@@ -127,7 +127,7 @@ class Reader:
                 raise InputError("E-LOG-002", problem, f"use {', '.join(UNITS)}", part="logs")
 
     def read(self, data: Any) -> Iterator[Log]:
-        """Yield logs from paths, or from a table of pandas, xarray or pyarrow, block by block."""
+        """Yield logs block by block, from paths or from a pandas, xarray or pyarrow table."""
         if isinstance(data, str | os.PathLike):
             data = [data]
         if isinstance(data, Sequence):
@@ -261,7 +261,7 @@ class Reader:
     def _pieces(
         self, file: str, rows: np.ndarray, t: np.ndarray | None, clock: _Clock
     ) -> Iterator[tuple[slice, bool]]:
-        """Yield the parts of a block between gaps in time, and True if a part begins a motion."""
+        """Split a block at gaps in time; yield each part, and True if it begins a motion."""
         if t is None:
             yield slice(0, len(rows)), clock.last == -np.inf
             clock.last = np.inf
@@ -287,7 +287,7 @@ class Reader:
 def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest entry of each column of a nonempty matrix.
 
-    NumPy compares long rows with SIMD instructions, so several rows are joined to one.
+    NumPy compares long rows with SIMD instructions, so several rows are joined into one.
     """
     n, k = array.shape
     whole = n - n % SIDE_BY_SIDE
@@ -309,7 +309,7 @@ def partitions(data: Any) -> list[Any]:
 
 
 def files(path: str | os.PathLike[str]) -> list[str]:
-    """Return the log files of a path: the file itself, or all files in a folder, sorted."""
+    """Return the log files at a path: the file itself, or all files in a folder, sorted."""
     place = Path(path)
     if not os.path.exists(path):
         raise ModelError(

@@ -38,7 +38,7 @@ class Measured:
     lags: dict[str, list[float]] = field(default_factory=dict)
 
     def samples(self, data: Any) -> Iterator[Sample]:
-        """Yield states, torques and external wrenches of logs."""
+        """Yield states, torques and external wrenches from logs."""
         self.cutoffs.clear()
         self.lags.clear()
         self.reader.skipped.counts.clear()
@@ -84,7 +84,7 @@ class Measured:
         return found.q, found.qd, found.qdd, found.tau[:, :n], found.tau[:, n:]
 
     def _late(self, log: Log, t: np.ndarray) -> np.ndarray:
-        """Return the delay (s) of each torque and of each column of wrenches."""
+        """Return the delay (s) of each torque and wrench column."""
         late = np.zeros(log.tau.shape[1] + log.loads.shape[1])
         robot, n = self.reader.robot, log.tau.shape[1]
         places = {name: robot.velocity_slice(name) for name in robot.joints}
@@ -99,7 +99,7 @@ class Measured:
         return late
 
     def _estimated(self, log: Log, t: np.ndarray, place: slice) -> float:
-        """Return the delay (s) of some torques of a log relative to the predicted torques."""
+        """Estimate the delay (s) of the given torque columns relative to predicted torques."""
         robot, f_ext = self.reader.robot, external(self.reader.wrenches, log.loads)
         if log.qd is not None and log.qdd is not None:
             predicted = robot.inverse_dynamics(log.q, log.qd, log.qdd, f_ext=f_ext)
@@ -121,7 +121,7 @@ class Measured:
             self.reader.skipped.add(reason, count)
 
     def delays(self) -> dict[str, float]:
-        """Return the mean delay (s) by joint, and by frame of a wrench."""
+        """Return the mean delay (s) by joint and wrench frame."""
         found = {name: float(np.mean(lags)) for name, lags in self.lags.items()}
         every = found.pop("", None)
         return found if every is None else dict.fromkeys(self.reader.robot.joints, every)
@@ -133,18 +133,18 @@ class Measured:
             how = "chosen from the spectrum" if self.cutoff is None else "given"
             low, high = min(self.cutoffs), max(self.cutoffs)
             span = f"{low:.3g} Hz" if low == high else f"{low:.3g} to {high:.3g} Hz"
-            found.append(f"velocities and accelerations by {self.smoothing}, cut-off {span}, {how}")
+            found.append(f"velocities and accelerations: {self.smoothing}, cut-off {span}, {how}")
         for name, lags in self.lags.items():
             what = f"{name} lags" if name else "torques lag"
             found.append(f"{what} by {1e3 * float(np.mean(lags)):.2f} ms")
         if self.reader.skipped.counts:
-            found.append(f"left out: {self.reader.skipped}")
+            found.append(f"skipped: {self.reader.skipped}")
         return tuple(found)
 
 
 @dataclass(frozen=True)
 class Remarks:
-    """Cut-off frequencies (Hz) and delays (s) of logs, and skipped rows and files by reason."""
+    """Cut-off frequencies (Hz), delays (s), and skipped rows and files by reason, for some logs."""
 
     cutoffs: list[float]
     lags: Mapping[str, list[float]]

@@ -43,7 +43,7 @@ from chasles.model.spaces import size
 from chasles.robot import Robot
 
 METHODS = {"least-squares": least_squares, "manifold": manifold}
-"""Step functions by name of the method."""
+"""Step functions by method name."""
 
 SMALL = 1e-2
 """Smallest initial value of joint terms that must be positive (SI units)."""
@@ -56,7 +56,7 @@ class OnlineEstimator:
     Attributes
     ----------
     method : {"least-squares", "manifold"}
-        Method of `chasles.online_estimator`.
+        Estimation method, as in `chasles.online_estimator`.
     equations : Equations
         Linear model and base parameters.
     noise : ndarray, (nv,)
@@ -78,7 +78,7 @@ class OnlineEstimator:
 
     @cached_property
     def initial(self) -> np.ndarray:
-        """State before the first sample, with the parameters of the robot."""
+        """State before the first sample, with the robot's parameters."""
         model, b = self.equations.model, len(self.equations.base)
         if self.method == "least-squares":
             spread = [UNKNOWN * float(i == j) for i, j in upper(b)]
@@ -130,7 +130,7 @@ class OnlineEstimator:
         return out[0]
 
     def base(self, state: Any) -> np.ndarray:
-        """Return the base parameters of a state, in the order of `names`.
+        """Return the base parameters stored in a state, in the order of `names`.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class OnlineEstimator:
         return np.asarray(self.equations.base.combination @ x[: len(self.equations.model.names)])
 
     def robot(self, state: Any) -> Robot:
-        """Return the robot with the parameters of a state.
+        """Return the robot with the parameters stored in a state.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class OnlineEstimator:
         True
         """
         if self.method != "manifold":
-            problem = "base parameters of least squares may be physically impossible"
+            problem = "base parameters from least squares may be physically impossible"
             remedy = "use method='manifold', or chasles.identify"
             raise InputError("E-IDENT-035", problem, remedy, part="robot")
         model = self.equations.model

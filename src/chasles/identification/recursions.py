@@ -1,4 +1,4 @@
-"""Symbolic steps of online estimation: recursive least squares, and steps on the manifold."""
+"""Symbolic steps of online estimation by recursive least squares or on a manifold."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ Without excitation, forgetting increases the mean variance at most to this value
 """
 
 LONGEST = 0.5
-"""Length of the longest step on the manifold, which is the relative change of a pseudo-inertia."""
+"""Largest step on the manifold, as the relative change of a pseudo-inertia."""
 
 HALVINGS = 2
 """Number of squarings in the exponential of a step. A quadratic polynomial approximates the
@@ -107,7 +107,7 @@ def manifold(
 
 
 def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple[Number, Number]:
-    """Return the factors of two directions that minimize a quadratic cost.
+    """Return the coefficients of two directions that minimize a quadratic cost.
 
     gg, gm, mm: second derivatives of the cost. g, m: first derivatives of the cost. If the
     directions are nearly parallel, the second direction is not used.
@@ -121,13 +121,13 @@ def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple
 
 
 def _combined(symbols: Sequence[Number], row: np.ndarray) -> Number:
-    """Return the sum of symbols weighted by the constants of a row, most of which are zero."""
+    """Return the sum of symbols weighted by the entries of a sparse constant row."""
     used = [int(k) for k in np.flatnonzero(row)]
     return _dot([symbols[k] for k in used], [float(row[k]) for k in used])
 
 
 def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
-    """Return the sum of products."""
+    """Return the dot product of two vectors, given as sequences."""
     total: Number = 0.0
     for left, right in zip(a, b, strict=True):
         total = total + left * right

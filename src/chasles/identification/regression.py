@@ -9,7 +9,7 @@ from chasles.errors import InputError
 from chasles.model.ranges import LARGEST
 
 ROUNDS = 20
-"""Largest number of iterations. They stop when no noise level changes by more than `CHANGE`."""
+"""Maximum number of iterations. They stop when no noise level changes by more than `CHANGE`."""
 
 CHANGE = 1e-3
 
@@ -29,13 +29,13 @@ class Factors:
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Factors":
-        """Return factors of zero, before any data are added."""
+        """Return zero factors, to which data can be added."""
         return cls(np.zeros((rows, k + 1, k + 1)), np.zeros(rows))
 
     def with_data(
         self, A: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
     ) -> "Factors":
-        """Return the factors with more samples: A (n, rows, k), b and weights (n, rows)."""
+        """Return the factors after adding samples: A (n, rows, k), b and weights (n, rows)."""
         block = np.concatenate([A, b[..., None]], axis=-1)
         counts = np.full(A.shape[1], float(len(A)))
         if weights is not None:
@@ -53,7 +53,7 @@ class Factors:
             return np.asarray(np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1))
 
     def joined(self, noise: np.ndarray) -> np.ndarray:
-        """Return one factor (k + 1, k + 1) of all rows, each divided by its noise.
+        """Return one factor (k + 1, k + 1) for all rows, each divided by its noise.
 
         Raise an error if states and torques differ so much in magnitude that the factor is not
         finite, because later computations might not terminate.
@@ -73,7 +73,7 @@ def _triangle(rows: np.ndarray) -> np.ndarray:
 
 
 def compressed(blocks: Iterable[tuple[np.ndarray, ...]], rows: int, k: int) -> Factors:
-    """Return the factors of blocks (A, b) or (A, b, weights) of samples."""
+    """Return the factors for blocks of samples, given as (A, b) or (A, b, weights)."""
     factors = Factors.empty(rows, k)
     for block in blocks:
         factors = factors.with_data(*block)

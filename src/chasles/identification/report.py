@@ -14,7 +14,7 @@ from chasles.identification.result import Identified
 from chasles.identification.samples import external
 
 SHOWN = 2000
-"""Largest number of plotted samples."""
+"""Maximum number of plotted samples."""
 
 STYLE = (
     "body{font:15px sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
@@ -26,7 +26,7 @@ STYLE = (
 def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
     """Return the HTML page. The samples come from the logs or, if `validated`, held-out logs."""
     robot = found.model.robot
-    what = "Validation on held-out logs" if validated else "Torques of the logs"
+    what = "Validation on held-out logs" if validated else "Logged torques"
     q, qd, qdd, tau, loads = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
     f_ext = external(found.model.wrenches, loads)
     predicted, measured = found.predict(q, qd, qdd, f_ext=f_ext), found.model.rows(q, tau)
@@ -39,7 +39,7 @@ def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> st
         *(f"<p>Note: {_text(note)}.</p>" for note in found.notes),
         f"<h2>{what}</h2>",
         _table(
-            ("torque", "noise of the fit", "rms error of the new robot"),
+            ("torque", "residual noise", "rms error of the identified robot"),
             [
                 (name, f"{a:.4g}", f"{b:.4g}")
                 for name, a, b in zip(names, found.noise, error, strict=True)

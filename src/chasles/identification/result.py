@@ -16,7 +16,7 @@ SIGNIFICANT = 3.0
 """Ratio of value to standard deviation above which a base parameter is essential."""
 
 MOST_SHOWN = 60
-"""Largest number of base parameters in a report."""
+"""Maximum number of base parameters in a report."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Identified:
     robot : Robot
         A new robot with the physically consistent parameters.
     base : ndarray, (b,)
-        Base parameters by weighted least squares.
+        Base parameters from weighted least squares.
     names : tuple of str
         The leading parameter of each base parameter. Other parameters with the same effect are
         added to it (see `combination`).
@@ -48,7 +48,7 @@ class Identified:
     gain : dict
         Motor constant of each torque, if `gain` was given (N m/A; 1 for a measured torque).
     delay : dict
-        Delay of each torque, and of each wrench of the logs, if `delay` was given (s).
+        Delay of each torque, and of each logged wrench, if `delay` was given (s).
     vector : ndarray, (k,)
         Consistent values of all entries of the linear model.
     combination : ndarray, (b, k)
@@ -114,7 +114,7 @@ class Identified:
         qd, qdd : array_like, shape (n, nv)
             Joint velocities and accelerations.
         consistent : bool, optional
-            Use the consistent parameters (the default), or the base parameters of least squares.
+            Use the consistent parameters (the default), or the base parameters from least squares.
         f_ext : mapping, optional
             External wrenches, as in `Robot.inverse_dynamics`.
 
@@ -145,7 +145,7 @@ class Identified:
     def validate(
         self, q: Any, qd: Any, qdd: Any, tau: Any, *, consistent: bool = True, f_ext: Any = None
     ) -> np.ndarray:
-        """Return the rms error of predicted torques on other measurements.
+        """Return the rms torque prediction error for other measurements.
 
         States in which a joint with identified dry friction is at rest are left out.
 
@@ -158,7 +158,7 @@ class Identified:
         tau : array_like, shape (n, nv)
             Measured joint torques (N m or N).
         consistent : bool, optional
-            Use the consistent parameters (the default), or the base parameters of least squares.
+            Use the consistent parameters (the default), or the base parameters from least squares.
         f_ext : mapping, optional
             External wrenches, as in `Robot.inverse_dynamics`.
 

@@ -14,30 +14,30 @@ from chasles.model.given import a_mapping
 from chasles.robot import Robot
 
 LOOKED_AT = 10_000
-"""Largest number of rows of a log that are checked for swapped joints and wrong units."""
+"""Maximum number of log rows that are checked for swapped joints and wrong units."""
 
 LEAST = 50
 """Number of rows below which a log is not checked."""
 
 TRIED, PAIRS = 2000, 300
-"""Largest number of rows, and largest number of joint pairs, in the search for swapped joints."""
+"""Maximum numbers of rows and joint pairs in the search for swapped joints."""
 
 ALIKE, DOUBTFUL = 0.9, 0.99
 """Correlation thresholds. A column may belong to a joint if its correlation exceeds the first. It
 may belong to another joint if its correlation is below the second."""
 
 CLEARLY = 5.0
-"""Ratio of unexplained variances that indicates a swap: the variance with the original joint, over
-the variance with another joint."""
+"""Ratio above which a swap is likely: unexplained variance for the column's own joint, divided by
+that for another joint."""
 
 UNIT = 0.2
-"""Relative difference between velocities and derivatives of positions that suggests wrong units."""
+"""Relative difference between velocities and position derivatives that suggests wrong units."""
 
 LOAD = ("mx", "my", "mz", "fx", "fy", "fz")
 """Columns of a wrench: moment (N m), then force (N)."""
 
 Measuring = Literal["sensor", "plate"]
-"""Instruments for wrenches: a force-torque sensor at a frame, or a force plate under it."""
+"""Wrench instruments: a force-torque sensor at a frame, or a force plate under it."""
 
 PLACES: dict[Any, dict[str, Any]] = {
     "sensor": {"axes": "frame", "at": "frame"},
@@ -79,7 +79,7 @@ def checked_wrenches(robot: Robot, given: Mapping[str, Measuring] | None) -> tup
 
 
 def load_columns(wrenches: Sequence[WrenchKey]) -> list[str]:
-    """Return the columns of wrenches in logs."""
+    """Return the column names of logged wrenches."""
     return [f"{key.frame}.{entry}" for key in wrenches for entry in LOAD]
 
 
@@ -145,7 +145,7 @@ def _check_rates(
 
 
 def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return correlations of columns of x with columns of y."""
+    """Return the correlations between the columns of x and the columns of y."""
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     sizes = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
     return np.asarray(a.T @ b / np.maximum(sizes, 1e-300))

@@ -1,4 +1,4 @@
-"""Limits on the mass distribution of bodies: boxes and ellipsoids around the shapes of links.
+"""Limits on mass distributions: boxes and ellipsoids around the collision shapes of links.
 
 If a body's mass lies where x' Q x >= 0, with x = (position, 1) and a symmetric Q (4, 4), then
 tr(Q P) >= 0 for its pseudo-inertia P, which is a linear inequality in its parameters (Wensing, Kim
@@ -24,14 +24,14 @@ from chasles.robot import Robot
 Enclosing = Literal["box", "ellipsoid"]
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Largest number of steps of the search for an ellipsoid, and its relative tolerance."""
+"""Maximum number of steps in the search for an ellipsoid, and its relative tolerance."""
 
 
 @dataclass(frozen=True)
 class Region:
     """A region in the frame of a link: x' Q x >= 0 for each of the quadratic forms Q (k, 4, 4).
 
-    typical: pseudo-inertia (4, 4) of a body of 1 kg inside the region.
+    typical: pseudo-inertia (4, 4) of a 1 kg body inside the region.
     """
 
     Q: np.ndarray
@@ -73,7 +73,7 @@ def ellipsoid(points: np.ndarray) -> Region:
 
 
 def _filled(center: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inertia of a body of 1 kg.
+    """Return the pseudo-inertia of a 1 kg body.
 
     spread: second moments (3, 3) about the center of mass.
     """
@@ -125,7 +125,7 @@ def inside(body: Body, found: dict[int, Region]) -> np.ndarray | None:
 
 
 def mirrored(robot: Robot, left: str, right: str) -> np.ndarray:
-    """Return the matrix (10, 10) that maps the parameters of a link to its counterpart.
+    """Return the matrix (10, 10) that maps a link's parameters to those of its counterpart.
 
     The counterpart is an equal part, or a mirror image in a plane normal to a world axis, with the
     robot in its neutral position. The case that agrees best with the parameters in the file is

@@ -23,7 +23,7 @@ SUFFIXES = {
     ".mcap": "bag",
     ".db3": "bag",
 }
-"""Kinds of files by suffix; pyarrow uses the same names."""
+"""File formats by suffix; pyarrow uses the same names."""
 
 ROWS = 16_384
 """Number of rows that are read at once."""
@@ -34,7 +34,7 @@ BYTES = 2**20
 RELEASED = 64
 """Number of blocks after which memory that pyarrow no longer uses is released.
 
-The blocks of all files count: to release memory after each small file takes as long as to read it.
+Blocks are counted across files, because releasing memory takes as long as reading a small file.
 """
 
 _read = itertools.count(1)
@@ -43,7 +43,7 @@ JOINTS = "sensor_msgs/msg/JointState"
 """Type of the messages that are read from bags."""
 
 FIELDS = {"position": "q", "velocity": "qd", "effort": "tau"}
-"""Arrays of these messages, and the quantities that they hold."""
+"""Array fields of these messages, and the quantities that they hold."""
 
 Columns = Mapping[str, np.ndarray]
 """Columns of doubles (n,) by name; missing values are NaN."""
@@ -115,7 +115,7 @@ def _scanned(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
 
 
 def _numbers(file: str, table: Any, name: str) -> np.ndarray:
-    """Return a column of pyarrow as doubles; missing values are NaN."""
+    """Return a pyarrow column as doubles; missing values are NaN."""
     column = table.column(name)
     try:
         return np.asarray(column.to_numpy(zero_copy_only=False), float)
@@ -232,7 +232,7 @@ def table(data: Any) -> Columns:
 
 
 def _numeric(data: Any) -> list[str]:
-    """Return the names of the columns of a pyarrow table that hold numbers."""
+    """Return the names of a pyarrow table's numeric columns."""
     from pyarrow import types
 
     number = (types.is_floating, types.is_integer, types.is_null)

@@ -1,4 +1,4 @@
-"""Unknowns of identification: joint terms, and bodies with ten inertial parameters."""
+"""Unknowns in identification: joint terms, and bodies with ten inertial parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class Term:
     The joint torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
     include: name in the option `include`. positive: True if the unknown cannot be negative.
     written: joint parameter of the robot that is set to the unknown times a factor, and this
-    factor. counted: True if `inverse_dynamics` includes the parameter. dry:
-    True for friction whose torque at rest is not a function of the state.
+    factor. counted: True if `inverse_dynamics` includes the parameter. dry: True for friction whose
+    torque at rest is not a function of the state.
     """
 
     column: Callable[[At], Any]
@@ -91,7 +91,7 @@ def single_joints(robot: Robot) -> tuple[str, ...]:
 
 
 def pseudo_inertia(p: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inertia (4, 4) of a body's ten parameters."""
+    """Return the pseudo-inertia (4, 4) for a body's ten parameters."""
     m, h, (xx, yy, zz, xy, xz, yz) = p[0], p[1:4], p[4:]
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     P = np.zeros((4, 4))
@@ -102,7 +102,7 @@ def pseudo_inertia(p: np.ndarray) -> np.ndarray:
 
 
 def parameters(P: np.ndarray) -> np.ndarray:
-    """Return the ten parameters of a pseudo-inertia."""
+    """Return the ten inertial parameters of a pseudo-inertia."""
     inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
     return np.array([P[3, 3], *P[:3, 3], xx, yy, zz, xy, xz, yz])
@@ -121,8 +121,8 @@ class Body:
     """A body with ten unknown parameters.
 
     nominal: values of the parameters in the given robot. parts: moving bodies that have these
-    parameters. Each part is an index and the matrix (10, 10) that maps the parameters to the frame
-    of the body's link. attached: frame that carries a payload; None for a body of the robot.
+    parameters. Each part is a body index and the matrix (10, 10) that maps the parameters to the
+    frame of the body's link. attached: frame that carries a payload; None for a body of the robot.
     """
 
     name: str

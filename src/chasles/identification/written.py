@@ -1,4 +1,4 @@
-"""Conversion of identified values to parameters of a robot."""
+"""Conversion of identified values to robot parameters."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Compiled closed forms of inverse kinematics for batches of poses, with redundant joints."""
+"""Compiled closed-form inverse kinematics for batches of poses, with redundant joints."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ AT_ONCE = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """Compiled closed form of an arm: all joint configurations for poses of a frame."""
+    """Compiled closed-form inverse kinematics of an arm: all configurations for frame poses."""
 
     mechanism: Mechanism
     frame: str
@@ -63,7 +63,7 @@ class Branches:
         return self.lower, self.upper
 
     def compiled(self, trace: Callable[[], Program], *name: Any) -> Kernel:
-        """Return a compiled program of the closed form, cached by its name and parameters."""
+        """Return a compiled program for the closed form, cached by its name and parameters."""
         recipe = (*name, self.chain, self.form, *(a.tolist() for a in self.limits))
         with COMPILING:
             return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
@@ -154,9 +154,9 @@ class Branches:
 
 
 def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Select at most `count` evenly spaced rows of each owner; return owners and row indices.
+    """Select at most `count` evenly spaced rows of each pose; return pose and row indices.
 
-    who: owner of each row, in ascending order.
+    who: pose index of each row, in ascending order.
     """
     total = np.bincount(who, minlength=owners)
     kept = np.minimum(total, count)
@@ -167,7 +167,7 @@ def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.nd
 
 
 TIGHT = 1e-3
-"""Largest tolerance (rad or m) of a pose for which closed forms are used."""
+"""Largest pose tolerance (rad or m) for which closed forms are used."""
 
 
 def tight(weights: np.ndarray, tolerances: np.ndarray) -> bool:
@@ -217,11 +217,11 @@ def every(
     search: Callable[[np.ndarray, np.ndarray], Rows],
     threads: int | None,
 ) -> tuple[Rows, np.ndarray]:
-    """Return configurations (n, count, nq) from a closed form, their memories, and steps (n, 1).
+    """Return closed-form configurations (n, count, nq), solver states, and step counts (n, 1).
 
     Also returns a mask (n,) of poses for which all solutions were found. search: function of goals
-    and configurations that returns solutions, memories and steps. It checks the branches, and
-    corrects them if axes intersect only approximately.
+    and configurations that returns solutions, solver states and step counts. It checks the
+    branches, and corrects them if axes intersect only approximately.
     """
     n = len(goals)
     q, ends = np.full((n, count, base.shape[1]), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -269,7 +269,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the index of each row among the rows of its owner; `who` is in ascending order."""
+    """Return the index of each row among the rows of its pose; `who` is as in `_evenly`."""
     return np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
 
 
@@ -282,7 +282,7 @@ def _sift(
     q: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Remove duplicates among the configurations of poses that the search has changed."""
+    """Remove duplicate configurations of poses for which the search has corrected branches."""
     if not len(suspects):
         return
     mine = np.isin(who, suspects)
@@ -305,7 +305,7 @@ def branches(
 ) -> Branches | None:
     """Return the cached closed form for one pose of a frame, or None if the arm has none.
 
-    fixed: names of joints that do not move. In a chain of seven joints, one may be fixed.
+    fixed: names of joints that do not move. In a chain with seven joints, one may be fixed.
     """
     if len(task.targets) != 1 or type(task.targets[0][1]) is not Pose or any(task.scales):
         return None

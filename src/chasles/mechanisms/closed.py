@@ -1,4 +1,4 @@
-"""Functions of closed loops except forward dynamics: forces, inertia, linearization."""
+"""Closed-loop functions other than forward dynamics: forces, inertia, linearization."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ class Closed(Constrained):
     # Hybrid dynamics ----------------------------------------------------------------------------
 
     def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
-        """Return forces at the known joints and accelerations of the others."""
+        """Return a function for forces at the `known` joints and accelerations of the others."""
         model, name = self.model, "hybrid_dynamics"
         options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]
@@ -56,7 +56,7 @@ class Closed(Constrained):
         worst = int(np.argmax(np.where(bad, size, 0.0)))
         constraint, far = farthest(loops.model, left.reshape(-1, left.shape[-1])[worst])
         known = f"{loops.names(loops.confined(given))}{at_index(worst, bad.shape)}"
-        error = f"{named(constraint)} by {far:.3g} (rad/s2, and relative)"
+        error = f"{named(constraint)} by {far:.3g} (rad/s2, or relative to the loop size)"
         problem = f"the known accelerations of {known} contradict {error}"
         remedy = (
             "use the accelerations of robot.complete(q, yd, ydd), or name fewer joints as known"
@@ -74,7 +74,7 @@ class Closed(Constrained):
         method: str = "fastest",
         **options: Any,
     ) -> Run:
-        """Return forces at the actuated degrees of freedom, zero elsewhere."""
+        """Return a function for forces at actuated degrees of freedom, and zero elsewhere."""
         self._refuse_method("inverse_dynamics(actuated=)", method)
         loops, name = self.loops, "inverse_dynamics"
         given = loops.indices(loops.freedoms if actuated is None else actuated, "to actuate")
@@ -114,7 +114,7 @@ class Closed(Constrained):
             chosen[name] = float(value)
         return tuple(chosen.values())
 
-    # The mass matrix ----------------------------------------------------------------------------
+    # Mass matrix --------------------------------------------------------------------------------
 
     def _inertia(self, name: str, method: str = "fastest") -> Solver:
         """Return the solver for the mass matrix of the independent coordinates.
@@ -132,9 +132,9 @@ class Closed(Constrained):
         return self.closing.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
 
     def _mass(self, load: Load, *, method: str = "fastest", packed: bool = False, **_: Any) -> Run:
-        """Return the mass matrix of the independent coordinates."""
+        """Return a function for the mass matrix of the independent coordinates."""
         if packed:
-            problem = "the matrix of independent coordinates has no packed form"
+            problem = "the mass matrix of the independent coordinates has no packed form"
             remedy = 'omit `packed`, or use coordinates="tree"'
             raise InputError("E-CALL-096", problem, remedy, part="mass_matrix")
         return self._inertia("mass_matrix", method).first
@@ -142,7 +142,7 @@ class Closed(Constrained):
     def _mass_inverse(
         self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
     ) -> Run:
-        """Return the inverse mass matrix of the independent coordinates."""
+        """Return a function for the inverse mass matrix of the independent coordinates."""
         if coordinates is None:
             problem = f"robot {self.model.name!r} has loops or couplings"
             remedy = 'use coordinates="independent" or coordinates="tree"'
@@ -151,7 +151,7 @@ class Closed(Constrained):
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
-        """Return the inverse operational-space inertia J G (G' M G)^-1 G' J' of frames."""
+        """Return a function for the inverse inertia J G (G' M G)^-1 G' J' at frames."""
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
         frames = checked_frame(self.model, name, frame, True)
@@ -168,14 +168,14 @@ class Closed(Constrained):
     # Reactions and the linear system --------------------------------------------------------------
 
     def _reactions(self, load: Load) -> Run:
-        """Return the joint reactions of the tree, including reactions to the loop forces."""
+        """Return a function for the tree's joint reactions, including effects of loop forces."""
         here = self.function("closed_joint_reactions", wrenches=load.keys).at(self.t)
         return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
 
     def _linear(
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
-        """Return A and B of the linearized system in independent coordinates."""
+        """Return a function for A and B of the linearized system in independent coordinates."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
             problem = f"{rolls} constrain only velocities (nonholonomic)"
@@ -238,7 +238,7 @@ def linear_system(
     H = loops.function("mass_matrix")(q, threads=threads)
     G, R = loops.carried(q, loops.independent)
     GT, n = np.swapaxes(G, -1, -2), len(loops.independent)
-    turning = -R @ e3_q @ G  # derivative of qd by y at constant yd
+    turning = -R @ e3_q @ G  # derivative of qd with respect to y at constant yd
     dq, dqd = np.block([G, 0.0 * G]), np.block([turning, G])
     dqdd = -R @ (e2_q @ dq + e2_v @ dqd)
     by_state = -GT @ (e1_q @ dq + e1_v @ dqd + H @ dqdd)
@@ -250,7 +250,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return -ad(qd), which is linear in qd, as one matrix per velocity: (nv, nv, nv)."""
+    """Return -ad(qd), which is linear in qd, as its value for each unit velocity: (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

@@ -32,7 +32,7 @@ REGULAR = 1e-9
 
 
 class Loops(Freedoms):
-    """Loops of a model at one time: closed configurations and rates, and checks of states."""
+    """Loops of a model at one time, with methods to close configurations and check states."""
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:
@@ -183,7 +183,7 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe the coordinates that the given ones do not determine; A: see `matrix`."""
+        """Describe the coordinates that `given` does not determine; A is as in `matrix`."""
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]
@@ -194,7 +194,7 @@ class Loops(Freedoms):
 
 
 def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return the equations between the given coordinates, with all others eliminated."""
+    """Eliminate all other coordinates from the equations A, leaving the given coordinates."""
     rest = np.delete(np.arange(A.shape[-1]), given)
     U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
     kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
@@ -290,7 +290,7 @@ def _given(loops: Loops, y: np.ndarray) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Choice of independent coordinates, with a compiled `closing_step`."""
+    """A choice of independent coordinates (chart), with a compiled `closing_step`."""
 
     closure: Closure
     independent: np.ndarray
@@ -305,7 +305,7 @@ class Chart:
 
 
 class Charts:
-    """Charts of one mechanism, compiled with the functions of its model."""
+    """Charts of one mechanism, each compiled when it is first needed."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions

@@ -22,7 +22,7 @@ SOFTEST = 1e-4
 """Smallest weight of a coordinate, relative to the largest."""
 
 LONGEST = 200.0
-"""Largest number of steps along a family of solutions."""
+"""Maximum number of steps along a family of solutions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Comfort:
     weights: np.ndarray
 
     def away(self, mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
-        """Return the weighted sums of squared distances between q (n, nq) and `posture`."""
+        """Return the weighted sum of squared distances from `posture` to each row of q (n, nq)."""
         way = mechanism.difference(q, np.broadcast_to(self.posture, q.shape))
         return np.asarray(np.sum(self.weights * way * way, axis=-1))
 
@@ -87,8 +87,9 @@ def settled(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Move solutions as close as possible to the preferred configuration, within the targets.
 
-    inputs: goals, weights, tolerances, movable coordinates. found: configurations, memories and
-    steps of the solutions. A solution that cannot be improved is returned unchanged.
+    inputs: goals, weights, tolerances, movable coordinates. found: configurations, solver
+    states and step counts of the solutions. A solution that cannot be improved is returned
+    unchanged.
     """
     q, ends, steps = found
     if not comfort.weights.any():

@@ -1,4 +1,4 @@
-"""Inverse kinematics of PyTorch or JAX targets, with derivatives of the configurations.
+"""Inverse kinematics for PyTorch or JAX targets, with derivatives of the configurations.
 
 PyTorch or JAX functions compute the entries that define the targets (`Target.numbers`). The search
 uses NumPy arrays. A module of `functions.libraries` records the search as one operation with these
@@ -66,10 +66,10 @@ def differentiable(
     library: Library,
     **options: Any,
 ) -> Solution:
-    """Return a solution with arrays of a library. q is differentiable by the targets."""
+    """Return a solution with PyTorch or JAX arrays; q is differentiable w.r.t. the targets."""
     if library.package not in ("torch", "jax"):
-        problem = f"inverse kinematics does not support arrays of {library.name}"
-        raise ArgumentError("E-CALL-386", problem, "use arrays of NumPy, PyTorch or JAX", part=PART)
+        problem = f"inverse kinematics does not support {library.name} arrays"
+        raise ArgumentError("E-CALL-386", problem, "use NumPy, PyTorch or JAX arrays", part=PART)
     pairs = [(frame, each) for frame, value in targets.items() for each in _targets(value)]
     every = [array for _, target in pairs for array in _arrays(target)]
     arrays = module(f"solving_{library.package}").Arrays(
@@ -207,7 +207,7 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _numbers(arrays: Any, target: Target) -> Any:
-    """Return the entries (..., size) of a target as an array of the library.
+    """Return the entries (..., size) of a target as a PyTorch or JAX array.
 
     The entries are the same as in `Target.numbers`. arrays: a module of `functions.libraries`.
     """

@@ -17,7 +17,7 @@ DISTINCT = 1e-4
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Configurations, memories (solver states) and numbers of steps."""
+"""Configurations, solver states and step counts."""
 
 
 def listed(
@@ -30,8 +30,8 @@ def listed(
 ) -> Rows:
     """Return distinct solutions (n, count, nq), found from starts (m, nq) and guesses `rows`.
 
-    Also returns their memories and the numbers of steps (n, 1). search: function of goals and
-    configurations that returns solutions, memories and steps.
+    Also returns their solver states, and step counts (n, 1). search: function of goals and
+    configurations that returns solutions, solver states and step counts.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -66,7 +66,7 @@ def sort(
 
 
 def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the distances of coordinates (..., nv) modulo full turns, or inf where b is NaN."""
+    """Return coordinate distances (..., nv) modulo full turns, or inf where b is NaN."""
     far, missing = _way(mechanism, a, b)
     far = np.abs(far)
     model = mechanism.model

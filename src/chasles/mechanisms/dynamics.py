@@ -25,7 +25,7 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name, checked_step
 
 WEAK = 1e-4
-"""Margin below which compiled equations lose accuracy and singular values are used instead.
+"""Pivot margin below which singular values replace compiled equations, which lose accuracy.
 
 At this margin, a pivot is one hundredth of its initial value, or of the neighboring pivots.
 """
@@ -39,14 +39,14 @@ STEP = 0.1
 NO_LOAD = Load()
 
 Run = Callable[..., Any]
-"""Function of closed loops, with arrays and `threads` as arguments."""
+"""Closed-loop function that takes arrays and `threads`."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """Compiled program of closed loops. Its last result measures the accuracy of each state.
+    """Compiled closed-loop program. Its last result measures the accuracy at each state.
 
-    again: function that computes the other results by singular values, for states of low accuracy.
+    again: function that computes the other results by singular values, where accuracy is low.
     forces: wrenches, passed after the other arrays. rates: number of arrays after q that must keep
     the loops closed within the tolerance.
     """
@@ -69,7 +69,7 @@ class Solver:
     def at(
         self, mechanism: Mechanism, arrays: Sequence[Any], threads: int | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Return the results for a mechanism at its time; arrays: inputs of the program."""
+        """Return the results for a mechanism at its time; `arrays` are the program's inputs."""
         refuse(self.name, *arrays)
         here = self.compiled.at(mechanism.t)
         try:
@@ -107,7 +107,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """Function of closed loops that takes only arrays."""
+    """Closed-loop function whose options are already set, so that it takes only arrays."""
 
     name: str
     run: Run
@@ -121,7 +121,7 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """Return the compiled program with limits for its checks, or None if there is none."""
+        """Compiled program with limits for its checks, or None if there is none."""
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -135,11 +135,11 @@ _DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
 """Programs that solve for accelerations."""
 
 MASSLESS = 1e-13
-"""Relative inertia below which a closed motion counts as massless."""
+"""Relative inertia below which a motion with closed loops counts as massless."""
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error if some closed motion moves no inertia at any reference configuration."""
+    """Raise an error if some motion with closed loops is massless at every reference."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -154,7 +154,7 @@ def check_inertia(loops: Loops) -> None:
         around, names = loops.around(moving), loops.names(moving)
         problem = f"{names} can move without moving any inertia"
         problem += f", around {around}" if around else ""
-        remedy = "give one of their links mass and inertia, or one of the joints an armature"
+        remedy = "add mass and inertia to one of their links, or armature to one of the joints"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
 
@@ -272,7 +272,7 @@ class Constrained(Mechanism):
     """Functions that have a separate implementation for loops. Each value returns a `Run`."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
-    """Tests of options, by function: True if loops do not change the result."""
+    """Predicates on the options, by function: True if loops do not change the result."""
 
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
         if "coordinates" in options:
@@ -328,7 +328,7 @@ class Constrained(Mechanism):
     def refuse_open(self, what: str, function: str) -> None:
         if self.opens(function):
             problem = (
-                f"robot {self.model.name!r} has loops or couplings, which a program of "
+                f"robot {self.model.name!r} has loops or couplings, which a compiled "
                 f"{function} would violate"
             )
             raise ModelError("E-ROBOT-015", problem, OPEN[function], part=what)

@@ -1,4 +1,4 @@
-"""Dimensionless equations of closed loops, and their coordinates.
+"""Dimensionless loop-closure equations, and independent coordinates.
 
 Lengths are divided by the size of their loop, which is the sum of the fixed distances around it.
 """
@@ -66,7 +66,7 @@ class Equations:
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """Index of the body whose joint has each velocity coordinate."""
+        """For each velocity coordinate, the index of the body whose joint it belongs to."""
         return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
 
     @cached_property
@@ -144,15 +144,15 @@ class Equations:
         )
 
     def matrix(self, q: np.ndarray) -> np.ndarray:
-        """Return the dimensionless matrix A of the loops: (..., rows, nv)."""
+        """Return the dimensionless constraint Jacobian A of the loops: (..., rows, nv)."""
         return self.scaled(self.raw_matrix(q))
 
     def scaled(self, A: np.ndarray) -> np.ndarray:
-        """Return a matrix of the loops in dimensionless form."""
+        """Return a constraint Jacobian A in dimensionless form."""
         return self.rows[:, None] * A * self.columns
 
     def raw_matrix(self, q: np.ndarray) -> np.ndarray:
-        """Return the matrix A of the loops: (..., rows, nv)."""
+        """Return the constraint Jacobian A of the loops: (..., rows, nv)."""
         A = np.asarray(self.function("loop_matrix")(q))
         return A if self._whole is None else A * np.array(self.model.holonomic_rows)[:, None]
 
@@ -212,20 +212,20 @@ class Freedoms(Equations):
 
     @cached_property
     def reference_matrix(self) -> np.ndarray:
-        """Matrices A of the loops at the reference configurations: (states, rows, nv)."""
+        """Constraint Jacobians at the reference configurations: (states, rows, nv)."""
         return self.raw_matrix(self.references)
 
     @cached_property
     def reference_equations(self) -> np.ndarray:
-        """Dimensionless matrices A of the loops at the reference configurations."""
+        """Dimensionless constraint Jacobians at the reference configurations."""
         return self.scaled(self.reference_matrix)
 
     @cached_property
     def independent(self) -> np.ndarray:
         """Independent velocity coordinates, in increasing order.
 
-        If some equations constrain only velocities, `positions.independent` includes these and
-        additional coordinates.
+        If some equations constrain only velocities, `positions.independent` contains these
+        coordinates and others.
         """
         if self._whole is not None:
             A = self.reference_equations.copy()
@@ -277,7 +277,7 @@ class Freedoms(Equations):
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 
     def rank(self, freedoms: np.ndarray) -> int:
-        """Return the rank of the equations with respect to some coordinates."""
+        """Return the rank of the constraint Jacobian's columns for the given coordinates."""
         return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
 
     @cached_property
@@ -295,7 +295,7 @@ class Freedoms(Equations):
 
     @cached_property
     def immobile(self) -> np.ndarray:
-        """Velocity coordinates that are zero in all closed motions."""
+        """Velocity coordinates that are zero whenever the loops are closed."""
         rank = self.model.nv - len(self.automatic)
         lengths = [spans(A, rank) for A in self.reference_equations]
         return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
@@ -366,7 +366,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each row near neutral (per rad or m), or 1 if it is zero."""
+    """Return the steepest slope of each coupling row near neutral (per rad or m), or 1 if 0."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

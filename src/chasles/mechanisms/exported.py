@@ -1,4 +1,4 @@
-"""Export of inverse kinematics as C: one iteration, or the search with stored configurations."""
+"""Export of inverse kinematics as C: one iteration, or a search from stored configurations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ TRIES = 32
 """Default number of stored configurations."""
 
 ENDS = 200
-"""Number of iterations of the last try, which minimizes the error of the best configuration."""
+"""Number of iterations in the last try, which refines the best configuration."""
 
 STEP = (
     "One iteration of inverse kinematics: the next configuration and solver "
@@ -34,11 +34,11 @@ WHOLE = (
 )
 
 FINEST = {"float64": 0.0, "float32": 1e-5}
-"""Smallest tolerance (rad and m) that configurations of each number type can meet."""
+"""Smallest tolerance (rad and m) that each floating-point type can meet."""
 
 
 class Reaching:
-    """Programs and stored configurations to export the inverse kinematics of one mechanism."""
+    """Programs and stored configurations for exporting the inverse kinematics of a mechanism."""
 
     def __init__(
         self, mechanism: Mechanism, bounds: Bounds, targets: Mapping[str, Any], dtype: str
@@ -69,13 +69,13 @@ class Reaching:
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return the target entries that configurations reach; goals at zero weight are kept."""
+        """Return the target entries that configurations reach, or the goals at zero weight."""
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)
 
     def sample(self, states: int) -> tuple[np.ndarray, ...]:
-        """Return test inputs of the iteration, as numbers that float32 represents exactly."""
+        """Return test inputs for one iteration that float32 represents exactly."""
         q, _ = self._postures(states, 2)
         _, goals = self._postures(states, 3)
         memory = np.zeros((states, MEMORY))
@@ -84,7 +84,7 @@ class Reaching:
         return tuple(a.astype(np.float32).astype(float) for a in (q, memory, goals, *fixed))
 
     def search(self, name: str, step: Function, tries: Any, seed: Any) -> Search:
-        """Return the search with `tries` stored configurations."""
+        """Return the search that starts from `tries` stored configurations."""
         count, seed = checked_count("tries", tries), checked_count("seed", seed, least=0)
         starts, met = self._postures(count, seed)
         memories = np.zeros((2, MEMORY))

@@ -118,7 +118,7 @@ def _check_noise(noise: Any, size: int, part: str) -> None:
     for name in ("deviation", "bias", "drift"):
         value = getattr(noise, name)
         if not (is_finite(value) and value >= 0.0):
-            problem = f"{name} of the noise must be non-negative, not {value!r:.60}"
+            problem = f"noise {name} must be non-negative, not {value!r:.60}"
             raise InputError("E-SENSE-025", problem, part=part)
     if not a_number("correlation_time", noise.correlation_time, part) > 0.0:
         problem = f"correlation_time must be positive, not {noise.correlation_time!r:.60}"

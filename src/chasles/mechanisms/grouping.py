@@ -22,7 +22,7 @@ NAMES = ("weight", "tolerance")
 
 
 def varied(targets: Mapping[str, Any]) -> bool:
-    """Return True if a weight or tolerance of a target is an array (..., n) of several rows."""
+    """Return True if a target's weights or tolerances are given for each problem: (..., n)."""
     each = (target for value in targets.values() for target in _several(value))
     return any(
         np.ndim(getattr(target, name)) > 1
@@ -35,7 +35,7 @@ def varied(targets: Mapping[str, Any]) -> bool:
 def solved_in_groups(
     mechanism: Mechanism, bounds: Bounds, targets: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Solution:
-    """Return the solutions of all problems, as `inverse_kinematics` does for equal weights."""
+    """Solve problems in groups with equal weights and tolerances; return all solutions."""
     pairs = [(frame, target) for frame, value in targets.items() for target in stated(value)]
     goals = [target.numbers() for _, target in pairs]
     rows = [

@@ -35,10 +35,10 @@ from chasles.mechanisms.solutions import Solution as Solution
 from chasles.mechanisms.solutions import sides, wrapped
 
 MOST_TRIES = 1_000_000
-"""Largest number of starting configurations and of returned solutions of a problem."""
+"""Maximum number of starting configurations, and of returned solutions, per problem."""
 
 SMALLEST = 1e-12
-"""Smallest tolerance by which weights are divided."""
+"""Lower bound for tolerances when weights are divided by them."""
 
 SEVERAL = 16
 """Number of solutions from which the nearest to a given configuration is chosen."""
@@ -161,7 +161,7 @@ class _Solver:
         _put(found, missed[solved], [a[solved] for a in some])
 
     def alone(self) -> tuple[Any, BeginOne | None]:
-        """Return the search for one problem at a time, and its first configuration (or None)."""
+        """Return a search for one problem, and the function for its first configuration or None."""
         starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
         limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
         offsets = self.task.poses
@@ -171,7 +171,7 @@ class _Solver:
         return alone, begin
 
     def _beginning(self) -> Beginning | None:
-        """Return the closed form's first configurations, or None.
+        """Return the function that computes initial configurations from a closed form.
 
         The result is None if joints are fixed, or if the arm has no closed form.
         """
@@ -208,20 +208,20 @@ class _Solver:
         return self._found(goals, begins, most=1)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
-        """Return one row for each problem, or a single row for all, clipped to the limits."""
+        """Clip configurations to the limits; return one row per problem, or one row for all."""
         if posture is None:
             return None
         return self._each(np.clip(posture, self.bounds.lower, self.bounds.upper))
 
     def _each(self, posture: np.ndarray) -> np.ndarray:
-        """Return one row for each problem, or a single row for all."""
+        """Return configurations as a matrix with one row per problem, or one row for all."""
         if posture.ndim == 1:
             return np.ascontiguousarray(posture[None])
         whole = np.broadcast_to(posture, (*self.lead, posture.shape[-1]))
         return np.ascontiguousarray(whole.reshape(len(self.goals), posture.shape[-1]))
 
     def _by_group(self, guess: np.ndarray) -> Rows:
-        """Solve problems in groups with equal positions of their fixed joints."""
+        """Solve problems in groups whose fixed joints have the same positions."""
         rows = self._rows(guess)
         assert rows is not None
         rows = np.ascontiguousarray(np.broadcast_to(rows, (len(self.goals), rows.shape[1])))
@@ -259,7 +259,7 @@ class _Solver:
         most: int | None = None,
         weights: np.ndarray | None = None,
     ) -> Rows:
-        """Return the configuration, memory and (steps, try) of each problem.
+        """Return the configuration, solver state and (steps, try) of each problem.
 
         most: None for a full search. With 0, the solver starts only from the guess; with 1, a
         second try continues to the smallest error. weights: weights to use instead of the given
@@ -345,7 +345,7 @@ class _Solver:
         )
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
-        """Return configurations (n, count, nq), memories and steps (n, 1), from many starts."""
+        """Return configurations (n, count, nq), solver states and step counts (n, 1)."""
         starts = self._starts(rows).postures[RANKED:]
         return listed(self.mechanism, goals, rows, starts, count, self._tried)
 
@@ -381,7 +381,7 @@ class _Solver:
         return self._solution(*whole)
 
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
-        """Move some solutions along their families of solutions towards configurations (n, nq).
+        """Move the solutions `begun` along their families toward configurations (n, nq).
 
         Other solutions are found by starting at points between the solution and the configuration
         (`LEAPS`), and are moved in the same way. The nearest result is returned.
@@ -401,7 +401,7 @@ class _Solver:
         return best
 
     def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
-        """Move some solutions along the family of solutions toward `ease.posture`."""
+        """Move the solutions `found` along their families toward `ease.posture`."""
         inputs = [self.goals[which], self._weights, self._tolerances, self._movable]
         return settled(self._prepared, ease, inputs, found, self.threads)
 

@@ -126,9 +126,9 @@ class Mechanism(Named):
         super().__init__(model)
         self.functions = Functions(model)
         self.t: np.ndarray | None = None
-        """Time (...) of evaluation in s, or None if no time was given."""
+        """Evaluation time (...) in s, or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Cache of compiled programs and other data. Keys include all that affects the value."""
+        """Cache of compiled programs and other data. Keys contain all that affects a value."""
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
@@ -136,7 +136,7 @@ class Mechanism(Named):
 
     @property
     def rows(self) -> int:
-        """Number of equations of the loops and couplings."""
+        """Number of loop and coupling equations."""
         return self.model.loop_rows
 
     @property
@@ -156,21 +156,21 @@ class Mechanism(Named):
 
     @cached_property
     def loops(self) -> Loops:
-        """Names of all coordinates, and the independent ones, chosen once at t = 0."""
+        """Loops at t = 0, with the names of all coordinates and the choice of independent ones."""
         return Loose(self.model, self.function)
 
     @property
     def closing(self) -> Loops:
-        """Positions and rates that keep the loops closed, at the mechanism's time."""
+        """Loops at the mechanism's time, for positions and rates that keep them closed."""
         return self.loops
 
     @cached_property
     def charts(self) -> Charts:
-        """Choices of independent coordinates that suit given configurations."""
+        """Charts: choices of independent coordinates that suit given configurations."""
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return G with qd = G yd, and the mass matrix of yd, at closed q.
+        """Return G with qd = G yd, and the mass matrix for yd, at a closed configuration q.
 
         name: function name in messages.
         """
@@ -184,7 +184,7 @@ class Mechanism(Named):
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a closed configuration near q. If there is none, a few others are tried."""
+        """Return a closed configuration near q, or near one of a few shifted configurations."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
@@ -341,11 +341,11 @@ class Mechanism(Named):
         """Raise an error if the mechanism depends on time."""
 
     def opens(self, function: str) -> bool:
-        """Return True if a program of this function would not keep loops closed."""
+        """Return True if this function, compiled alone, would not keep loops closed."""
         return False
 
     def refuse_open(self, what: str, function: str) -> None:
-        """Raise an error if a program of this function would not keep loops closed."""
+        """Raise an error if this function, compiled alone, would not keep loops closed."""
 
 
 KINDS: dict[tuple[bool, bool], type[Mechanism]] = {}
@@ -355,12 +355,12 @@ package fills this table, because the classes are derived from `Mechanism`.
 
 
 def of(model: Model) -> Mechanism:
-    """Return the mechanism of a model, with the class that fits its loops and time dependence."""
+    """Return the mechanism for a model; its class depends on loops and time dependence."""
     return KINDS[model.loop_rows > 0, model.timed](model)
 
 
 class Loose(Loops):
-    """Coordinates of a tree, with trivial results for the methods of loops."""
+    """Coordinates of a tree, for which the methods of `Loops` have trivial results."""
 
     def at(self, time: np.ndarray) -> Self:
         moved = copy(self)

@@ -30,7 +30,7 @@ Types with the most degrees of freedom come first.
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
-    """Return the mobility at a closed configuration (default: the first reference)."""
+    """Return the mobility at a closed configuration (default: a reference configuration)."""
     at = loops.references[0] if q is None else finite("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
         size = loops.model.nq
@@ -70,14 +70,14 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
 
 
 class Cluster(NamedTuple):
-    """Names of loops and couplings that share joints, directly or indirectly, and of the joints."""
+    """Loops and couplings that share joints directly or indirectly, and these joints, by name."""
 
     loops: tuple[str, ...]
     joints: tuple[str, ...]
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """Return all clusters of loops and couplings. Joints outside the clusters are free."""
+    """Return all clusters of loops and couplings. Other joints are unconstrained."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),
@@ -124,7 +124,7 @@ def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
 
 
 def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return the transmitted forces (6, rows) of the single loop, in the successor body's frame."""
+    """Return the forces (6, rows) that the only loop transmits, in the successor body's frame."""
     (loop,) = model.loops
     T = loop.joint.constraint(
         loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))
@@ -134,7 +134,7 @@ def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def _block(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return the matrix of a model's loops and couplings, with dimensionless rows."""
+    """Return the constraint Jacobian of loops and couplings, with dimensionless rows."""
     K = loop_rows(model, loop_matrix(model, model.positions(q.tolist())), model.movers)
     A = np.array(K, dtype=float).reshape(model.loop_rows, model.nv)
     return np.asarray(row_scales(model)[:, None] * A)
@@ -154,7 +154,7 @@ def equivalent(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Gene
 
 
 def _closed_alike(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Generator) -> bool:
-    """Return True if two mechanisms have the same closed motions. One may have no loops."""
+    """Return True if two mechanisms move alike with closed loops. One may have no loops."""
     loops = (a if a.rows else b).closing
     q = loops.solve(loops.references, loops.columns).q
     tau = rng.normal(size=(len(q), a.nv))

@@ -1,8 +1,8 @@
 """Rolling spheres that inverse kinematics places anywhere on their planes.
 
-A rolling sphere has three velocities, but five degrees of freedom of position. It reaches every
+A rolling sphere has three velocity and five position degrees of freedom. It reaches every
 orientation at every point of its plane by rolling along some path. The search for a configuration
-therefore moves it along all five.
+therefore moves it in all five.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from chasles.model.joints import Joint
 from chasles.model.joints.several_freedoms import Rolling
 
 MORE = 2
-"""Number of velocities of a placed sphere beyond those of a rolling one."""
+"""Number of velocity coordinates that a slipping sphere has in addition to a rolling one."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def placeable(mechanism: Mechanism) -> Mechanism:
 
 
 def placed_weights(mechanism: Mechanism, weights: Any) -> Any:
-    """Return weights (nv,) of velocities with ones for the additional velocities."""
+    """Return velocity weights (nv,), extended by ones for the additional velocities."""
     if np.shape(weights) != (mechanism.nv,) or placeable(mechanism) is mechanism:
         return weights
     model = mechanism.model

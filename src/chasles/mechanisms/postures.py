@@ -1,4 +1,4 @@
-"""Starting configurations of inverse kinematics, and the compiled search that uses them."""
+"""Starting configurations for inverse kinematics, and the compiled search that uses them."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ PATIENT = 40
 """Number of tries after which slower progress is accepted."""
 
 FIRMLY = 5
-"""Inverse of the fraction of tries that use firm damping, at the end of a search."""
+"""Total tries divided by the number of tries with firm damping at the end of a search."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -51,12 +51,12 @@ TURN = 2.0 * math.pi
 UNITS = (Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
 
 MOST_TURNS = 4
-"""If the limits of an angle are more than this number of full turns apart, one turn is sampled."""
+"""Number of full turns between angle limits above which only one turn is sampled."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Limits (nq,) of the coordinates."""
+    """Lower and upper limits (nq,) of the coordinates."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -116,7 +116,7 @@ class Prepared:
         return self._starts[key]
 
     def _lever(self, met: np.ndarray) -> float:
-        """Return the factor of firm damping: half of the largest lever arm of a target, at least 1.
+        """Return the firm-damping factor: half of the largest lever arm of a target, at least 1.
 
         A lever arm is the largest distance between the positions that the starting configurations
         reach (n, numbers) and their mean, relative to the robot's size. The curvature of the error
@@ -133,7 +133,7 @@ class Prepared:
 
 
 def prepared(mechanism: Mechanism, task: Task) -> Prepared:
-    """Return the cached data of a task."""
+    """Return the prepared search for a task, from the cache if possible."""
     key = ("inverse kinematics", *task.key[2:])
     if key not in mechanism.kept:
         with COMPILING:
@@ -196,8 +196,8 @@ def _drawn(units: tuple[str, ...]) -> int:
 def angles(mechanism: Mechanism) -> list[int]:
     """Return the indices in q of angles that are equivalent modulo full turns.
 
-    Helical and similar joints are excluded, and so are joints with a coupling, and leaders of mimic
-    joints that do not make full turns with them.
+    Helical and similar joints are excluded. So are coupled joints, and leaders of mimic joints that
+    do not make full turns with them.
     """
     if "angles" not in mechanism.kept:
         model = mechanism.model
@@ -215,7 +215,7 @@ def angles(mechanism: Mechanism) -> list[int]:
 
 
 def _returns(joint: Joint, ratio: float) -> bool:
-    """Return True if a full turn of its leader does not change the pose of a joint."""
+    """Return True if a full turn of a mimic joint's leader leaves its pose unchanged."""
     if joint.nq != 1:
         return True
     first, last = (joint.motion(Vector.of(x)) for x in (0.5, 0.5 + ratio * TURN))

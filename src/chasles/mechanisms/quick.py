@@ -1,4 +1,4 @@
-"""Fast path of inverse kinematics, for one problem.
+"""Fast path for inverse kinematics of a single problem.
 
 The first call prepares and caches the data for a set of targets. Later calls only copy the new
 values, run the machine code, and copy the result. All other calls take the slow path, which returns
@@ -31,7 +31,7 @@ def _is_pose(value: Any) -> bool:
 
 
 class Plan:
-    """Prepared search for targets of certain frames. It runs one call at a time."""
+    """Prepared search for given target frames and kinds. It runs one call at a time."""
 
     def __init__(self, task: Task, alone: Any, begin: BeginOne | None) -> None:
         self.lock, self.begin = threading.Lock(), begin
@@ -86,13 +86,13 @@ def _parts(sizes: Sequence[int]) -> list[slice]:
 
 
 class Quick:
-    """Plans by frames and kinds of targets, and calls that use them."""
+    """Cache of prepared searches (plans), which is called to solve a problem."""
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Plan] = {}
-        """Plans by frames and kinds of targets."""
+        """Plans by target frames and target kinds."""
         self.plain: dict[tuple[str, ...], Plan] = {}
-        """Plans by frames, for poses that are plain arrays."""
+        """Plans by target frames, for poses given as plain arrays."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
         """Cache a search for later calls with targets of the same frames and kinds.

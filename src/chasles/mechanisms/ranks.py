@@ -1,10 +1,10 @@
-"""Ranks of the matrices of closed loops: active equations, independent columns, and pivots.
+"""Ranks of loop constraint Jacobians: active equations, independent columns, and pivots.
 
-The numbers in a file close a loop only to the precision of the file. For example, a planar four-bar
-has five equations for its three joints if its axes are parallel to six digits. Two equations
-determine the motion, and the other three agree with these to six digits. Solved to machine
-precision, the five equations have no solution or lock the mechanism. Therefore equations that
-follow from others within a tolerance are dropped, once for all states.
+The numbers in a file close a loop only to the precision of the file. For example, the loop of a
+planar four-bar gives five equations for three joints. If its axes are parallel to six digits, two
+equations determine the motion, and the other three agree with these to six digits. Solved to
+machine precision, the five equations have no solution or lock the mechanism. Therefore equations
+that follow from others within a tolerance are dropped, once for all states.
 """
 
 from collections.abc import Sequence
@@ -272,7 +272,7 @@ def _residual(loops: "Equations", q: np.ndarray) -> np.ndarray:
 
 
 def _size(loops: "Equations", q: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the norm of the residuals of some equations: (states,)."""
+    """Return the residual norm of the equations `some`: (states,)."""
     return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 

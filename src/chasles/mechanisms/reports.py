@@ -1,4 +1,4 @@
-"""Errors and reports about closed configurations: residuals of loops, and mobility."""
+"""Errors and reports about closed configurations: loop residuals and mobility."""
 
 import math
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ class Mobility(int):
         parts = f"singular values of {self.kept:.2g} and above kept"
         if self.rank < min(self.rows, self.freedoms):
             parts += f", those of {max(self.dropped, 1e-12):.0e} and below dropped"
-        more = f" ({self.positions} of position)" if self.positions > self.mobility else ""
+        more = f" ({self.positions} at position level)" if self.positions > self.mobility else ""
         return (
             f"mobility {self.mobility}{more}: {self.freedoms} degrees of freedom, "
             f"rank {self.rank} of {self.rows} equations "
@@ -169,7 +169,10 @@ def check_position(
 def check_rates(
     function: str, name: str, model: Model, error: np.ndarray, scale: np.ndarray, tolerance: float
 ) -> None:
-    """Raise an error if the error (..., rows) of rates exceeds the tolerance times a scale."""
+    """Raise an error if rates violate the loops by more than the tolerance times a scale.
+
+    error (..., rows): dimensionless residuals of the loop equations for the rates.
+    """
     share = np.linalg.norm(error, axis=-1) / scale
     if not np.all(np.isfinite(share)):
         raise InputError("E-LOOP-022", f"{name} must be finite", part=function)
@@ -216,7 +219,7 @@ def named(constraint: Loop | Coupling) -> str:
 
 
 def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:
-    """Return the index of a state of a batch, for a message."""
+    """Return the index of a state in a batch as text, for a message."""
     return f" at index {tuple(map(int, np.unravel_index(flat, lead)))}" if lead else ""
 
 

@@ -108,7 +108,7 @@ def resident(
 
 
 def _one(target: Target) -> Target:
-    """Return a target of a single problem, without the leading axes of a library's arrays."""
+    """Return the target of the first problem, with the batch axes of its arrays removed."""
 
     def last(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -172,7 +172,7 @@ def _fixed(
 
 
 def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return limits that fix the held coordinates, to avoid rounding to float32."""
+    """Return limits that hold fixed coordinates exactly, without rounding to float32."""
     lower, upper = bounds.lower.copy(), bounds.upper.copy()
     for place, value in held:
         lower[place] = upper[place] = value
@@ -182,7 +182,7 @@ def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.n
 def _stages(
     task: Task, constants: list[np.ndarray], tries: int
 ) -> tuple[tuple[list[np.ndarray], int], ...]:
-    """Return inputs and tries of two searches: float32 with rough tolerances, then float64."""
+    """Return inputs and tries for two searches: float32 with rough tolerances, then float64."""
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
     return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)

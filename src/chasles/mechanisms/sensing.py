@@ -17,7 +17,7 @@ from chasles.model.given import a_generator, some_names, some_numbers
 from chasles.model.sensors import CLOCK, SensorData, slices
 
 _FORCES = ("force", "torque", "force_torque")
-"""Kinds of sensors that measure the forces of loop joints."""
+"""Sensor kinds that measure loop-joint forces."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _driven(
     sensors: tuple[SensorData, ...],
     threads: int | None,
 ) -> dict[str, Any]:
-    """Return values of sensors on actuators; missing controls and activations are zero."""
+    """Return the values of actuator sensors; missing controls and activations are zero."""
     every = mechanism.model.source.actuators
     counts = len(every), sum(each.active for each in every)
     given = [np.zeros(n) if x is None else x for n, x in zip(counts, controls, strict=True)]
@@ -169,7 +169,7 @@ def with_errors(
 def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
     """Return the shape of errors that are drawn once per run.
 
-    They are common to all states, or to each run in a batch if dt is finite.
+    They are shared by all states or, if dt is finite, by the states of each run in a batch.
     """
     return (*shape[:-2], 1, shape[-1]) if math.isfinite(dt) else shape[-1:]
 

@@ -1,6 +1,6 @@
-"""Dynamics of closed loops by singular values, for states where compiled equations lose accuracy.
+"""Closed-loop dynamics by singular values, for states where compiled equations lose accuracy.
 
-`arrays` has the arguments of the robot's method of the same name, followed by wrenches.
+`arrays` contains the arguments of the robot method of the same name, followed by wrenches.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def constrained_dynamics(
 def hybrid_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], given: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return forces at given coordinates, accelerations of the others, and the residual of loops.
+    """Return forces at given coordinates, accelerations of the others, and loop residuals.
 
     Forces and accelerations are in one array. The residual is K qdd - k.
     """

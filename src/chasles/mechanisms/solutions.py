@@ -16,7 +16,7 @@ FULL = 6
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Configurations that inverse kinematics found, with the leading shape of the targets.
+    """Configurations found by inverse kinematics, with the leading shape of the targets.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Solution:
 
 
 def _plain(array: Any) -> np.ndarray:
-    """Return a NumPy array with the values of an array of any library."""
+    """Convert an array of any library to NumPy."""
     if hasattr(array, "detach"):
         array = array.detach().cpu()
     return np.asarray(array.get() if hasattr(array, "get") else array)
@@ -117,7 +117,7 @@ def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> Iterator[np.nd
 
 
 def _sums(ranges: Sequence[tuple[int, int]], total: int) -> Iterator[tuple[int, ...]]:
-    """Yield integers within ranges, with a given sum of absolute values. Ranges contain 0."""
+    """Yield tuples of integers within ranges (around 0), with a given sum of absolute values."""
     if not ranges:
         if not total:
             yield ()

@@ -203,7 +203,7 @@ class Configuring(Computing):
         Parameters
         ----------
         q : array_like, shape (nq,), optional
-            Closed configuration (rad or m). Default: a generic closed configuration.
+            Configuration (rad or m) in which the loops are closed. Default: a generic one.
         tolerance : float, optional
             Residual above which a loop counts as open (rad, and relative to the loop size).
 
@@ -238,7 +238,7 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (..., nq)
-            Closed configuration. The relative loop error is at most 1e-13.
+            Configuration with closed loops. The relative loop error is at most 1e-13.
 
         Raises
         ------
@@ -261,7 +261,7 @@ class Configuring(Computing):
         Parameters
         ----------
         q : array_like, shape (..., nq)
-            Closed configuration (rad or m).
+            Configuration (rad or m) in which the loops are closed.
         yd : array_like, shape (..., n)
             Velocities of the `independent` coordinates (rad/s or m/s).
         ydd : array_like, shape (..., n), optional
@@ -337,7 +337,7 @@ class Configuring(Computing):
         solutions
             "first" for one solution per problem, "all" for all distinct solutions.
         count
-            Largest number of solutions per problem with `solutions="all"`.
+            Maximum number of solutions per problem with `solutions="all"`.
         comfort
             Configuration (..., nq), or "limits" for the middle between the joint limits. For a
             redundant robot, the solution is as close to it as the targets allow.
@@ -348,7 +348,7 @@ class Configuring(Computing):
         seed
             Seed for the initial configurations. Default: 0.
         tries
-            Largest number of initial configurations per problem.
+            Maximum number of initial configurations per problem.
         threads
             Number of threads. Default: all for large batches.
 
@@ -364,7 +364,7 @@ class Configuring(Computing):
         Transactions on Robotics 27, 2011), with an active set of joint limits, from starting
         configurations near the targets. The result of a problem is bitwise identical whether it is
         solved alone or in a batch, with any number of threads. For a robot with loops, the
-        equations of targets and loops are solved together. For arms with six joints, if three
+        target and loop equations are solved together. For arms with six joints, if three
         consecutive axes intersect or are parallel, all solutions are found in closed form (Pieper
         1968; Elias and Wen 2022). For arms with seven joints, these solutions are computed for
         sampled positions of one joint. For other arms, only the solutions reached from the starting

@@ -160,7 +160,7 @@ class Deriving(Moving):
         *arguments : array_like
             Arguments of the function.
         wrt : str or sequence of str, optional
-            Arguments to differentiate with respect to. Default: all.
+            Arguments with respect to which derivatives are computed. Default: all.
         order : {1, 2}, optional
             Order of the derivatives.
         f_ext, dissipation, method, out, threads
@@ -227,7 +227,7 @@ class Deriving(Moving):
         covector : array_like
             Array with the shape of the result.
         wrt : str or sequence of str, optional
-            Arguments to differentiate with respect to. Default: all.
+            Arguments with respect to which derivatives are computed. Default: all.
         f_ext, dissipation, method, out, threads
             As in the function.
         **options

@@ -648,8 +648,8 @@ class Computing(Identity):
         Returns
         -------
         f : ndarray, shape (..., loops, 6)
-            Moment (N m) and force (N) of the parent link on the child link, in the axes and about
-            the origin of the joint frame on the child link.
+            Moment (N m) and force (N) that the parent link exerts on the child link, in the axes
+            and about the origin of the joint frame on the child link.
 
         Examples
         --------
@@ -802,13 +802,13 @@ class Computing(Identity):
         Notes
         -----
         Methods: "articulated-body" (Featherstone 2008, table 7.1), "mass-matrix" (chapter 6),
-        "homogeneous" and "lagrange" (M and h by joint actions or by traces, Legnani et al. 1996),
-        "parallel-axes", "augmented-tensor", "unit-acceleration", "composite-3x3",
-        "conjugate-gradient" (without derivatives), "orthogonal-complement" and "spatial-operator"
-        (Balafoutis and Patel 1991, chapter 6), "floating-base" (Featherstone, table 9.4, for robots
-        with a floating base), and "assembly-inertia", "assembly-inverse" (table 7.2) and
-        "divide-and-conquer" (section 7.5). The last three support neither armature nor links
-        without mass or without a moment of inertia.
+        "homogeneous" and "lagrange" (M and h from joint actions and from traces, respectively;
+        Legnani et al. 1996), "parallel-axes", "augmented-tensor", "unit-acceleration",
+        "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement" and
+        "spatial-operator" (Balafoutis and Patel 1991, chapter 6), "floating-base" (Featherstone,
+        table 9.4, for robots with a floating base), and "assembly-inertia", "assembly-inverse"
+        (table 7.2) and "divide-and-conquer" (section 7.5). The last three support neither armature
+        nor links without mass or without a moment of inertia.
 
         Examples
         --------
@@ -1519,7 +1519,7 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """Return the wrench of the parent link on the child link at each joint.
+        """Return the wrench that the parent link exerts on the child link at each joint.
 
         Parameters
         ----------
@@ -1701,7 +1701,7 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the regressor Y of the joint torques.
 
-        The joint torques of `inverse_dynamics` are Y @ `inertial_parameters()`.
+        Without springs and armature, `inverse_dynamics` equals Y @ `inertial_parameters()`.
 
         Parameters
         ----------
@@ -1723,10 +1723,10 @@ class Computing(Identity):
 
         Notes
         -----
-        See Atkeson, An and Hollerbach (1986). Y does not include armature and dissipation, because
-        they are not link parameters. Add armature * qdd and the torques of damping and friction.
-        For a robot with loops, the torques are those for which the loop joints transmit no force,
-        as in `inverse_dynamics`.
+        See Atkeson, An and Hollerbach (1986). Y does not include springs, armature and dissipation,
+        because they are not link parameters. Add `spring_forces`, armature * qdd, and the damping
+        and friction torques. For a robot with loops, the torques are those for which the loop
+        joints transmit no force, as in `inverse_dynamics`.
 
         Examples
         --------
@@ -1905,7 +1905,7 @@ class Computing(Identity):
         Returns
         -------
         A : ndarray, shape (..., 6, nv)
-            Three angular rows (kg m2) and three linear rows (kg m) per unit joint velocity.
+            Three angular rows (kg m2/s) and three linear rows (kg m/s) per unit joint velocity.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""HTML table of the joints of a robot, for notebooks."""
+"""HTML table of a robot's joints, for notebooks."""
 
 import html
 import math
@@ -7,7 +7,7 @@ from chasles.errors import shown
 from chasles.model import Model
 
 MOST_ROWS = 60
-"""Largest number of joints in the table."""
+"""Maximum number of joints in the table."""
 
 
 def as_html(model: Model, title: str, tool: str) -> str:

@@ -62,7 +62,7 @@ class Keyframe(NamedTuple):
 
 
 def start(model: Model) -> np.ndarray:
-    """Return the initial configuration (nq,). Joints without an initial position are neutral."""
+    """Return the initial configuration (nq,), with neutral positions where none are given."""
     q = np.zeros(model.nq)
     for i, place in model.position_slices.items():
         body = model.bodies[i]
@@ -72,7 +72,7 @@ def start(model: Model) -> np.ndarray:
 
 
 def keyframes(model: Model) -> Mapping[str, Keyframe]:
-    """Return the keyframes. Missing positions are initial; other missing values are 0."""
+    """Return the keyframes. Positions default to the initial configuration, other values to 0."""
     actuators = model.source.actuators
     controls = {data.name: k for k, data in enumerate(actuators)}
     active = [data.name for data in actuators if data.active]

@@ -30,7 +30,7 @@ class Robot(Sensing):
     q has shape (..., nq). Velocities, accelerations and forces have shape (..., nv). Leading shapes
     broadcast. Units are SI and radians. 6-vectors have the angular components first. Every function
     accepts `out`, an array for the result, and `threads`, the number of threads (default: all for
-    large batches). The first call of a function compiles it for this robot.
+    large batches). The first call to a function compiles it for this robot.
 
     A robot with loops or couplings is a tree with constraints, and q, qd and tau refer to the tree.
     `assemble` and `complete` compute positions and velocities that keep the loops closed.
@@ -143,9 +143,9 @@ class Robot(Sensing):
         Notes
         -----
         One compiled program with threads and SIMD handles pairs of spheres and capsules, pairs of
-        these with planes, and pairs of spheres with boxes of the world. coal (`pip install
-        'chasles[contact]'`) computes all other pairs. Its Python module holds the interpreter's
-        lock, so that several processes are needed to use several cores.
+        these with planes, and pairs of spheres with boxes fixed in the world. coal (`pip install
+        'chasles[contact]'`) computes all other pairs. Its Python module holds the global
+        interpreter lock, so using several cores requires several processes.
 
         Examples
         --------
@@ -179,7 +179,8 @@ class Robot(Sensing):
         -----
         The SRDF file must have the name of the URDF file or of the robot. It must be in the folder
         of the URDF file, in its subfolder `srdf`, or in `../srdf` or `../config`. As in MuJoCo, a
-        body in an MJCF file that is connected to the world may collide with shapes of the world.
+        body in an MJCF file that is connected to the world may collide with shapes fixed in the
+        world.
 
         Examples
         --------
@@ -201,7 +202,7 @@ class Robot(Sensing):
         excess
             Largest distance (m) from a returned shape to the collision shape that it encloses.
         count
-            Largest number of shapes per collision shape. It takes precedence over `excess`.
+            Maximum number of shapes per collision shape. It takes precedence over `excess`.
 
         Returns
         -------
@@ -211,10 +212,10 @@ class Robot(Sensing):
 
         Notes
         -----
-        The union of the shapes contains the convex hull of every collision shape, up to rounding. A
-        positive distance between enclosing shapes is therefore a lower bound for the distance
-        between the collision shapes. If enclosing shapes overlap, the collision shapes may still be
-        apart.
+        The union of the shapes contains the convex hull of every collision shape, to within
+        rounding error. A positive distance between enclosing shapes is therefore a lower bound for
+        the distance between the collision shapes. If enclosing shapes overlap, the collision shapes
+        may still be apart.
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 

@@ -73,7 +73,7 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Relative tolerance, and its increase per radian by which angles were snapped."""
+"""Relative tolerance, and its increase per radian of angle snapping (see `chasles.load`)."""
 
 
 class WrongAnswer(InputError):
@@ -114,7 +114,7 @@ class Bench:
 
 
 class Peer(NamedTuple):
-    """Pinocchio's model of the robot, and the conversion between both coordinate conventions."""
+    """Pinocchio model of the robot, and the conversion between its coordinates and ours."""
 
     robot: Pinocchio
     convention: conventions.Convention
@@ -236,7 +236,7 @@ def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
         return None, "Install Pinocchio to compare with it: pip install pin"
     except (ValueError, ModelError) as error:
         hint = " Try --no-mimic." if robot.moving_joints != robot.joints else ""
-        return None, f"Times of Pinocchio are not shown: {said(error)}.{hint}"
+        return None, f"Pinocchio times are not shown: {said(error)}.{hint}"
 
 
 def _speed(
@@ -345,7 +345,7 @@ def show(bench: Bench, output: Path, console: Console) -> None:
         console.print(bench.note, markup=False)
     else:
         console.print("Speedup over Pinocchio called from Python once per state:")
-        their = ["its call µs", "call", "1 core", f"{bench.cores} cores", "float32", "differ"]
+        their = ["Pinocchio µs", "call", "1 core", f"{bench.cores} cores", "float32", "differ"]
         rows = table(["function"], their)
         for speed in bench.speeds:
             if speed.pinocchio is not None and speed.error is not None:
@@ -364,7 +364,7 @@ def _mimics(robot: Robot) -> bool:
 
 
 def _label(speed: Speed) -> str:
-    """Return the row label of a function. Derivatives are indented below their function."""
+    """Return the row label for a function. Labels of derivatives are indented."""
     return "  derivatives" if speed.function.derivatives else f"[cyan]{speed.function.name}[/]"
 
 

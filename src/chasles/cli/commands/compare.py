@@ -30,10 +30,10 @@ def compare(
     seed: Annotated[int, option("Seed of the random state.", min=0)] = 0,
     motion: Annotated[
         Path | None,
-        option("Motion whose states are compared: simulation, .csv, .parquet or plain."),
+        option("Motion whose states are compared: simulation, .csv, .parquet or text."),
     ] = None,
 ) -> Answer:
-    """Compare a robot with another library, term by term.
+    """Compare a robot's results with those of another library, term by term.
 
     Compares placements, masses, Jacobians, the mass matrix, gravity and bias
     forces, accelerations and loops.

@@ -53,7 +53,7 @@ def cost(
     method: Annotated[str, method_option("Method to count. Default: all methods.")] = "",
     frame: Frame = "",
     steps: Annotated[
-        bool, option("Also count by statement of each algorithm (not with --table).")
+        bool, option("Also count each statement of the algorithms (not with --table).")
     ] = False,
     compare: Annotated[
         bool, option("Compare methods: both counting rules and the ratio to the best.", "--table")
@@ -120,7 +120,7 @@ def _listed(
         if steps:
             _show_steps(found, console)
         if any(name == "fastest" for _, name, _ in found):
-            console.print('"fastest" is the cheapest method, also tried with regrouped inertias.')
+            console.print('"fastest" is the cheapest method, with or without regrouped inertias.')
 
     return Answer(data, show)
 

@@ -67,7 +67,7 @@ def _unused() -> Path:
 
 @dataclass(frozen=True)
 class Check:
-    """A residual that is zero in exact arithmetic, and its upper bound."""
+    """A residual that is zero in exact arithmetic, with the tolerance for rounding errors."""
 
     what: str
     value: float
@@ -81,7 +81,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Speed:
-    """Operation count of a function, and its times (s) to compile, per call and per state."""
+    """Operation count of a function, with its compile time and times per call and state (s)."""
 
     function: str
     operations: int
@@ -136,7 +136,7 @@ def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
         Check("acceleration, forward vs. inverse", _largest(residual), "rad/s²", 1e-9),
         Check("angles, integrated from torques", _largest(recovered - q[::2]), "rad", 1e-6),
         Check("tool position, integrated", _largest(ends[1] - ends[0]), "m", 1e-6),
-        Check("work of torques minus energy", _largest(work - gained), "J", 1e-6),
+        Check("work minus change in energy", _largest(work - gained), "J", 1e-6),
     )
     speeds = tuple(_speed(name, batch, *compiled[name]) for name in TIMED)
     return Demo(robot, t, q, qd, qdd, tau, kinetic, potential, work, recovered, checks, speeds)
@@ -167,11 +167,11 @@ def _timed(make: Callable[[], Compiled]) -> tuple[Compiled, float]:
 
 
 def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Speed:
-    """Return the shortest times of a function over several single-threaded runs."""
+    """Time a function in several single-threaded runs, and return the shortest times."""
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
-    single = partial(compiled.fast, out=out[0])  # Robot methods also call `fast`
+    single = partial(compiled.fast, out=out[0])  # as robot methods do
     states = [tuple(x[0] for x in inputs)] * CALLS
     ways = [
         Way(CALLS, partial(loop, single, states), time.perf_counter),
@@ -210,7 +210,7 @@ def _show(demo: Demo, output: Path, console: Console) -> None:
     robot = demo.robot
     duration = f"{demo.t[-1]:g} s"
     console.print(f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {duration}.")
-    console.print(f"Joint torques of {len(demo.t)} states by inverse dynamics, in one call:")
+    console.print(f"Joint torques for {len(demo.t)} states from inverse dynamics, in one call:")
     rows = table(
         ["joint"], ["from °", "to °", "peak °/s", "peak N m", "rms N m", "of torque limit"]
     )
@@ -220,9 +220,7 @@ def _show(demo: Demo, output: Path, console: Console) -> None:
         torques = (f"{joint[key]:.2f}" for key in ("peak_torque", "rms_torque"))
         rows.add_row(f"[cyan]{joint['name']}[/]", *angles, *torques, f"{share:.0%}")
     console.print(rows)
-    console.print(
-        "Checks: integrating the torques reproduces the motion, and their work equals the energy:"
-    )
+    console.print("Checks: simulation reproduces the motion, and work equals the change in energy:")
     rows = table(["", "expected: zero"], ["largest", "allowed"])
     for x in demo.checks:
         mark = "[green]ok[/]" if x.passed else "[bold red]NO[/]"
@@ -250,10 +248,10 @@ def _plot(demo: Demo, path: Path, *, overwrite: bool) -> None:
     for k in range(demo.robot.nv):
         angles.plot(demo.t, np.degrees(demo.q[:, k]), f"C{k}")
         angles.plot(steps[some], np.degrees(demo.recovered[some, k]), f"C{k}o", markersize=3)
-    finish(angles, "joint angles (°); dots: integrated", "time (s)")
+    finish(angles, "joint angles (°); dots: simulated", "time (s)")
     forces(demo.robot, demo.tau, demo.t, torques)
     energies(demo.kinetic, demo.potential, demo.t, energy)
     some = slice(None, None, max(1, len(steps) // 25))
-    energy.plot(steps[some], demo.work[some], "k.", label="work of the torques")
+    energy.plot(steps[some], demo.work[some], "k.", label="work done by the torques")
     legend(energy)
     write_picture(figure, path, overwrite=overwrite)

@@ -37,19 +37,19 @@ def excite(
         str, option(f"Terms to identify: inertia, {', '.join(INCLUDED)}.", metavar="NAME,...")
     ] = "inertia,damping,friction",
     velocity: Annotated[
-        str | None, option("Largest joint velocities (rad/s, m/s). Default: the robot's.")
+        str | None, option("Maximum joint velocities (rad/s, m/s). Default: the robot's.")
     ] = None,
     acceleration: Annotated[
-        str | None, option("Largest joint accelerations (rad/s², m/s²).")
+        str | None, option("Maximum joint accelerations (rad/s², m/s²).")
     ] = None,
     effort: Annotated[
-        str | None, option("Largest joint torques (N m, N). Default: the robot's.")
+        str | None, option("Maximum joint torques (N m, N). Default: the robot's.")
     ] = None,
-    clearance: Annotated[float, option("Smallest distance between links (m).")] = 0.0,
+    clearance: Annotated[float, option("Minimum distance between links (m).")] = 0.0,
     ignore_collisions: Annotated[bool, option("Do not check distances between links.")] = False,
     steps: Annotated[int, option("Number of gradient steps.", min=1)] = 400,
     seed: Annotated[int, option("Seed of the random motions.")] = 0,
-    step: Annotated[float, option("Time step of the file (s).")] = 0.01,
+    step: Annotated[float, option("Time step of the motion file (s).")] = 0.01,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:

@@ -24,7 +24,7 @@ def export(
     own_sine: Annotated[bool, option("Compute sines and cosines without the C library.")] = False,
     prefix: Annotated[str, option("Prefix of all C names. Default: the robot's name.")] = "",
     frame: Frame = "",
-    axes: Annotated[str, option("Axes of the components: world or frame.")] = "",
+    axes: Annotated[str, option("Axes in which vectors are expressed: world or frame.")] = "",
     at: Annotated[str, option("Reference point: frame, world or x,y,z (m).")] = "",
     dissipation: Annotated[bool, option("Include joint damping and friction.")] = False,
     dt: Annotated[float, option("Step size of time_step (s).")] = 0.0,

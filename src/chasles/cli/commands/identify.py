@@ -114,7 +114,7 @@ def identify(
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
-    """Identify a robot's parameters from logs of motions and torques.
+    """Identify a robot's parameters from logged motions and torques.
 
     Each log has a column t and, for every joint J, the columns J.q, J.qd, J.qdd
     and J.tau. J.qd and J.qdd are optional.
@@ -217,7 +217,7 @@ def _show(
         f"[bold]{escape(robot.name)}[/]: {len(result.base)} base parameters from {result.samples} "
         f"states, condition number {result.condition:.3g}"
     )
-    rows = command.table(["torque"], ["noise", "error of the new robot"])
+    rows = command.table(["torque"], ["noise", "error of the identified robot"])
     for name, noise, wrong in zip(robot.independent, result.noise, error, strict=True):
         rows.add_row(f"[cyan]{escape(name)}[/]", f"{noise:.4g}", f"{wrong:.4g}")
     console.print(rows)

@@ -125,7 +125,7 @@ def _show(robot: Robot, console: Console) -> None:
     for coupling in robot.model.source.couplings:
         parts = (*coupling.freedoms, *coupling.rates, *coupling.frames)
         between = escape(", ".join(parts))
-        console.print(f"[bold]coupling[/] [cyan]{escape(coupling.name)}[/]: of {between}")
+        console.print(f"[bold]coupling[/] [cyan]{escape(coupling.name)}[/]: between {between}")
     extra = [name for name in robot.frames if name not in set(robot.bodies)]
     if extra:
         console.print(f"[bold]other frames[/]: {escape(', '.join(extra))}")
@@ -136,7 +136,7 @@ def _show(robot: Robot, console: Console) -> None:
             notes.add_row("[yellow]•[/]", escape(note))
         console.print(notes)
     if robot.model.source.where:
-        console.print("`chasles lint` checks the file further: inertias, limits, meshes, names")
+        console.print("`chasles lint` also checks inertias, limits, meshes and names")
     if len(robot.notes) > MOST_NOTES:
         console.print(f"and {len(robot.notes) - MOST_NOTES} more (--json lists all)")
 

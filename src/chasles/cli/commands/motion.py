@@ -30,7 +30,7 @@ def motion(
         Path,
         typer.Argument(
             metavar="MOTION",
-            help="Simulation, .csv or .parquet file, folder of logs, or text with q qd qdd.",
+            help="Simulation, .csv or .parquet file, folder of logs, or text file with q qd qdd.",
         ),
     ],
     frame: Annotated[
@@ -62,7 +62,7 @@ def motion(
     ] = None,
     forces_on: Annotated[str, option("Frame on which --forces act. Default: the tool.")] = "",
     at_world: Annotated[
-        bool, option("Use the body point at the world origin for velocities, as in W and H.")
+        bool, option("Refer velocities to the body point at the world origin (matrices W, H).")
     ] = False,
     step: Annotated[
         float | None, option("Time step (s) of a motion without a time column.")
@@ -147,7 +147,7 @@ def _logs(
     if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
         kind = "a folder" if logs.is_dir() else "a .parquet file"
         problem = f"the output of this command must be {kind}"
-        raise InputError("E-CLI-274", problem, f"name {kind} with --output")
+        raise InputError("E-CLI-274", problem, f"give {kind} as --output")
     given = job(asked.robot())
     tables = partitions(logs, output)
     with command.counting(count_of([source for source, _ in tables])) as told:
@@ -158,10 +158,10 @@ def _logs(
 
 def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
     """Print the number of states, peak and RMS joint torques, and skipped rows."""
-    resumed = f" ({total.resumed} were there already)" if total.resumed else ""
+    resumed = f" ({total.resumed} already existed)" if total.resumed else ""
     console.print(
         f"[bold]{escape(job.robot.name)}[/]: {total.states} states in {total.files} files"
-        f"{resumed}, {total.rate / 1e6:.3g} million a second"
+        f"{resumed}, {total.rate / 1e6:.3g} million per second"
     )
     if "tau" in job.chosen and total.states:
         rows = command.table(["joint force"], ["peak", "rms", "unit"])
@@ -169,7 +169,7 @@ def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
             rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
         console.print(rows)
     for reason, count in total.skipped.items():
-        console.print(f"left out: {reason}: {count}")
+        console.print(f"skipped: {reason}: {count}")
     command.write_saved(console, {"tables" if total.files > 1 else "table": output})
 
 
@@ -206,7 +206,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
     console.print(rows)
     if robot.model.constraints:
         console.print(
-            "The robot has closed loops: these are forces of its tree without the loop forces."
+            "The robot has closed loops; these are joint forces of its tree, without loop forces."
         )
     console.print(
         f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "

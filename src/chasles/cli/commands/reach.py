@@ -44,7 +44,7 @@ def reach(
     ] = None,
     guess: Annotated[str, option("Initial joint positions (rad or m).", metavar="NUMBERS")] = "",
     every: Annotated[bool, option("Return all solutions for one pose.", "--all")] = False,
-    tolerance: Annotated[float, option("Largest allowed error (m and rad).", min=0.0)] = 1e-6,
+    tolerance: Annotated[float, option("Maximum error (m and rad).", min=0.0)] = 1e-6,
     output: Annotated[
         Path | None, option("Table of solutions to write (.csv, .parquet).", "--output", "-o")
     ] = None,
@@ -96,8 +96,8 @@ def reach(
     data = {"robot": robot.name, "frame": frame, "t": t} | solutions | {"files": files}
     if found.hint and not found.solved.any():
         command.note(
-            f"note: a pose has six degrees of freedom, {robot.name!r} has {robot.nv}; "
-            "give only x,y,z to place the position"
+            f"note: a pose has six degrees of freedom, but {robot.name!r} has only {robot.nv}; "
+            "give only x,y,z to constrain the position alone"
         )
     reached = found.solved.any() if every else found.solved.all()
     show = partial(_show_table if poses else _show_pose, robot, frame, found, files)
@@ -114,7 +114,7 @@ def _typed(text: str) -> np.ndarray:
     """Parse --pose into a position (3,), or a position and a quaternion (7,)."""
     found = _numbers("--pose", text, (3, 6, 7))
     if len(found) == 6 and np.abs(found[3:]).max() > 2.0 * np.pi:
-        command.note("note: roll, pitch and yaw of --pose exceed a turn; they are in rad")
+        command.note("note: roll, pitch and yaw of --pose exceed a full turn; angles are in rad")
     return placed(found)
 
 

@@ -58,7 +58,7 @@ def simulate(
         ),
     ] = "",
     duration: Annotated[float | None, option("Simulated time (s). Default: 1.")] = None,
-    dt: Annotated[float | None, option("Largest step size (s). Default: 0.001.")] = None,
+    dt: Annotated[float | None, option("Maximum step size (s). Default: 0.001.")] = None,
     integrator: Annotated[
         str | None,
         option(
@@ -77,7 +77,7 @@ def simulate(
         list[str] | None, option("Initial joint velocities (rad/s or m/s).", metavar=NUMBERS)
     ] = None,
     random: Annotated[int | None, option("Start from a random state.", metavar="SEED")] = None,
-    keyframe: Annotated[str | None, option("Start from a keyframe of the file.")] = None,
+    keyframe: Annotated[str | None, option("Start from a keyframe in the file.")] = None,
     control: Annotated[
         str | None,
         option(
@@ -118,20 +118,20 @@ def simulate(
     ] = None,
     foot: Annotated[
         list[str] | None,
-        option("Frame that may touch the ground z = 0; repeatable.", metavar="FRAME[:RADIUS]"),
+        option("Frame that can touch the plane z = 0; repeatable.", metavar="FRAME[:RADIUS]"),
     ] = None,
     ground: Annotated[
         str | None,
         option(
-            "Contact law of the ground z = 0: rigid, or rigid,friction=0.8. "
-            "Without --foot, collision shapes of the file touch it.",
+            "Contact law for the ground plane z = 0, such as rigid,friction=0.8. "
+            "Without --foot, all collision shapes can touch the ground.",
             metavar="LAW,KEY=X,...",
         ),
     ] = None,
     contacts: Annotated[
         str | None,
         option(
-            "Contacts: file (shapes and planes of the file; default if it has a plane) or none.",
+            "Contacts: file (shapes and planes in the file; default if it has a plane) or none.",
             autocompletion=among(("file", "none")),
         ),
     ] = None,
@@ -223,7 +223,7 @@ def simulate(
 
 
 def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> command.Answer:
-    """Run a task to its end or until it is interrupted."""
+    """Open the output folder, and run a simulation until it ends or is interrupted."""
     with task.recording() as recording:
         return _recorded(task, recording, film, plots=plots)
 
@@ -231,7 +231,7 @@ def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> 
 def _recorded(
     task: work.Task, recording: Recording, film: partial[Any] | None, *, plots: bool
 ) -> command.Answer:
-    """Run a task and write its results. `film` records a video of the motion."""
+    """Run a simulation and write its results. `film` records a video of the motion."""
     aside = command.Terminal(stderr=True)
     command.write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
@@ -309,7 +309,7 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     """Print the summary of a complete motion."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
     rows = command.table(["joint"])
-    for column in ("q", "qd"):  # vectors of free joints may wrap
+    for column in ("q", "qd"):  # the long vectors of free joints may wrap
         rows.add_column(column, justify="right", overflow="fold")
     for joint in robot.joints:
         parts = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]

@@ -41,8 +41,8 @@ def sweep(
 ) -> command.Answer:
     """Simulate a scenario many times with different values.
 
-    Vary values of the scenario, such as duration, start.q.JOINT and
-    control.stiffness, or parameters of the robot, such as LINK.mass.
+    Varies scenario values, such as duration, start.q.JOINT and
+    control.stiffness, or robot parameters, such as LINK.mass.
 
     Writes a folder of Parquet tables with one row per run. Run the same command
     again to continue an interrupted sweep.
@@ -69,7 +69,7 @@ def sweep(
 
 def _show(data: dict[str, Any], console: Console) -> None:
     """Print the numbers of completed and failed runs."""
-    again = f" ({data['resumed']} were there already)" if data["resumed"] else ""
+    again = f" ({data['resumed']} already existed)" if data["resumed"] else ""
     console.print(f"[bold]{escape(data['robot'])}[/]: {data['runs']} runs{again}")
     if data["failed"]:
         console.print(f"runs that ended with an error: {data['failed']}")

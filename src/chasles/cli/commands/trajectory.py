@@ -39,13 +39,13 @@ STRAIGHT = "line"
 """Value of `--via` for a straight segment."""
 
 PATHS = ("line", "arc", "path")
-"""Kinds in which a frame follows lines and arcs."""
+"""Trajectory kinds in which a frame follows lines and arcs."""
 
 JUMPING = ("trapezoid", "time-optimal")
 """Trajectory kinds with discontinuous acceleration and thus unbounded jerk."""
 
 KINDS = (*POLYNOMIALS, "trapezoid", "s-curve", "spline", *PATHS, "time-optimal")
-"""All kinds of trajectories."""
+"""All trajectory kinds."""
 
 
 def trajectory(
@@ -78,7 +78,7 @@ def trajectory(
     via: Annotated[
         list[str] | None,
         option(
-            f"Point on the arc to each --position, or {STRAIGHT!r} (kind path).",
+            f"Point on the arc to each --position; {STRAIGHT!r} for a straight segment.",
             metavar=f"X,Y,Z|{STRAIGHT}",
         ),
     ] = None,
@@ -99,8 +99,8 @@ def trajectory(
     acceleration: Annotated[str | None, option("Acceleration limits (rad/s² or m/s²).")] = None,
     jerk: Annotated[str | None, option("Jerk limits (rad/s³ or m/s³).")] = None,
     effort: Annotated[str | None, option("Torque limits (N m or N). Default: the robot's.")] = None,
-    grid: Annotated[int, option("Number of grid intervals of time-optimal paths.", min=1)] = 200,
-    step: Annotated[float, option("Time step of the file (s).")] = 0.01,
+    grid: Annotated[int, option("Number of grid intervals for --kind time-optimal.", min=1)] = 200,
+    step: Annotated[float, option("Time step of the motion file (s).")] = 0.01,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:

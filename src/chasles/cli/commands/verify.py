@@ -58,7 +58,7 @@ def show(found: Verification, console: Console) -> None:
     for line in (*found.left_out, *reasons(found.unchecked)):
         console.print(f"[yellow]unchecked[/] {escape(line)}")
     if not found.full:
-        console.print("--full also compiles every function, in float32 too.")
+        console.print("--full also compiles every function, including in float32.")
 
 
 def _mark(result: Result) -> str:

@@ -42,7 +42,7 @@ def view(
         Path | None, option("Write a video of the motion (.mp4, .gif) and exit.", "--record")
     ] = None,
     triangles: Annotated[
-        int, option("Triangles to draw per robot; meshes with more are simplified.", min=1)
+        int, option("Triangles per robot above which meshes are simplified.", min=1)
     ] = MOST_TRIANGLES,
     shadows: Annotated[
         bool | None,
@@ -110,7 +110,7 @@ def view(
     notes = viewer.notes[:MOST_NOTES]
     if len(viewer.notes) > MOST_NOTES:
         notes = [*notes, f"{len(viewer.notes) - MOST_NOTES} more notes (--json lists all)"]
-    at = f"{robot.name} is at {viewer.url} (Ctrl-C ends)"
+    at = f"{robot.name} is at {viewer.url} (press Ctrl-C to stop)"
     data = {"robot": robot.name, "url": viewer.url, "notes": viewer.notes}
     return Answer(data, said(*(f"note: {note}" for note in notes), at), then=serve)
 
