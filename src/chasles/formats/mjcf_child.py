@@ -146,7 +146,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
 
 
 def heights(model: Any) -> list[list[list[float]]]:
-    """Return the heights (m) of each height field by rows; [] if it exceeds `MOST_HEIGHTS`."""
+    """Return each height field as rows of heights (m); [] for fields above `MOST_HEIGHTS`."""
     found: list[list[list[float]]] = []
     for k in range(model.nhfield):
         rows, columns, start = model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_adr[k]
@@ -159,7 +159,7 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return the triangle corners of each mesh in its frame, if the model has a rangefinder."""
+    """Return each mesh's triangle corners in the mesh frame, if the model has a rangefinder."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -223,7 +223,7 @@ def word(member: Any) -> str:
 
 
 def unused(model: Any) -> dict[str, int]:
-    """Count the parts that chasles ignores by default: mocap bodies and contacts."""
+    """Count the mocap bodies and the shapes with contacts, which chasles ignores by default."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     return {
         "bodies moved by the user (mocap), fixed at their initial pose": int(model.nmocap),
@@ -275,7 +275,7 @@ def constrained(model: Any, word: str) -> bool:
 
 
 def acting(model: Any, name: str, word: str) -> list[Any]:
-    """Return a field, or zeros if the model disables the type of constraint given by `word`."""
+    """Return a field, or zeros if the model disables the constraint type `word`."""
     found = entries(model, name)
     return [0] * len(found) if constrained(model, word) else found
 
@@ -301,7 +301,7 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """Return the fluid and the edges of each body's equivalent box; empty without a fluid."""
+    """Return the fluid and the edge lengths of each body's equivalent box; {} without a fluid."""
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}
@@ -327,7 +327,7 @@ def fluid(model: Any) -> dict[str, Any]:
 
 
 def actuator(model: Any, k: int) -> dict[str, Any]:
-    """Return the data of an actuator; "unsupported" is an unsupported feature, or ""."""
+    """Return an actuator's data; "unsupported" names its first unsupported feature, or is ""."""
     out = int(model.actuator_outadr[k]) if hasattr(model, "actuator_outadr") else k
     ctrl = int(model.actuator_ctrladr[k]) if hasattr(model, "actuator_ctrladr") else k
     words = {

@@ -1,4 +1,4 @@
-"""Parse SDF files, with their includes, into trees of models and frames; read gearboxes."""
+"""Parse SDF files and the files they include into model and frame trees; read gearboxes."""
 
 import math
 import os
@@ -44,7 +44,7 @@ REFERENCE = "gearbox_reference_body"
 _PARALLEL = 1e-9
 
 Turning = dict[frozenset[str], list[tuple[Node, JointData]]]
-"""Revolute joints for each pair of links that they connect."""
+"""Revolute joints, keyed by the pair of links that they connect."""
 
 MANIFEST = "model.config"
 """File in a model folder that lists the model's SDF files by version."""

@@ -19,7 +19,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
 
 MAX_BYTES = 8 * 2**20
-"""Maximum size of a document (bytes); a robot file without meshes has less than 1 MB."""
+"""Maximum size of a document (bytes); a robot file without meshes is smaller than 1 MB."""
 
 MAX_MARKS = 500_000
 """Maximum number of "<" and "=" characters in a document.
@@ -182,7 +182,7 @@ class Part:
         return default if child is None else (child.element.text or "").strip() or default
 
     def text(self, key: str, default: str = "") -> str:
-        """Return an attribute, the text of a child, or the default; fail if all are empty."""
+        """Return an attribute, a child's text, or the default; raise an error if all are empty."""
         text = self.element.get(key)
         if text is None:
             text = self.content(key, default)
@@ -244,7 +244,7 @@ class Part:
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Return the cosine and sine of an angle; printed multiples of pi/2 give exact values."""
+        """Return the cosine and sine of an angle, which are exact if it represents k pi/2."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 

@@ -13,7 +13,7 @@ from chasles.model.description import JointData, LoopData, faulty, part_of
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
-"""Relative tolerance, which is larger than the rounding errors of derivatives."""
+"""Relative tolerance for comparing methods; rounding errors in derivatives are smaller."""
 
 
 def check_custom(data: JointData, joint: Joint) -> None:
