@@ -202,7 +202,7 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
 
 
 def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
-    """Replace the fixed joint of the floating body by a free joint."""
+    """Replace the fixed joint between the world and the only root body with a free joint."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) == 1 and held[0].traits.floating:
         return joints

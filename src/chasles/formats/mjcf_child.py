@@ -97,7 +97,7 @@ def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
 
 
 def found(spec: Any, folder: str, file: str) -> bool:
-    """Return True if the file of a mesh or texture exists."""
+    """Return True if a mesh or texture file exists."""
     return os.path.isfile(os.path.join(spec.modelfiledir, folder, file))
 
 
@@ -174,8 +174,8 @@ def reflected(model: Any, what: str) -> dict[str, list[float]]:
     """Return the armature or damping that actuators add to joints and tendons.
 
     Tendon values include the tendon's own armature or damping. An actuator's value is multiplied by
-    the square of its first gear and applies to all degrees of freedom of a joint. Actuators have
-    neither armature nor damping in MuJoCo before version 3.5.
+    the square of its first gear ratio and applies to all degrees of freedom of a joint. Actuators
+    have neither armature nor damping in MuJoCo before version 3.5.
     """
     ends = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}
     found = {"joint": [0.0] * model.njnt, "tendon": [0.0] * model.ntendon}
@@ -359,7 +359,7 @@ def actuator(model: Any, k: int) -> dict[str, Any]:
 
 
 def group_disabled(model: Any, k: int) -> bool:
-    """Return True if the model disables the group of an actuator."""
+    """Return True if the model disables an actuator's group."""
     group = int(model.actuator_group[k])
     return 0 <= group < 31 and bool(model.opt.disableactuator & (1 << group))
 
@@ -385,7 +385,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:
-    """Return True if MuJoCo (since 3.5) wraps the set point of a servo to the nearest angle."""
+    """Return True if MuJoCo (since 3.5) wraps a servo's set point to the nearest angle."""
     servo = words["gain"] == "fixed" and words["bias"] == "affine"
     servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
     servo = servo and words["dyn"] in ("none", "integrator")

@@ -86,7 +86,7 @@ class Document:
 
 @dataclass(frozen=True)
 class _Way:
-    """Context in which the contents of a model are read.
+    """Context in which a model's contents are read.
 
     above: enclosing files and models. static: True if the contents never move. bare: True if names
     do not begin with the name of the model.
@@ -117,7 +117,7 @@ def opened(file: str, *, snap: bool) -> Document:
 
 
 def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
-    """Return the root element of a file and the minor SDF version."""
+    """Return the root element of a file and the minor number of its SDF version."""
     element = parse(file, load(file), notes)
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag not in ("sdf", "gazebo"):

@@ -230,7 +230,7 @@ def _check_size(file: str, data: bytes) -> None:
     marks = sum(data.count(mark.encode()) for mark in _MARKS)
     if len(data) > MAX_BYTES or marks > MAX_MARKS:
         size = f"{len(data) / 2**20:.1f} MB with {marks} keys, entries and lines"
-        problem = f"the file has {size}; the limits are {MAX_BYTES // 2**20} MB and {MAX_MARKS}"
+        problem = f"the file is {size}; the limits are {MAX_BYTES // 2**20} MB and {MAX_MARKS}"
         raise ModelError("E-TOML-012", problem, "check that this is the intended file", file=file)
 
 

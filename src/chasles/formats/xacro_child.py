@@ -58,7 +58,7 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
 
 
 def parsed(given: Any, filename: str | None = None) -> Any:
-    """Parse a file for xacro without entities, and store the file and line of each element."""
+    """Parse a file for xacro, reject entities, and record the file and line of each element."""
     if given is not None or filename is None:
         return given
     if not os.path.isfile(filename):
@@ -92,7 +92,7 @@ def elements(node: Any) -> Iterator[Any]:
 
 
 def cloned(self: Any, deep: bool) -> Any:
-    """Copy an element with its file and line; xacro copies macros and blocks."""
+    """Copy an element with its file and line, when xacro expands a macro or block."""
     copy = _clone(self, deep)
     for mine, its in zip(elements(self), elements(copy), strict=False):
         if hasattr(mine, "place"):

@@ -365,7 +365,7 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _handed(self, function: Any) -> Callable[..., Any]:
-        """Wrap an allowed function that is an argument of another function."""
+        """Wrap an allowed function that is passed to another function."""
         known = self._known(function)
         return lambda *given: self._called(known, given, {})
 
@@ -392,7 +392,7 @@ class _Walk(ast.NodeVisitor):
         return call
 
     def _known(self, function: Any) -> Callable[..., Any]:
-        """Return the replacement of an allowed function; raise an error for other functions."""
+        """Return the replacement for an allowed function; raise an error for other functions."""
         if id(function) in self._bounds.functions:
             return self._bounds.functions[id(function)][1]
         if callable(function):

@@ -73,7 +73,7 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
 
 
 def _too_large(file: str, size: str, most: str) -> ModelError:
-    problem = f"the file has {size}; the limit for a robot file is {most}"
+    problem = f"the file contains {size}; the limit for a robot file is {most}"
     return ModelError("E-XML-002", problem, "check that this is the intended file", file=file)
 
 
@@ -255,7 +255,7 @@ class Part:
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
 
     def shapes(self, drawn: "Callable[[Part], ShapeData]") -> Iterator[ShapeData]:
-        """Yield the shapes of a link without snapping their angles.
+        """Yield a link's shapes, without snapping their angles to multiples of pi/2.
 
         Unreadable shapes are omitted with a note, because they do not affect the motion.
         """
@@ -316,7 +316,7 @@ def sizes(shape: ShapeData) -> dict[str, str]:
 
 
 def angles(pose: Transform) -> str:
-    """Format roll, pitch and yaw of a pose with enough digits to prevent snapping."""
+    """Format a pose's roll, pitch and yaw so that they are not snapped when they are read."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 

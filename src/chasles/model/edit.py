@@ -112,7 +112,7 @@ def _turned_by(
 def _coupled_still(
     model: Model, data: CouplingData, positions: Mapping[str, Vector]
 ) -> CouplingData | None:
-    """Replace locked coordinates in a coupling by their values.
+    """Substitute the values of locked coordinates into a coupling.
 
     If no coordinate is left, return None, or raise an error if the coupling does not hold.
     """

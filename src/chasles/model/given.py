@@ -330,7 +330,7 @@ def _outside(entry: Entry) -> ModelError:
 
 
 def reversed_limits(joint: JointData) -> bool:
-    """Return True if no position satisfies the limits of a joint."""
+    """Return True if no position satisfies a joint's limits."""
     lower, upper = joint.limits.lower, joint.limits.upper
     return lower > upper or lower == math.inf or upper == -math.inf
 

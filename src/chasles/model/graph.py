@@ -45,9 +45,9 @@ def from_graph(
     possible, and is as shallow as possible. A joint needs coordinates if it is actuated, coupled or
     part of a mimic relation, or if it has armature, damping, friction or a spring.
 
-    Links that are not connected to the base or the world get a free joint, with a note. Tree joints
-    keep their order and coordinates. If the child link of a joint is closer to the base than its
-    parent link, parent and child are exchanged.
+    Links that are not connected to the base or the world get a free joint, which a note reports.
+    Tree joints keep their order and coordinates. If the child link of a joint is closer to the base
+    than its parent link, parent and child are exchanged.
     """
     by_name = _checked(name, links, joints, base, loops, actuated)
     wanted = {*actuated, *_coupled(joints, couplings), *(j.name for j in joints if j.resists)}

@@ -597,13 +597,13 @@ class Model:
 
     @property
     def steady_rows(self) -> list[float]:
-        """Flag for each equation of loops and couplings: 1 if it does no work, 0 otherwise."""
+        """Flag for each loop and coupling equation: 1 if it does no work, 0 otherwise."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
     @cached_property
     def holonomic_rows(self) -> tuple[bool, ...]:
-        """Flag for each equation of loops and couplings: True if it constrains positions."""
+        """Flag for each loop and coupling equation: True if it constrains positions."""
         loops = (True,) * sum(loop.rows for loop in self.loops)
         return sum((coupling.holonomic for coupling in self.couplings), loops)
 
@@ -614,7 +614,7 @@ class Model:
 
     @property
     def loop_rows(self) -> int:
-        """Total number of equations of loops and couplings."""
+        """Total number of loop and coupling equations."""
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:

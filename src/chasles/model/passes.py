@@ -35,8 +35,9 @@ _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
 """Approximate operation counts in a Newton-Euler recursion.
 
-They apply, respectively, to a nonzero entry of the offset between two body frames; additionally, to
-a nonzero z entry; and to a joint whose force is needed in addition to its moment.
+_ENTRY: operations for each nonzero entry of an offset between body frames. _DEPTH: additional
+operations for a nonzero z entry. _FORCE: operations for a joint whose force is needed in addition
+to its moment.
 """
 
 

@@ -154,7 +154,7 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return the bodies whose center of mass is farther than `FAR`, each with the distance."""
+    """Return the names of bodies whose center of mass is farther than `FAR`, with the distances."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 

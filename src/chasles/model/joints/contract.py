@@ -390,7 +390,7 @@ class Joint:
         return self.subspace_rate(q, qd) @ qd
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        """Return the derivatives of c_J with respect to each degree of freedom.
+        """Return the derivatives of c_J with respect to steps along each degree of freedom.
 
         Parameters
         ----------
@@ -574,7 +574,8 @@ class Joint:
     def drift(self, qd: Vector) -> Matrix:
         """Return -ad(qd), which is zero for additive joints.
 
-        A small displacement d between two motions changes at the rate drift @ d + (change of qd).
+        A small displacement d between two motions changes at the rate drift @ d + (difference in
+        qd).
 
         Parameters
         ----------
