@@ -104,7 +104,7 @@ def _force_torque(
 
 
 def _scan(made: Description, sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
-    """Yield a range sensor for each ray, with its yaw about z and its upward pitch from x."""
+    """Yield a range sensor for each ray, oriented by the ray's yaw about z and upward pitch."""
     part = next(
         (f"{{*}}{tag}" for tag in ("lidar", "ray") if sensor.find(f"{{*}}{tag}") is not None), ""
     )

@@ -101,7 +101,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return a coupling as a [[gear]] table; empty unless it is linear with first factor 1."""
+    """Return a coupling as a [[gear]] table; {} unless it is linear and its first factor is 1."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}
@@ -119,7 +119,7 @@ def _coupling_row(data: CouplingData) -> Row:
         return row | unusual(data, "radius", "axis", "touching")
     rows = polynomial_rows(data)
     if rows is None or max(max(row.values(), default=0) for _, row in rows) > MOST_POWERS:
-        problem = f"coupling {data.name!r} is not a polynomial with powers up to {MOST_POWERS}"
+        problem = f"coupling {data.name!r} is not a polynomial with exponents up to {MOST_POWERS}"
         raise ModelError(
             "E-TOML-011", problem, "keep the coupling in Python, with robot.with_couplings"
         )

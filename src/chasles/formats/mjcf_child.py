@@ -235,18 +235,18 @@ def unsupported(model: Any) -> dict[str, int]:
     """Count the parts of a model that chasles does not support."""
     loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
     return {
-        "flexible parts": int(model.nflex),
+        "flexible bodies (flex)": int(model.nflex),
         "plugins": int(model.nplugin),
         "nonlinear springs": count(model, "jnt_stiffnesspoly")
         + count(model, "tendon_stiffnesspoly"),
-        "springs that yield": count(model, "jnt_springyield") + count(model, "tendon_springyield"),
+        "yielding springs": count(model, "jnt_springyield") + count(model, "tendon_springyield"),
         "large height fields": int((model.hfield_nrow * model.hfield_ncol > MOST_HEIGHTS).sum()),
-        "shapes that adhere": count(model, "geom_adhesion") + count(model, "pair_adhesion"),
-        "shapes whose surface moves": count(model, "geom_surfacevel"),
-        "overrides of all contacts": int(
+        "adhesive shapes": count(model, "geom_adhesion") + count(model, "pair_adhesion"),
+        "shapes with a moving surface": count(model, "geom_surfacevel"),
+        "global contact overrides": int(
             bool(model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE)
         ),
-        "delays of sensors": count(model, "sensor_delay") + count(model, "sensor_interval"),
+        "sensor delays": count(model, "sensor_delay") + count(model, "sensor_interval"),
         "nonlinear dampers": sum(count(model, name) for name in loss),
         "shapes with the ellipsoid fluid model": int((model.geom_fluid[:, 0] > 0).sum())
         if fluid(model)
@@ -381,7 +381,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
         return "actearly"
     if hasattr(model, "actuator_delay") and model.actuator_delay[k]:
         return "a delay"
-    return "a position servo of a rotation" if turns(model, k, words) else ""
+    return "a position servo for a rotation" if turns(model, k, words) else ""
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:

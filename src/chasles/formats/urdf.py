@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(
     file: str, root: etree._Element, notes: list[str], *, snap: bool, floating: bool
 ) -> Description:
-    """Convert a URDF document to a `Description`; `notes` are the notes of the XML parser."""
+    """Convert a URDF document to a `Description`; `notes` are notes from the XML parser."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the root element is <{root.tag}>"
         remedy = "use <robot> as the root element of a URDF file"

@@ -19,7 +19,7 @@ _SLACK = 1e-9
 def check_custom(data: JointData, joint: Joint) -> None:
     """Raise an error if the methods of a user-defined joint type contradict each other.
 
-    The methods are compared at a few random positions.
+    The methods are compared in a few random configurations.
     """
     name = f"joint type {type(joint).__name__}"
     try:

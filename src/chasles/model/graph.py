@@ -313,7 +313,7 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
-    """Return the joints that replace a compound joint, without parents and children."""
+    """Return the joints that replace a compound joint; parents and children are set later."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     rest, first = iter(joint.rest), iter(joint.start)
