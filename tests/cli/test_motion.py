@@ -454,7 +454,7 @@ def without(*columns: str) -> str:
     ("name", "content", "message"),
     [
         ("m.csv", "", "m.csv:1: the file is empty; begin the file with the column"),
-        ("m.csv", HEADER + "\n", "m.csv: the file has no instants"),
+        ("m.csv", HEADER + "\n", "m.csv: the file contains no samples"),
         ("m.csv", GOOD + "5,0,0\n", "m.csv:6: the row has 3 numbers instead of 7: 't', 'joint1.q'"),
         ("m.csv", GOOD + "5,0,0,0,0,0,0,0\n", "m.csv:6: the row has 8 numbers instead of 7"),
         ("m.csv", GOOD + "5,0,0,zero,0,0,0\n", "m.csv:6: joint1.qdd is 'zero'; give a finite"),
@@ -486,8 +486,8 @@ def without(*columns: str) -> str:
         ("m.csv", "\0,t\n", "m.csv:1: "),
         ("m.csv", b"PK\x03\x04\xff\xfe" * 20, "m.csv:1: "),
         ("m.csv", "x" * 200_000, "m.csv:1: "),
-        ("m.mot", "", "m.mot: the file has no instants"),
-        ("m.mot", "0.1\n", "m.mot: the file has no instants"),
+        ("m.mot", "", "m.mot: the file contains no samples"),
+        ("m.mot", "0.1\n", "m.mot: the file contains no samples"),
         ("m.mot", "0\n0 0 0\n0 0 0\n", "m.mot:1: the time step is 0.0; give a positive time step"),
         ("m.mot", "x\n0 0 0\n0 0 0\n", "m.mot:1: time step is 'x'; give a finite number"),
         (
@@ -594,7 +594,7 @@ def test_plain_motions(
     [
         ("joint1.q\n0\n1\n2\n", "--differentiate needs times; add a column t, or use --step"),
         ("t,joint1.q\n0,0\n1,1\n", "2 instants; --differentiate needs at least three instants"),
-        ("t,joint1.q\n", "the file has no instants"),
+        ("t,joint1.q\n", "the file contains no samples"),
     ],
 )
 def test_differences_that_cannot_be_made(tmp_path: Path, content: str, message: str) -> None:

@@ -287,7 +287,7 @@ def test_what_nothing_holds_floats(saved: Saved) -> None:
     two = f'<sdf version="1.9"><model name="m">{link("a")}{link("b")}</model></sdf>'
     robot = chasles.load(saved(two))
     assert robot.joints == ("a_free", "b_free")
-    assert "no joint connects link 'a' to the world, so it floats on joint 'a_free'" in str(
+    assert "no joint connects link 'a' to the world, so free joint 'a_free' is added" in str(
         robot.notes
     )
 

@@ -1,4 +1,4 @@
-"""Read and write robot files; the suffix of a file determines its format."""
+"""Read and write robot files; a file's suffix determines its format."""
 
 from chasles.formats.files import (
     FORMATS,

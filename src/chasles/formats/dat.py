@@ -13,8 +13,8 @@ of a line and may span several lines, as the original program's `fscanf` allows.
 Frames follow the standard Denavit-Hartenberg convention with an additional length b: M(i-1, i) =
 Rz(theta) T(a, b, s) Rx(alpha). The joint coordinate is added to theta or to s. Center of mass and
 moments of inertia are expressed in frame i; the moments are about the center of mass. jxy, jxz, jyz
-are entries of the inertia tensor (minus the integral of xy dm). The listing in the paper has one %f
-too few for the second record.
+are entries of the inertia tensor (minus the integral of xy dm). The listing in the paper has one
+`%f` too few in the `fscanf` call for the second record.
 """
 
 import itertools
@@ -40,7 +40,7 @@ from chasles.model.ranges import LARGEST
 from chasles.writing import store
 
 GRIPPER = "gripper"
-"""Name of the frame at the tip, on which the forces and couples in the file act."""
+"""Name of the gripper frame, at which the forces and couples in the file act."""
 
 KINDS = spelled("DAT")
 """Joint type for each code in the file (0 and 1 are from SPACELIB; the others are extensions)."""
@@ -57,17 +57,17 @@ _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """Field names of each type of record, in file order."""
 
 _ROUNDING = 1e-12
-"""Tolerance for rounding errors in poses (m, or dimensionless)."""
+"""Tolerance for rounding errors in poses (m for positions, dimensionless for rotations)."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a robot from a data file.
 
     The links are named base, link1, ...; the joints joint1, ...; and the frames dh1, ... The frame
-    "gripper" coincides with the last dh frame. snap: replace an angle printed as a rounded multiple
-    of pi/2 by the exact multiple, and add a note. floating: raises an error, because the format
-    does not store the mass of the base. Forces and couples on the gripper are checked but are not
-    part of the robot; use `actions` to read them.
+    "gripper" coincides with the last dh frame. snap: replace each angle that is written as a
+    rounded multiple of pi/2 with the exact multiple, and add a note. floating: raises an error,
+    because the format does not store the mass of the base. Forces and couples on the gripper are
+    checked but are not part of the robot; use `actions` to read them.
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:
@@ -85,7 +85,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def actions(path: str | os.PathLike[str]) -> np.ndarray:
-    """Read the forces and couples on the gripper from a data file: (n, 6), in N and N m.
+    """Read the forces (N) and couples (N m) on the gripper from a data file, shape (n, 6).
 
     Each row contains a force and a couple about the gripper's origin, expressed in the gripper
     frame. (The original program transforms them from the last link's frame to the base.) A file has
@@ -206,7 +206,7 @@ class _Source:
 
 
 def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
-    """Write a serial robot with Denavit-Hartenberg frames; reading the file gives the same robot.
+    """Write a serial robot using Denavit-Hartenberg frames; reading the file restores the robot.
 
     gripper: frame on the last link that becomes the last Denavit-Hartenberg frame; if empty, the
     link frame. Names, limits and the base are omitted, because the format does not store them. An

@@ -24,10 +24,10 @@ class Format(NamedTuple):
 
     suffixes: file name suffixes, starting with the default. reader: module whose `read` accepts a
     path and the options of `formats.read`. writer: module whose `write` accepts a description and a
-    path. arguments: True if the format has arguments (xacro). installed: True if `registry`
-    searches for installed files of this format. survey: function ("module:function") that extracts
-    raw values from a file for lint. seen: values that lint checks if a file loads without errors:
-    the raw values ("raw"), the loaded robot ("loaded"), or "both".
+    path. arguments: True if files of this format accept arguments (xacro). installed: True if
+    `registry` searches for installed files of this format. survey: function ("module:function")
+    that extracts raw values from a file for lint. seen: values that lint checks if a file loads
+    without errors: the raw values ("raw"), the loaded robot ("loaded"), or "both".
     """
 
     suffixes: tuple[str, ...]
@@ -95,10 +95,11 @@ def read(
 ) -> Description:
     """Read a robot file as a `Description`, without changing frames or the order of parts.
 
-    Physically impossible values raise an error or are replaced with a note, as described in
-    `chasles.model.ranges`. snap: replace an angle printed as a rounded multiple of pi/2 by the
-    exact multiple. floating: attach the root link by a free joint. arguments: arguments for a xacro
-    file. trust: allow a xacro file to run Python code; other formats contain no code.
+    Physically impossible values either raise an error or are corrected and reported in a note, as
+    described in `chasles.model.ranges`. snap: replace each angle that is written as a rounded
+    multiple of pi/2 with the exact multiple. floating: attach the root link to the world by a free
+    joint. arguments: arguments for a xacro file. trust: allow a xacro file to run Python code;
+    other formats contain no code.
     """
     options = {"snap": snap, "floating": floating, "trust": trust}
     found = admitted(written(path, arguments=arguments, **options))
@@ -171,7 +172,7 @@ def inputs(description: Description) -> set[str]:
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
-    """Return the format for a path by its suffix; `written` requires a writable format."""
+    """Return the format that a path's suffix denotes; with `written`, it must be writable."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = (
@@ -185,7 +186,7 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
 # Bytes and lines -------------------------------------------------------------------------------
 
 MAX_BYTES = 64 * 2**20
-"""Maximum size of a robot file (bytes); the largest file in example-robot-data has 0.2 MB."""
+"""Maximum size of a robot file (bytes); the largest file in example-robot-data is 0.2 MB."""
 
 MAX_LINE = 2**20
 """Maximum length of a line (bytes)."""
@@ -242,7 +243,7 @@ def check_bearable(file: str) -> None:
 
 
 def lines(file: str) -> Iterator[Line]:
-    """Yield the lines of a text file without comments (#) and blank lines."""
+    """Yield the nonblank lines of a text file, with comments (#) removed."""
     size(file)
     try:
         with open(file, "rb") as stream:
@@ -283,7 +284,7 @@ def renamed(name: str, robot_file: str, other: str) -> str:
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 RIGHT_ANGLE, _RADIAN = 15707963267948966192313216916397514420985, 10**40
-"""pi/2 and 1 rad as integers in units of 1e-40 rad, for exact comparisons of digits."""
+"""pi/2 and 1 rad as integers in units of 1e-40 rad, for exact digit-by-digit comparison."""
 
 _MOST_RIGHT_ANGLES = 8
 
@@ -297,7 +298,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the maximum numbers of significant digits and of decimal places in the files."""
+    """Return the largest numbers of significant digits and decimal places in the files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -308,7 +309,7 @@ def printed(files: Iterable[str]) -> Precision:
 
 
 def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
-    """Return `right_angles(angle)`; add a note if the printed angle is not the exact multiple."""
+    """Return k if an angle represents k pi/2, else 0; add a note if the angle is not exact."""
     k = right_angles(angle)
     if k and float(angle) != radians(k):
         numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
@@ -318,11 +319,12 @@ def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
 
 
 def right_angles(angle: str) -> int:
-    """Return k if a printed angle (rad) represents k pi/2, and 0 otherwise.
+    """Return k if an angle (rad, as written in a file) represents k pi/2, and 0 otherwise.
 
     An angle with 5 to 17 digits represents k pi/2 if it equals k pi/2 rounded or truncated to that
-    number of digits, or if the double nearest to the angle differs from the double nearest to
-    k pi/2 by at most one unit in the last place.
+    number of digits. An angle with any number of digits represents k pi/2 if, as a double, it
+    differs from the double nearest to k pi/2 by at most one unit in the last place. k is between -8
+    and 8.
     """
     k = round(float(angle) / radians(1))
     if not 0 < abs(k) <= _MOST_RIGHT_ANGLES:
@@ -346,8 +348,8 @@ def radians(k: int) -> float:
 def angle_word(angle: Any) -> str:
     """Format an angle (rad).
 
-    An angle that is close but not equal to a multiple of pi/2 is written with 20 decimals, to
-    prevent `right_angles` from snapping it.
+    An angle that is close but not equal to a multiple of pi/2 is written with 20 decimal places, so
+    that reading it does not round it to the multiple.
     """
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)

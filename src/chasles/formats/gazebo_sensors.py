@@ -37,9 +37,9 @@ class _Unread(Exception):
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
     """Add the sensors in the given XML elements to a description.
 
-    owners: names of links and joints, with their elements. A sensor `imu` becomes three sensors:
-    `imu.orientation`, `imu.angular_velocity` and `imu.linear_acceleration`. The rays of a sensor
-    `scan` become `scan[0]`, `scan[1]`, ...
+    owners: pairs of a link or joint name and the XML element that contains its sensors. A sensor
+    `imu` becomes three sensors: `imu.orientation`, `imu.angular_velocity` and
+    `imu.linear_acceleration`. The rays of a sensor `scan` become `scan[0]`, `scan[1]`, ...
     """
     links, found, notes, taken = {x.name for x in made.links}, list[SensorData](), [], set[str]()
     joints = {joint.name: joint for joint in (*made.joints, *made.loops)}
@@ -104,7 +104,7 @@ def _force_torque(
 
 
 def _scan(made: Description, sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
-    """Yield a range sensor for each ray, with its yaw about z and its upward pitch from x."""
+    """Yield a range sensor for each ray, oriented by the ray's yaw about z and upward pitch."""
     part = next(
         (f"{{*}}{tag}" for tag in ("lidar", "ray") if sensor.find(f"{{*}}{tag}") is not None), ""
     )

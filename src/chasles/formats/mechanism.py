@@ -36,7 +36,7 @@ from chasles.model.model import suggest
 from chasles.model.rolling import KINDS
 
 MOST_POWERS = 9
-"""Maximum power of a coordinate in a polynomial coupling."""
+"""Maximum exponent of a coordinate in a polynomial coupling."""
 
 
 def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
@@ -116,7 +116,7 @@ _KINDS = {
     "coupling": {"kind": _CONTACT},
     **machine.KINDS,
 }
-"""Keys whose type in some tables differs from `_KEYS`."""
+"""Types of keys, by table, that differ from the types in `_KEYS`."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
@@ -190,10 +190,10 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """Read a robot from a TOML file; its key `format` selects a mechanism or a DH table.
+    """Read a robot from a TOML file, whose key `format` is "mechanism" or "dh" (a DH table).
 
-    snap: replace an angle in rad that is printed as a rounded multiple of pi/2 by the exact
-    multiple, and add a note. floating: attach the root link by a free joint.
+    snap: replace each angle in rad that is written as a rounded multiple of pi/2 with the exact
+    multiple, and add a note. floating: attach the root link to the world by a free joint.
     """
     source = TomlFile(path, snap)
     kind = source.data.get("format")
@@ -205,7 +205,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """Convert a mechanism file to a `Description`; `floating` adds a free joint at the root."""
+    """Convert a mechanism file to a `Description`; `floating` attaches its root by a free joint."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(
@@ -256,7 +256,7 @@ FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
     "mechanism": ("a mechanism", described),
     "dh": ("a Denavit-Hartenberg table", dh.described),
 }
-"""Kinds of TOML file: a phrase for messages, and a function that returns the `Description`."""
+"""Name in messages and reader function for each value of the key `format`."""
 
 
 def _couplings(source: TomlFile) -> Iterator[CouplingData]:

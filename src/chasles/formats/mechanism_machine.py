@@ -24,7 +24,7 @@ Row = dict[str, Any]
 """Values of a TOML table by key; keys with the value None are not written."""
 
 Rows = Iterable[tuple[Row, str]]
-"""Tables with their file and line."""
+"""TOML tables, each with its "file:line"."""
 
 
 def bound(value: Any) -> float:
@@ -100,7 +100,7 @@ KINDS: dict[str, dict[str, Field]] = {
         "rest": Field(_rest, "a list with one length, or with the shortest and the longest length")
     },
 }
-"""Keys whose type in some tables differs from `KEYS`."""
+"""Types of keys, by table, that differ from the types in `KEYS`."""
 
 _TENDON = ("offset", "stiffness", "rest", "damping", "forces", "limits", "friction")
 _ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))
@@ -116,7 +116,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
-    """Yield the tendons and the rotors that several joints drive."""
+    """Yield the tendons, and the rotors that are driven by several joints."""
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}
@@ -150,7 +150,7 @@ def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) 
 
 
 def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
-    """Yield the name and the rows of each table to be written."""
+    """Yield the name and rows of each TOML table to be written."""
     yield "rotor", map(_rotor_row, source.rotors)
     yield (
         "actuator",
@@ -165,7 +165,7 @@ def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
 
 
 def unusual(part: Any, *keys: str) -> Row:
-    """Return the fields that differ from their default values."""
+    """Return those of the named fields whose values differ from their defaults."""
     usual = {f.name: f.default for f in fields(part) if f.default is not MISSING}
     return {key: getattr(part, key) for key in keys if getattr(part, key) != usual.get(key)}
 

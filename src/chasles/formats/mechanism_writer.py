@@ -36,7 +36,7 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         top["precision"] = {k: x for k, x in vars(source.precision).items() if x is not None}
     text += lines(top)
     if source.notes:
-        folder = os.path.join(os.path.dirname(source.where), "")  # removed for privacy
+        folder = os.path.join(os.path.dirname(source.where), "")  # removed from notes for privacy
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))
@@ -101,7 +101,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return a coupling as a [[gear]] table; empty unless it is linear with first factor 1."""
+    """Return a coupling as a [[gear]] table; {} unless it is linear and its first factor is 1."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}
@@ -119,7 +119,7 @@ def _coupling_row(data: CouplingData) -> Row:
         return row | unusual(data, "radius", "axis", "touching")
     rows = polynomial_rows(data)
     if rows is None or max(max(row.values(), default=0) for _, row in rows) > MOST_POWERS:
-        problem = f"coupling {data.name!r} is not a polynomial with powers up to {MOST_POWERS}"
+        problem = f"coupling {data.name!r} is not a polynomial with exponents up to {MOST_POWERS}"
         raise ModelError(
             "E-TOML-011", problem, "keep the coupling in Python, with robot.with_couplings"
         )

@@ -1,9 +1,9 @@
 """Read mesh files, and refuse files that would need excessive memory or time.
 
-Files are read by trimesh in this process. STL, PLY and OFF files need memory in proportion to their
-size. In other formats, a small file can need much more memory or time. Before such a file is read,
-this module counts its instances (.dae and .glb), its declared array sizes (.glb) or its materials
-(.obj).
+Files are read by trimesh in this process. For STL, PLY and OFF files, the memory needed is
+proportional to the file size. In other formats, a small file can need much more memory or time.
+Before such a file is read, its cost is estimated from the instances (.dae and .glb), declared array
+sizes (.glb) or materials (.obj) that it contains.
 """
 
 import json
@@ -63,7 +63,7 @@ _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("bits", "<u2
 
 
 def _binary_stl(data: bytes) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return distinct vertices and faces, or None if this is not a complete binary STL file."""
+    """Return unique vertices and faces, or None if the data are not a complete binary STL file."""
     if len(data) <= 84:
         return None
     (count,) = struct.unpack_from("<I", data, 80)
@@ -99,7 +99,7 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return infinity if the file exceeds `MOST_GROUPED`, and zero otherwise."""
+    """Return infinity if faces times materials exceed `MOST_GROUPED`, and zero otherwise."""
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 

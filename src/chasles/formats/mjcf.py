@@ -1,8 +1,8 @@
 """Read MJCF files, MuJoCo's XML format, with MuJoCo's compiler.
 
-The compiler resolves defaults, includes, frames, angles and inertias from shapes. This module
-converts the compiled model. Array names are the fields of mjModel; see the chapters "Computation"
-and "XML Reference" at mujoco.readthedocs.io.
+The compiler resolves defaults, includes, frames and angle units, and computes inertias from shapes.
+This module converts the compiled model. Array names are the fields of mjModel; see the chapters
+"Computation" and "XML Reference" at mujoco.readthedocs.io.
 """
 
 import os
@@ -57,16 +57,16 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     Every body becomes a link; the first link is "world". Named sites become frames. Coordinates are
     the same as in MuJoCo, including `ref`, and in the same order; `chasles.conventions.mujoco`
     converts the coordinates of free joints. If a body has several joints, massless links
-    "body.joint" are inserted between them. The equalities `connect` and `weld` close loops. An
-    equality between joints becomes a mimic joint if it is linear, a fixed joint if it is constant,
-    and a coupling otherwise; equalities between fixed tendons become couplings. The armature of an
-    actuator is added to its joint; the armature of a fixed tendon over several joints becomes a
-    rotor. Springs, tendons, actuators, gravity compensation, fluid and keyframes are read as MuJoCo
-    defines them. Inactive equalities and contacts are omitted with a note, other parts with a
-    warning.
+    "body.joint" are inserted between them. The equalities `connect` and `weld` close loops. If an
+    equality between joints is linear, the dependent joint becomes a mimic joint; if it is constant,
+    the joint becomes a fixed joint; otherwise, the equality becomes a coupling. Equalities between
+    fixed tendons also become couplings. The armature of an actuator is added to its joint; the
+    armature of a fixed tendon over several joints becomes a rotor. Springs, tendons, actuators,
+    gravity compensation, fluid and keyframes are read as MuJoCo defines them. Inactive equalities
+    and contacts are ignored with a note, and unsupported parts with a warning.
 
     snap: has no effect, because MuJoCo reads the angles. floating: attach the only body in
-    worldbody by a free joint named root_joint; the body must not have other joints.
+    worldbody to the world by a free joint named root_joint; the body must not have other joints.
     """
     source = opened(os.fsdecode(path))
     links = [LinkData(WORLD, RigidInertia.zero(), source.file)]
@@ -112,7 +112,7 @@ def _link(source: Source, i: int) -> LinkData:
     """Return the link for a body.
 
     MuJoCo stores the principal moments of inertia about the center of mass. If the inertial frame
-    equals the body frame up to rounding errors, MuJoCo uses the body frame instead.
+    equals the body frame to within rounding error, MuJoCo uses the body frame instead.
     """
     axes = pose(source["body_ipos"][i], source["body_iquat"][i])
     if source["body_sameframe"][i] == "body":
@@ -202,7 +202,7 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
 
 
 def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
-    """Replace the fixed joint of the floating body by a free joint."""
+    """Replace the fixed joint between the world and the only root body with a free joint."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) == 1 and held[0].traits.floating:
         return joints
@@ -219,7 +219,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 
 
 def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[ShapeData, ShapeData]]:
-    """Yield explicit contact pairs, which ignore masks; both shapes get the pair's friction."""
+    """Yield explicit contact pairs, which ignore contype; both shapes get the pair's friction."""
     for a, b, directions, (slide, _, spin, roll, _) in source["paired"]:
         if a in made and b in made:
             own = {"friction": (slide, spin, roll), "directions": directions, "bits": (1, 1)}

@@ -97,7 +97,7 @@ def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
 
 
 def found(spec: Any, folder: str, file: str) -> bool:
-    """Return True if the file of a mesh or texture exists."""
+    """Return True if a mesh or texture file exists."""
     return os.path.isfile(os.path.join(spec.modelfiledir, folder, file))
 
 
@@ -146,7 +146,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
 
 
 def heights(model: Any) -> list[list[list[float]]]:
-    """Return the heights (m) of each height field by rows; [] if it exceeds `MOST_HEIGHTS`."""
+    """Return each height field as rows of heights (m); [] for fields above `MOST_HEIGHTS`."""
     found: list[list[list[float]]] = []
     for k in range(model.nhfield):
         rows, columns, start = model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_adr[k]
@@ -159,7 +159,7 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return the triangle corners of each mesh in its frame, if the model has a rangefinder."""
+    """Return each mesh's triangle corners in the mesh frame, if the model has a rangefinder."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -174,8 +174,8 @@ def reflected(model: Any, what: str) -> dict[str, list[float]]:
     """Return the armature or damping that actuators add to joints and tendons.
 
     Tendon values include the tendon's own armature or damping. An actuator's value is multiplied by
-    the square of its first gear and applies to all degrees of freedom of a joint. Actuators have
-    neither armature nor damping in MuJoCo before version 3.5.
+    the square of its first gear ratio and applies to all degrees of freedom of a joint. Actuators
+    have neither armature nor damping in MuJoCo before version 3.5.
     """
     ends = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}
     found = {"joint": [0.0] * model.njnt, "tendon": [0.0] * model.ntendon}
@@ -223,7 +223,7 @@ def word(member: Any) -> str:
 
 
 def unused(model: Any) -> dict[str, int]:
-    """Count the parts that chasles ignores by default: mocap bodies and contacts."""
+    """Count the mocap bodies and the shapes with contacts, which chasles ignores by default."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     return {
         "bodies moved by the user (mocap), fixed at their initial pose": int(model.nmocap),
@@ -235,18 +235,18 @@ def unsupported(model: Any) -> dict[str, int]:
     """Count the parts of a model that chasles does not support."""
     loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
     return {
-        "flexible parts": int(model.nflex),
+        "flexible bodies (flex)": int(model.nflex),
         "plugins": int(model.nplugin),
         "nonlinear springs": count(model, "jnt_stiffnesspoly")
         + count(model, "tendon_stiffnesspoly"),
-        "springs that yield": count(model, "jnt_springyield") + count(model, "tendon_springyield"),
+        "yielding springs": count(model, "jnt_springyield") + count(model, "tendon_springyield"),
         "large height fields": int((model.hfield_nrow * model.hfield_ncol > MOST_HEIGHTS).sum()),
-        "shapes that adhere": count(model, "geom_adhesion") + count(model, "pair_adhesion"),
-        "shapes whose surface moves": count(model, "geom_surfacevel"),
-        "overrides of all contacts": int(
+        "adhesive shapes": count(model, "geom_adhesion") + count(model, "pair_adhesion"),
+        "shapes with a moving surface": count(model, "geom_surfacevel"),
+        "global contact overrides": int(
             bool(model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE)
         ),
-        "delays of sensors": count(model, "sensor_delay") + count(model, "sensor_interval"),
+        "sensor delays": count(model, "sensor_delay") + count(model, "sensor_interval"),
         "nonlinear dampers": sum(count(model, name) for name in loss),
         "shapes with the ellipsoid fluid model": int((model.geom_fluid[:, 0] > 0).sum())
         if fluid(model)
@@ -275,7 +275,7 @@ def constrained(model: Any, word: str) -> bool:
 
 
 def acting(model: Any, name: str, word: str) -> list[Any]:
-    """Return a field, or zeros if the model disables the type of constraint given by `word`."""
+    """Return a field, or zeros if the model disables the constraint type `word`."""
     found = entries(model, name)
     return [0] * len(found) if constrained(model, word) else found
 
@@ -301,7 +301,7 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """Return the fluid and the edges of each body's equivalent box; empty without a fluid."""
+    """Return the fluid and the edge lengths of each body's equivalent box; {} without a fluid."""
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}
@@ -327,7 +327,7 @@ def fluid(model: Any) -> dict[str, Any]:
 
 
 def actuator(model: Any, k: int) -> dict[str, Any]:
-    """Return the data of an actuator; "unsupported" is an unsupported feature, or ""."""
+    """Return an actuator's data; "unsupported" names its first unsupported feature, or is ""."""
     out = int(model.actuator_outadr[k]) if hasattr(model, "actuator_outadr") else k
     ctrl = int(model.actuator_ctrladr[k]) if hasattr(model, "actuator_ctrladr") else k
     words = {
@@ -359,7 +359,7 @@ def actuator(model: Any, k: int) -> dict[str, Any]:
 
 
 def group_disabled(model: Any, k: int) -> bool:
-    """Return True if the model disables the group of an actuator."""
+    """Return True if the model disables an actuator's group."""
     group = int(model.actuator_group[k])
     return 0 <= group < 31 and bool(model.opt.disableactuator & (1 << group))
 
@@ -381,11 +381,11 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
         return "actearly"
     if hasattr(model, "actuator_delay") and model.actuator_delay[k]:
         return "a delay"
-    return "a position servo of a rotation" if turns(model, k, words) else ""
+    return "a position servo for a rotation" if turns(model, k, words) else ""
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:
-    """Return True if MuJoCo (since 3.5) wraps the set point of a servo to the nearest angle."""
+    """Return True if MuJoCo (since 3.5) wraps a servo's set point to the nearest angle."""
     servo = words["gain"] == "fixed" and words["bias"] == "affine"
     servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
     servo = servo and words["dyn"] in ("none", "integrator")

@@ -31,8 +31,8 @@ _LOOPS = spelled("MJCF equality")
 _STIFF = {"weld": {"torquescale": "100"}}
 """Attributes that stiffen an equality.
 
-MuJoCo scales the rotational part of a weld by the inertias of the two welded bodies. The rest of
-the mechanism is ignored, which often makes the weld a hundred times too soft.
+MuJoCo scales the rotational part of a weld by the inertias of the two welded bodies. It ignores the
+rest of the mechanism, which often makes the weld a hundred times too soft.
 """
 
 _POWERS = 4
@@ -41,16 +41,17 @@ _POWERS = 4
 _ELSE = "save the robot as .toml"
 
 _ROUNDED = 1e-12
-"""Tolerance for comparing entries of poses (m, or dimensionless for rotations)."""
+"""Tolerance for comparing poses (m for positions, dimensionless for rotation matrices)."""
 
 Bodies = Mapping[str | None, etree._Element]
 
 
 @dataclass
 class Equalities:
-    """Results of reading equalities.
+    """Loops, couplings, mimic joints and fixed joints that equalities define.
 
-    followers: mimic relation by joint name. held: constant coordinate by joint name.
+    followers: mimic relation of each mimic joint, by name. held: constant coordinate of each fixed
+    joint, by name.
     """
 
     loops: list[LoopData] = field(default_factory=list)
@@ -98,7 +99,7 @@ def equalities(source: Source) -> Equalities:
 
 
 def _active(source: Source) -> Iterator[_Equality]:
-    """Yield the active equalities without mocap bodies; add a note for each omitted equality."""
+    """Yield active equalities that involve no mocap body; add a note for each omitted equality."""
     for k, name in enumerate(source["equality"]):
         name, kind = name or source.tie(f"equality{k}"), str(source["eq_type"][k])
         ends, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), list(source["eq_data"][k])
@@ -145,7 +146,7 @@ def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
 
 
 def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
-    """Return the two bodies of an equality, each with the frame that the equality aligns."""
+    """Return the two bodies of an equality and, on each, the frame that the equality aligns."""
     source, data = equality.source, equality.data
     if source["eq_objtype"][equality.k] == "site":
         owners = _bodies(equality)
@@ -298,11 +299,11 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """Replace a revolute loop joint by two ball joints on its axis; return other joints as is."""
+    """Replace a revolute loop joint with two ball joints on its axis; keep other joints."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])
-    along = Transform.from_pose(Matrix.identity(), loop.axis)  # to a point 1 m along the axis
+    along = Transform.from_pose(Matrix.identity(), loop.axis)  # translation by 1 m along the axis
     pose, child_pose = (compose(along, place) for place in (loop.pose, loop.child_pose))
     name = unused_name(f"{loop.name}.axis", taken)
     return [ball, replace(ball, name=name, pose=pose, child_pose=child_pose)]

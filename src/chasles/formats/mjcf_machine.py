@@ -27,7 +27,7 @@ from chasles.model.machine import (
 _BRANCHES = (
     "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
-"""Note for tendons whose inertia in MuJoCo does not follow MuJoCo's documentation."""
+"""Note for tendons whose armature MuJoCo treats differently than documented."""
 
 _KINDS = {
     "joint": "joint",
@@ -75,7 +75,7 @@ def unsupported(source: Source) -> Iterator[str]:
 
 
 def fluid(source: Source) -> FluidData | None:
-    """Return the fluid; as in MuJoCo, a box with the same inertia approximates each body."""
+    """Return the fluid; as in MuJoCo, each body is approximated by a box with the same inertia."""
     if not (given := source["fluid"]):
         return None
     boxes = []

@@ -38,7 +38,7 @@ def spring(joint: JointData) -> dict[str, str]:
 
 
 def start_of(joint: JointData) -> Transform:
-    """Return the initial pose of the body on a free joint."""
+    """Return the initial pose of the body that a free joint moves."""
     if not joint.start:
         return Transform.identity()
     R = matrix_from_quaternion(Vector(joint.start[:4]))
@@ -62,7 +62,7 @@ def add_fluid(option: etree._Element, source: Description) -> None:
 
 
 def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> None:
-    """Write fixed tendons, and spatial tendons with a branch for each segment of the path."""
+    """Write fixed tendons, and spatial tendons with one pulley branch per path segment."""
     tendons = root.find("tendon")
     tendons = added(root, "tendon") if tendons is None else tendons
     named, taken = {joint.name for joint in source.joints}, {frame.name for frame in source.frames}
@@ -88,7 +88,7 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
 
 
 def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
-    """Return MJCF attributes for a tendon; rest lengths and limits are reduced by its offset."""
+    """Return MJCF attributes for a tendon, with its offset subtracted from all lengths."""
     numbers = {"armature": rotor.armature, "damping": rotor.damping, "stiffness": rotor.stiffness}
     numbers |= {"frictionloss": rotor.friction}
     found = each({key: x for key, x in numbers.items() if x})

@@ -15,7 +15,7 @@ _KINDS = {row.mjcf: kind for kind, row in SENSORS.items() if row.mjcf}
 """Sensor kind for each MuJoCo sensor type."""
 
 MOST_TRIANGLES = 2000
-"""Maximum total number of mesh triangles that the ray of a sensor can hit."""
+"""Maximum total number of mesh triangles that a sensor's ray may hit."""
 
 _FRAMES = ("xbody", "body", "geom", "site", "camera")
 """MuJoCo object types with a frame; "body" is the inertial frame of a body."""
@@ -128,7 +128,7 @@ def _on_frame(source: Source, k: int, data: SensorData) -> SensorData:
 
 
 def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[float]]:
-    """Return the body of an object, and the object's position and quaternion on that body."""
+    """Return an object's body, and the object's position and quaternion in the body frame."""
     if kind not in _FRAMES:
         raise _Unsupported(f"it is attached to a {kind}")
     if kind == "camera" and source["cam_mode"][i] != "fixed":
@@ -142,7 +142,7 @@ def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[fl
 
 
 def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
-    """Return the link of an object and the object's pose on that link."""
+    """Return an object's link, and the object's pose in the link frame."""
     body, position, quaternion = _owner(source, kind, i)
     if source["body_mocapid"][body] >= 0:
         raise _Unsupported(f"it is attached to the mocap body {source.bodies[body]!r}")

@@ -26,8 +26,8 @@ MUJOCO = Tool(
 )
 """MuJoCo's compiler, with limits on time and memory.
 
-Most models in gymnasium and dm_control need less than a second and 0.2 GB. The fruit fly in
-dm_control needs 4 s. Its rodent, which reserves memory for many contacts, needs 3.2 GB.
+Most models in gymnasium and dm_control need less than 1 s and 0.2 GB. The fruit fly model in
+dm_control needs 4 s. The rodent model there, which reserves memory for many contacts, needs 3.2 GB.
 """
 
 MAX_PARTS = 20_000
@@ -46,17 +46,17 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""Kind of part for each XPath in an MJCF file."""
+"""Kind of part that each XPath selects in an MJCF file."""
 
 
 @dataclass
 class Source:
     """An MJCF file that is being read.
 
-    numbers: arrays of the compiled model, by mjModel field. model: name of the model, or "". lines:
-    line numbers by kind of part and name. bodies, joints: names of all bodies and joints; unnamed
-    bodies and joints are named by MuJoCo's index, such as body3 or joint0. left_out: messages about
-    unsupported parts. frames: frame names by site index.
+    numbers: arrays of the compiled model, keyed by mjModel field. model: name of the model, or "".
+    lines: line numbers by kind of part and name. bodies, joints: names of all bodies and joints;
+    unnamed bodies and joints are named by MuJoCo's index, such as body3 or joint0. left_out:
+    messages about unsupported parts. frames: frame names by site index.
     """
 
     file: str

@@ -51,7 +51,7 @@ _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
     "collision": {"group": "3"},
 }
-"""Attributes of shapes by role, following MuJoCo's convention; its viewer shows groups 0 to 2."""
+"""Attributes of shapes by role, following MuJoCo's conventions. The viewer shows groups 0 to 2."""
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
@@ -65,9 +65,10 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     joints with several degrees of freedom, are written as joints in series (`model.graph`). Joints
     that are connected by massless links are written as several joints of one body. Frames are
     written as sites. Loops with spherical joints, revolute joints and welds are written as
-    equalities between sites, mimic joints and polynomials as equalities between joints, and gears
-    as equalities between fixed tendons. Rotors are written as fixed tendons with armature. Other
-    joints and couplings, and inertias that MuJoCo does not accept, raise an error.
+    equalities between sites. Mimic joints and polynomial couplings are written as equalities
+    between joints, and gears as equalities between fixed tendons. Rotors are written as fixed
+    tendons with armature. Other joints and couplings, and inertias that MuJoCo does not accept,
+    raise an error.
     """
     notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
@@ -111,7 +112,8 @@ def _apart(joint: JointData) -> bool:
 class _Writer:
     """Writer for bodies and joints.
 
-    named: names of the user's links. written: names of the joints written so far.
+    named: names of the links in the user's description. written: names of the joints written so
+    far.
     """
 
     source: Description
@@ -268,7 +270,7 @@ class _Writer:
     def _heavy(self, name: str) -> bool:
         """Return True if a moving body has the mass and inertia that MuJoCo requires.
 
-        Bodies that are fixed to the moving body also count.
+        The mass and inertia of a body that is fixed to the moving body also suffice.
         """
         mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
         if min(mass, *moments) >= _LEAST:
@@ -277,7 +279,7 @@ class _Writer:
         return any(self._heavy(joint.child) for joint in carried if joint.kind == "fixed")
 
     def note_what_is_left(self, description: Description) -> None:
-        """Add notes on omitted limits, friction of free joints and the coordinate order."""
+        """Add notes on omitted limits, free-joint friction and the coordinate order."""
         self.notes += ball_limits(
             j
             for j in description.joints

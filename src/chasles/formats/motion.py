@@ -68,7 +68,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""Numbers for one instant, and the last line that contains them."""
+"""Last line of the data for one instant, and the numbers for that instant."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _recorded(
 
 def _empty(file: str) -> ModelError:
     return ModelError(
-        "E-FILE-013", "the file has no instants", "give at least one instant", file=file
+        "E-FILE-013", "the file contains no samples", "give at least one sample", file=file
     )
 
 
@@ -156,7 +156,7 @@ def _check_quaternions(model: Model, block: Iterable[_Row], q: np.ndarray) -> No
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
-    """Yield the force (N) and couple (N m) in each line of a file: fx, fy, fz, cx, cy, cz."""
+    """Yield the force (N) and couple (N m) on each line of a file: fx, fy, fz, cx, cy, cz."""
     file = os.fsdecode(path)
     if not _is_csv(file):
         yield from (_numbers(line, line.text.split(), ACTION) for line in lines(file))
@@ -174,7 +174,8 @@ def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndar
     """Read times (n,) and poses from a .csv file; times are None if the file has no column t.
 
     The columns are t (s, optional); x, y, z (m); and for orientations either roll, pitch, yaw (rad,
-    about fixed axes as in URDF) or qw, qx, qy, qz. `placed` describes the poses.
+    about fixed axes as in URDF) or qw, qx, qy, qz. The array of poses is returned as described in
+    `placed`.
     """
     file = os.fsdecode(path)
     header = _header(file, ["t", *POSITION, *ANGLES, *QUATERNION])
@@ -263,7 +264,7 @@ def _is_csv(file: str) -> bool:
 
 @dataclass(frozen=True)
 class _Header:
-    """Header of a .csv file: its line, the column names, and the remaining lines."""
+    """Header line of a .csv file, the column names in it, and the lines that follow."""
 
     line: Line
     names: list[str]
@@ -395,7 +396,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # with a control character that counts as a space
+        other = ("a number", line.text)  # a control character that only str.strip removes
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

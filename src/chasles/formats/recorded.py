@@ -31,7 +31,7 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
     size(file)
     try:
         found = arrays(file, ("format", "t", "q"))
-        with suppress(ValueError):  # the file has only positions
+        with suppress(ValueError):  # velocities are optional
             found |= arrays(file, ("qd",))
         named = str(found.pop("format"))
         found = {name: np.asarray(array, dtype=float) for name, array in found.items()}

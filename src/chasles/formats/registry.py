@@ -13,7 +13,7 @@ from chasles.errors import ModelError
 from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
-"""Maximum number of files examined in a folder; a cache of robots has a few thousand files."""
+"""Maximum number of files examined in a folder; the robot_descriptions cache has thousands."""
 
 
 BUILT_IN = (
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 
 def folders() -> dict[str, list[Path]]:
-    """Return the existing folders with robot files for each package."""
+    """Return the existing folders that contain robot files, for each package."""
     data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
     given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
     cache = Path(os.path.expanduser(given))  # keeps "~" if the user has no home folder
@@ -162,7 +162,7 @@ VARIABLES = (
     *("ROS_PACKAGE_PATH", "SDF_PATH", "GZ_SIM_RESOURCE_PATH"),
     *("IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH"),
 )
-"""Environment variables with the search paths of ROS, sdformat and Gazebo."""
+"""Environment variables that contain the search paths of ROS, sdformat and Gazebo."""
 
 MESHES = (".stl", ".obj", ".dae", ".ply", ".glb", ".off")
 LARGEST = 100 * 2**20
@@ -205,7 +205,7 @@ def _places(folder: Path) -> Iterator[Path]:
 
 
 def mesh_file(name: str, robot_file: str) -> Path | None:
-    """Return the path of a mesh in a robot file; None if the mesh is missing or too large."""
+    """Return the path of a robot's mesh file; None if the file is missing or too large."""
     for path in candidates(name, robot_file):
         drawn = path.suffix.lower() in MESHES and os.path.isfile(path)
         if drawn and path.stat().st_size <= LARGEST:

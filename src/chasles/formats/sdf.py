@@ -44,9 +44,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
     The first link is "world". If models are nested, or if there are several models, links, joints
     and frames are named `model::name`. A joint between links that are already connected closes a
-    loop. If no joint connects a link to the world, a free joint is added with a note; it is named
-    root_joint if there is only one. Static models are fixed. Gravity is read from the `<world>`, or
-    is (0, 0, -9.81) if the file contains only a model.
+    loop. If no joint connects a link to the world, a free joint is added and reported in a note; it
+    is named root_joint if there is only one. Static models are fixed. Gravity is read from the
+    `<world>`, or is (0, 0, -9.81) if the file contains only a model.
 
     snap: as for URDF files. floating: replace the only joint between the model and the world, which
     must be fixed, by a free joint.
@@ -157,7 +157,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
 
 
 def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], list[LinkData]]:
-    """Return one joint if its axes are perpendicular and otherwise equal, else two joints."""
+    """Return one joint if its axes are perpendicular and have equal properties, else two joints."""
     alike = replace(second, axis=first.axis) == first and first.mimic is None
     if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
         return [replace(first, second_axis=second.axis)], []
@@ -170,7 +170,7 @@ def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], lis
 
 
 def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
-    """Read the axis, limits, mimic relation and resistance of a joint from `<axis>`."""
+    """Read a joint's axis, limits, mimic relation, damping, friction and spring from `<axis>`."""
     axis = node.part.find(tag)
     if axis is None:
         raise node.part.error("E-SDF-005", f"there is no <{tag}>", "add one")
@@ -185,7 +185,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Read damping, friction and spring constants from `<axis>`."""
+    """Read damping, friction and spring parameters from `<axis>`."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}
@@ -285,7 +285,7 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
     for root in roots:
         wanted = "root_joint" if len(roots) == 1 else f"{root}_free"
         name = unused_name(wanted, document.ties)
-        what = f"no joint connects link {root!r} to the world, so it floats on joint {name!r}"
+        what = f"no joint connects link {root!r} to the world, so free joint {name!r} is added"
         document.notes.append(f"{document.file}: {what}")
         found.append(JointData(name, "free", WORLD, root, where=document.file))
     return found

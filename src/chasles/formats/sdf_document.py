@@ -1,4 +1,4 @@
-"""Parse SDF files, with their includes, into trees of models and frames; read gearboxes."""
+"""Parse SDF files and the files they include into model and frame trees; read gearboxes."""
 
 import math
 import os
@@ -44,7 +44,7 @@ REFERENCE = "gearbox_reference_body"
 _PARALLEL = 1e-9
 
 Turning = dict[frozenset[str], list[tuple[Node, JointData]]]
-"""Revolute joints for each pair of links that they connect."""
+"""Revolute joints, keyed by the pair of links that they connect."""
 
 MANIFEST = "model.config"
 """File in a model folder that lists the model's SDF files by version."""
@@ -86,7 +86,7 @@ class Document:
 
 @dataclass(frozen=True)
 class _Way:
-    """Context in which the contents of a model are read.
+    """Context in which a model's contents are read.
 
     above: enclosing files and models. static: True if the contents never move. bare: True if names
     do not begin with the name of the model.
@@ -117,7 +117,7 @@ def opened(file: str, *, snap: bool) -> Document:
 
 
 def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
-    """Return the root element of a file and the minor SDF version."""
+    """Return the root element of a file and the minor number of its SDF version."""
     element = parse(file, load(file), notes)
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag not in ("sdf", "gazebo"):

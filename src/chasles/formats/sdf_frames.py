@@ -105,7 +105,7 @@ class Node:
 
     @property
     def prefix(self) -> str:
-        """Return the prefix for the names of all frames in this model or world."""
+        """Return the prefix of all frame names in this model or world."""
         if self.into is not None:
             return self.into.prefix
         return f"{self.name}::" if self.name else ""
@@ -139,8 +139,8 @@ class Node:
 def relative(a: Node, b: Node) -> Transform:
     """Return the pose of frame a in frame b, computed through their nearest common ancestor.
 
-    Unlike a product of world poses, this loses no digits, and the time per joint does not depend on
-    the size of the file.
+    Unlike a product of world poses, this loses no precision, and the time per joint does not depend
+    on the size of the file.
     """
     sides = {a: Transform.identity()}, {b: Transform.identity()}
     ends, meet = [a, b], a if a is b else None

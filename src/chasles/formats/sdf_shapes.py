@@ -26,8 +26,8 @@ def uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
     """Compute the inertia of a link from its collision shapes, scaled to the mass in the file.
 
     As in sdformat's Link::ResolveAutoInertials, the density is read from `<collision>` or, if it is
-    missing there, from `<inertial>`; the default is 1000 kg/m3. A shape with unknown volume counts
-    as 1 kg with moments of inertia of 1 kg m2.
+    missing there, from `<inertial>`; the default is 1000 kg/m3. A shape with unknown volume has
+    mass 1 kg and moments of inertia 1 kg m2.
     """
     plain = replace(node.part, source=replace(node.part.source, snap=False))
     parts, total, unknown = list(plain.all("collision")), RigidInertia.zero(), 0
@@ -93,7 +93,7 @@ def _placed(part: Part, link: Node, file: str) -> ShapeData:
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """Read a `<visual>` or `<collision>`; return the shape and the frame of its pose."""
+    """Read a `<visual>` or `<collision>`; return the shape and its pose's reference frame."""
     geometry = part.need("geometry")
     found = geometry.find(*SHAPE_TRAITS)
     if found is None:

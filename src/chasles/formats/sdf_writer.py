@@ -25,7 +25,7 @@ from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.writing import store
 
 VERSION = "1.11"
-"""SDF version of written files, the first with mimic joints and pitch in meters per turn."""
+"""SDF version of written files: the first with mimic joints and thread pitch in m per turn."""
 
 _CLOSED = 1e-12
 """Tolerance for the difference between the two frames of a closed loop (m or rad)."""
@@ -229,7 +229,7 @@ def _is_ball(joint: JointData) -> bool:
 
 
 def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
-    """Add a pose relative to the frame `base`; if it is empty, SDF's default frame applies."""
+    """Add a pose relative to the frame `base`, or to SDF's default frame if `base` is empty."""
     if base or not pose.is_identity:
         relative = {"relative_to": base} if base else {}
         xml.added(element, "pose", **relative).text = f"{words(pose.r)} {xml.angles(pose)}"
@@ -267,7 +267,7 @@ def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: 
         return
     if "pitch" in joint.traits.data:
         xml.add_texts(element, screw_thread_pitch=words([joint.pitch * 2.0 * math.pi]))
-    axes = [joint.axis]  # for ball joints, SDF stores damping in an arbitrary axis
+    axes = [joint.axis]  # for a ball joint, any axis will do: SDF stores the damping there
     if len(joint.traits.along) == 2:
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):
@@ -306,7 +306,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
             problem = "is not a gear ratio between two revolute joints on one link"
             raise refusal("E-SDF-040", data, problem, "save the robot as .toml or .xml")
         first, second = zip(pair, slopes, strict=True)
-        if first[1] == 1.0:  # readers scale the child's factor to 1
+        if first[1] == 1.0:  # readers scale the child joint's coefficient to 1
             first, second = second, first
         if _end(second[0], shared)[0] == WORLD:
             first, second = second, first
@@ -328,5 +328,5 @@ def _shared(pair: list[JointData]) -> str | None:
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:
-    """Return the joint's link other than `shared`, and the sign of its rotation."""
+    """Return the joint's link that is not `shared`, and the sign of that link's rotation."""
     return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

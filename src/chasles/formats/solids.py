@@ -21,8 +21,8 @@ MOST_BYTES = 64 * 2**20
 class Solid:
     """A uniform solid with density 1, in a link frame.
 
-    volume: m3. center: center of mass (m). moments: inertia about the center (m5). corners: corners
-    of a bounding box (m). mesh: True if the solid is a mesh.
+    volume: m3. center: center of mass (m). moments: moments of inertia about the center of mass
+    (m5). corners: corners of a bounding box (m). mesh: True if the solid is a mesh.
     """
 
     volume: float

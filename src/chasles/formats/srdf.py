@@ -19,7 +19,7 @@ FOLDERS = (".", "srdf", "../srdf", "../config")
 
 
 def beside(file: str, name: str) -> Path | None:
-    """Find the SRDF file for a URDF file; it has the name of the file or of the robot."""
+    """Find the SRDF file that has the same name as a URDF file or its robot; None if missing."""
     path = Path(os.path.abspath(file))
     if path.suffix.lower() not in (".urdf", ".xacro") or not path.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Read TOML files with conversion to SI units and line numbers, and write values as TOML."""
+"""Read TOML files, converting values to SI units and finding line numbers, and write TOML."""
 
 import bisect
 import json
@@ -21,8 +21,8 @@ MAX_BYTES, MAX_MARKS, MAX_DOTS, MAX_WORD = 8 * 2**20, 300_000, 4, 1000
 """Limits on the bytes and marks in a file, the dots in a key, and the length of a key or number.
 
 Marks are "=", ",", "[", "{" and line ends; they bound the number of keys and values. A robot with a
-hundred links has 10,000 marks. Because `tomllib` stores all prefixes of a dotted key, a key of 90
-kB would need 6 GB.
+hundred links has 10,000 marks. Because `tomllib` stores all prefixes of a dotted key, a 90 kB key
+would need 6 GB.
 """
 
 _MARKS = ("=", ",", "[", "{", "\n")
@@ -61,13 +61,13 @@ _UNITS = {
 
 
 def _coordinate(kind: str) -> str:
-    """Return the quantity that the limits of a joint type measure: "angle", "length" or ""."""
+    """Return the quantity of a joint type's coordinates: "angle", "length", or "" for neither."""
     units = set(JOINTS[kind].units) if kind in JOINTS else set()
     return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
 
 
 class _Printed(float):
-    """A number that keeps its digits as printed in the file."""
+    """A number that also stores its original text."""
 
     text: str
 
@@ -230,7 +230,7 @@ def _check_size(file: str, data: bytes) -> None:
     marks = sum(data.count(mark.encode()) for mark in _MARKS)
     if len(data) > MAX_BYTES or marks > MAX_MARKS:
         size = f"{len(data) / 2**20:.1f} MB with {marks} keys, entries and lines"
-        problem = f"the file has {size}; the limits are {MAX_BYTES // 2**20} MB and {MAX_MARKS}"
+        problem = f"the file is {size}; the limits are {MAX_BYTES // 2**20} MB and {MAX_MARKS}"
         raise ModelError("E-TOML-012", problem, "check that this is the intended file", file=file)
 
 

@@ -53,9 +53,9 @@ Color = tuple[float, ...]
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a URDF file.
 
-    snap: replace an angle printed with five or more digits by a multiple of pi/2, with exact sine
-    and cosine, if it equals the multiple rounded or truncated to that number of digits; add a note.
-    floating: attach the root link by a free joint named root_joint.
+    snap: replace each angle that is written as a multiple of pi/2, rounded or truncated to five or
+    more digits, with the exact multiple, whose sine and cosine are exact; add a note. floating:
+    attach the root link to the world by a free joint named root_joint.
     """
     file, notes = os.fsdecode(path), list[str]()
     root = xml.parse(file, load(file), notes)
@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(
     file: str, root: etree._Element, notes: list[str], *, snap: bool, floating: bool
 ) -> Description:
-    """Convert a URDF document to a `Description`; `notes` are the notes of the XML parser."""
+    """Convert a URDF document to a `Description`; `notes` are notes from the XML parser."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the root element is <{root.tag}>"
         remedy = "use <robot> as the root element of a URDF file"
@@ -110,7 +110,7 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
 def _distinct(element: Part, first: dict[str, str]) -> Part:
     """Return a link or joint as a named part; raise an error if its name is already used.
 
-    first: file and line of each name.
+    first: file and line where each name was first used.
     """
     part, name = element.named(), element.text("name")
     if name in first:
@@ -146,7 +146,7 @@ def _link(link: Part) -> LinkData:
 
 
 def inertial(part: Part) -> Inertial:
-    """Read an `<inertial>`; missing moments are zero, and so is the inertia without a mass."""
+    """Read an `<inertial>`. Missing moments are zero; without a mass, all values are zero."""
     mass, tensor, pose = part.find("mass"), part.find("inertia"), origin(part)
     if mass is None or "value" not in mass.element.attrib:
         part.note("<inertial> has no mass, so the link has no inertia; add <mass value=.../>")
@@ -276,9 +276,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     """Write a tree at full precision; reading the file gives the same motion and coordinates.
 
     Screw joints, and joints with several degrees of freedom, are written as joints in series
-    (`model.graph`). Frames are written as links on fixed joints. If joints are attached to the
-    world, a link "world" is added. Parts that URDF cannot represent raise an error: loops,
-    couplings, armature, other joint types, and gravity other than (0, 0, -9.81).
+    (`model.graph`). Frames are written as links that are attached by fixed joints. If joints are
+    attached to the world, a link "world" is added. Parts that URDF cannot represent raise an error:
+    loops, couplings, armature, other joint types, and gravity other than (0, 0, -9.81).
     """
     notes = check_writable(description, "URDF")
     _check(description)

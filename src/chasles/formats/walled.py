@@ -23,7 +23,7 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Maximum ratio of elapsed time to processor time, and number of waiting periods in `run`.
+"""Elapsed-time limit divided by the processor-time limit, and number of waits in `run`.
 
 On a busy machine, the elapsed time is much longer than the processor time.
 """
@@ -37,10 +37,10 @@ class NotInstalled(ModelError):
 class Tool:
     """A file reader that runs in a separate process.
 
-    package: required Python package. extra: extra of chasles that installs the package. program:
-    Python file in this folder whose function `answer` runs the reader. seconds: limit on processor
-    time; elapsed time is limited to `PATIENCE * seconds`, not counting time in which the machine
-    sleeps or this process is stopped. memory: limit on the address space in bytes.
+    package: required Python package. extra: pip extra of chasles that installs the package.
+    program: Python file in this folder whose function `answer` runs the reader. seconds: limit on
+    processor time; elapsed time is limited to `PATIENCE * seconds`, not counting time in which the
+    machine sleeps or this process is stopped. memory: limit on the address space in bytes.
     """
 
     name: str

@@ -26,7 +26,7 @@ _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "was not found in the parent folders": "put the package in one of these folders",
 }
-"""Remedies for messages that contain the key; the default is to correct the file."""
+"""Remedy for error messages that contain the key; by default, it is to correct the file."""
 
 _TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
 
@@ -44,9 +44,9 @@ def read(
     arguments: values for `xacro:arg`, by name. trust: allow the file to run Python expressions and
     to read any file and environment variable. snap, floating: as for URDF files.
 
-    `$(find package)` is a parent folder of the file, or a subfolder of a parent folder, with the
-    name of the package or with this name in its package.xml. Errors and notes refer to the file and
-    line where an element was written.
+    `$(find package)` is a parent folder of the file, or a subfolder of a parent folder. The folder
+    has the name of the package, or its package.xml contains this name. Errors and notes refer to
+    the file and line where an element was written.
     """
     file = os.fsdecode(path)
     return described(file, expanded(file, arguments, trust), [], snap=snap, floating=floating)

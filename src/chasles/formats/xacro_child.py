@@ -2,7 +2,7 @@
 
 The xacro package evaluates the expressions in a file as Python code. Unless the file is trusted,
 `xacro_expressions` evaluates these expressions instead, environment variables are not read, and
-only files in the packages involved are read.
+only files in the packages that the file uses are read.
 
 Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line". Macros
 preserve this attribute, so that messages about expanded elements can refer to the original line.
@@ -58,7 +58,7 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
 
 
 def parsed(given: Any, filename: str | None = None) -> Any:
-    """Parse a file for xacro without entities, and store the file and line of each element."""
+    """Parse a file for xacro, reject entities, and record the file and line of each element."""
     if given is not None or filename is None:
         return given
     if not os.path.isfile(filename):
@@ -92,7 +92,7 @@ def elements(node: Any) -> Iterator[Any]:
 
 
 def cloned(self: Any, deep: bool) -> Any:
-    """Copy an element with its file and line; xacro copies macros and blocks."""
+    """Copy an element with its file and line, when xacro expands a macro or block."""
     copy = _clone(self, deep)
     for mine, its in zip(elements(self), elements(copy), strict=False):
         if hasattr(mine, "place"):
@@ -113,8 +113,8 @@ def place(error: BaseException) -> str:
 def found(package: str, file: str) -> str:
     """Return the folder of a package: a parent folder of the file, or a subfolder of one.
 
-    A folder with the package's name is accepted without package.xml. Exceptions are the home
-    folder, its parent folders, and folders next to these that do not contain the file.
+    A folder with the package's name needs no package.xml, unless it is the home folder, a parent of
+    the home folder, or a subfolder of such a parent that does not contain the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)
@@ -189,7 +189,7 @@ def argument(name: str) -> Any:
 
 
 def variable(name: str, default: str | None = None) -> str:
-    """Return the default of an environment variable; raise an error if the variable is set."""
+    """Return the default value of an environment variable; raise an error if it is set."""
     if name in os.environ:
         raise Refused(f"environment variable {name!r} is not read")
     if default is None:

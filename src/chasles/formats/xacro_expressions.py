@@ -1,7 +1,7 @@
 """Evaluate expressions in xacro files without running them as Python.
 
 An expression is parsed, and its syntax tree is evaluated. It may contain numbers, strings, lists,
-operators, comprehensions, and calls of the functions that the xacro package documents. Nothing else
+operators, comprehensions, and calls to the functions that the xacro package documents. Nothing else
 is supported. In particular, `a.b` is an entry of a table, never an attribute of a Python object.
 Time and memory are limited. Like `xacro_child`, this module does not import chasles.
 """
@@ -65,7 +65,7 @@ _SAID = {
     ast.NamedExpr: ":=",
     ast.Starred: "*",
 }
-"""Names of unsupported syntax in messages."""
+"""Names that error messages use for unsupported syntax."""
 
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset((
@@ -365,7 +365,7 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _handed(self, function: Any) -> Callable[..., Any]:
-        """Wrap an allowed function that is an argument of another function."""
+        """Wrap an allowed function that is passed to another function."""
         known = self._known(function)
         return lambda *given: self._called(known, given, {})
 
@@ -392,7 +392,7 @@ class _Walk(ast.NodeVisitor):
         return call
 
     def _known(self, function: Any) -> Callable[..., Any]:
-        """Return the replacement of an allowed function; raise an error for other functions."""
+        """Return the replacement for an allowed function; raise an error for other functions."""
         if id(function) in self._bounds.functions:
             return self._bounds.functions[id(function)][1]
         if callable(function):

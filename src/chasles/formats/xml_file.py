@@ -19,7 +19,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
 
 MAX_BYTES = 8 * 2**20
-"""Maximum size of a document (bytes); a robot file without meshes has less than 1 MB."""
+"""Maximum size of a document (bytes); a robot file without meshes is smaller than 1 MB."""
 
 MAX_MARKS = 500_000
 """Maximum number of "<" and "=" characters in a document.
@@ -73,7 +73,7 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
 
 
 def _too_large(file: str, size: str, most: str) -> ModelError:
-    problem = f"the file has {size}; the limit for a robot file is {most}"
+    problem = f"the file contains {size}; the limit for a robot file is {most}"
     return ModelError("E-XML-002", problem, "check that this is the intended file", file=file)
 
 
@@ -182,7 +182,7 @@ class Part:
         return default if child is None else (child.element.text or "").strip() or default
 
     def text(self, key: str, default: str = "") -> str:
-        """Return an attribute, the text of a child, or the default; fail if all are empty."""
+        """Return an attribute, a child's text, or the default; raise an error if all are empty."""
         text = self.element.get(key)
         if text is None:
             text = self.content(key, default)
@@ -244,7 +244,7 @@ class Part:
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Return the cosine and sine of an angle; printed multiples of pi/2 give exact values."""
+        """Return the cosine and sine of an angle, which are exact if it represents k pi/2."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
@@ -255,7 +255,7 @@ class Part:
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
 
     def shapes(self, drawn: "Callable[[Part], ShapeData]") -> Iterator[ShapeData]:
-        """Yield the shapes of a link without snapping their angles.
+        """Yield a link's shapes, without snapping their angles to multiples of pi/2.
 
         Unreadable shapes are omitted with a note, because they do not affect the motion.
         """
@@ -316,7 +316,7 @@ def sizes(shape: ShapeData) -> dict[str, str]:
 
 
 def angles(pose: Transform) -> str:
-    """Format roll, pitch and yaw of a pose with enough digits to prevent snapping."""
+    """Format a pose's roll, pitch and yaw so that they are not snapped when they are read."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 

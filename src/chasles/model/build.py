@@ -169,7 +169,7 @@ def _turned(E: Matrix) -> Transform:
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
-    """Return the model's loop for a loop joint in the description."""
+    """Convert a loop joint of the description to a `Loop` of the model."""
     turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
@@ -186,7 +186,7 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
-    """Return the model's coupling for a coupling in the description.
+    """Convert a coupling of the description to a `Coupling` of the model.
 
     Names of coordinates and velocities are replaced by (body, index in the body's joint).
     """
@@ -235,7 +235,7 @@ def compose(second: Transform, first: Transform) -> Transform:
 
 
 def _clean(x: Number) -> Number:
-    if isinstance(x, Scalar) or not math.isfinite(x):  # `ranges` rejects it later
+    if isinstance(x, Scalar) or not math.isfinite(x):  # NaN and infinity are rejected later
         return x
     nearest = float(round(x))
     return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
@@ -310,7 +310,7 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
 
 
 def natural_axes(joint: JointData) -> Matrix:
-    """Return the rotation matrix E from the joint frame to the standard axes of its type."""
+    """Return the rotation matrix E from the joint frame to the joint type's natural axes."""
     along = TYPES.get(joint.kind, Joint).along
     if not along:
         return Matrix.identity()

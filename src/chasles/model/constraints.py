@@ -2,7 +2,7 @@
 
 A constraint is a program that maps coordinates, velocities, frames and time to residuals. A
 residual that does not depend on velocities is holonomic: it constrains positions, and its
-derivative constrains velocities. A residual that depends on velocities is linear in them and
+derivative constrains velocities. A residual that depends on velocities must be linear in them, and
 constrains only velocities (Featherstone 2008, Eq 3.29, 3.30).
 """
 
@@ -16,7 +16,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData
 
 POSE, TWIST = 12, 6
-"""Numbers of entries in a pose (rotation matrix by rows, position) and in a twist."""
+"""Number of entries in a pose (rotation matrix by rows, then position) and in a twist."""
 
 MOVING = ("rate", "v", "twist")
 """Names of velocity inputs: coordinate rates, joint velocities and frame twists."""
@@ -195,7 +195,7 @@ class Coupling:
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
 
     def moment(self) -> list[Number]:
-        """Return a list with the time, which is empty if the constraint does not depend on time.
+        """Return the time as a list, or an empty list if the constraint does not depend on time.
 
         Returns
         -------

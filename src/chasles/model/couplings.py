@@ -118,7 +118,7 @@ def coupling(
 
 
 def _inputs(freedoms: int, rates: int, frames: int, *, timed: bool) -> list[Variable]:
-    """Return the inputs of a coupling's program, without empty inputs."""
+    """Return the inputs of a coupling's program, excluding inputs of size zero."""
     sizes = {"q": freedoms, "v": rates, "pose": POSE * frames, "twist": TWIST * frames}
     found = [Variable(key, (n,)) for key, n in sizes.items() if n]
     return found + [Variable("t", ())] * timed

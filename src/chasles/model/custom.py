@@ -13,13 +13,13 @@ from chasles.model.description import JointData, LoopData, faulty, part_of
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
-"""Relative tolerance, which is larger than the rounding errors of derivatives."""
+"""Relative tolerance for comparing methods; rounding errors in derivatives are smaller."""
 
 
 def check_custom(data: JointData, joint: Joint) -> None:
     """Raise an error if the methods of a user-defined joint type contradict each other.
 
-    The methods are compared at a few random positions.
+    The methods are compared in a few random configurations.
     """
     name = f"joint type {type(joint).__name__}"
     try:

@@ -219,9 +219,10 @@ class Closure:
 class Precision:
     """Precision of the numbers in a file, which sets the tolerance for loop equations.
 
-    significant, decimals: largest number of significant digits and decimals of any number in the
-    file. Numbers from Python have full precision. loops: tolerance for inconsistent loop equations,
-    in rad and relative to the loop size. If None, the tolerance is derived from the digits.
+    significant, decimals: largest number of significant digits and of decimal places of any number
+    in the file. Numbers from Python have full precision. loops: tolerance for inconsistent loop
+    equations, in rad and relative to the loop size. If None, the tolerance is derived from the
+    digits.
     """
 
     significant: int = 17

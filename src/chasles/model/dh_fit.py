@@ -1,9 +1,9 @@
 """Compute the Denavit-Hartenberg table of a serial arm.
 
-An arm alternates screw displacements along joint axes (Z = Rz Tz) and screw displacements along
-their common normals (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is X(i-1) Z(i),
-and a standard row is Z(i) X(i), so both conventions have the same frames. Frame i is on axis i, and
-its x axis meets axis i+1 at a right angle. Lengths are in m, angles in rad.
+The tool pose of an arm is a product of screw displacements, alternately along the joint axes (Z =
+Rz Tz) and along their common normals (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row
+is X(i-1) Z(i), and a standard row is Z(i) X(i), so both conventions have the same frames. Frame i
+is on axis i, and its x axis meets axis i+1 at a right angle. Lengths are in m, angles in rad.
 """
 
 import math
@@ -28,7 +28,7 @@ from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 
 _ROUNDING = 1e-12
-"""Largest rounding error of a zero entry after frame transformations, for entries near 1."""
+"""Tolerance for rounding errors in entries that should be zero, relative to entries near 1."""
 
 _EXACT = 1e-13
 """Tolerance within which lengths are rounded to zero and angles to right angles."""
@@ -54,12 +54,12 @@ class OnAxis(NamedTuple):
 def dh_table(model: Model, convention: Convention, tool: str | None = None) -> DHTable:
     """Return the Denavit-Hartenberg table of a serial arm.
 
-    The table has the same coordinates, motion and masses as the arm. Link frames that satisfy the
-    convention are kept. Otherwise, frames follow the rules of Balafoutis and Patel (1991, section
-    2.3): the origin is where the common normal meets the joint axis, and the x axis is along the
-    normal (along z(i) x z(i+1) where axes intersect). For parallel axes, the normal nearest to the
-    previous origin is used. tool: frame at the end of the table (default: the robot's last frame on
-    the last link). Fixed links are omitted.
+    The table describes an arm with the same coordinates, motion and masses. Link frames that
+    satisfy the convention are kept. Otherwise, frames follow the rules of Balafoutis and Patel
+    (1991, section 2.3): the origin is where the common normal meets the joint axis, and the x axis
+    is along the normal (along z(i) x z(i+1) where axes intersect). For parallel axes, the normal
+    nearest to the previous origin is used. tool: frame at the end of the table (default: the
+    robot's last frame on the last link). Fixed links are omitted.
     """
     bodies, tip = _serial(model), _tip(model, tool)
     P = [matrix(body.joint.placement) for body in bodies]
@@ -136,7 +136,7 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
 
 
 def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | None:
-    """Return the pose of frame 0, or None if a row cannot start at any known frame.
+    """Return the pose of frame 0, or None if the first row cannot start at a known frame.
 
     The frame of the base link is tried first, then the world frame.
     """

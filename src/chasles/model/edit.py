@@ -112,7 +112,7 @@ def _turned_by(
 def _coupled_still(
     model: Model, data: CouplingData, positions: Mapping[str, Vector]
 ) -> CouplingData | None:
-    """Replace locked coordinates in a coupling by their values.
+    """Substitute the values of locked coordinates into a coupling.
 
     If no coordinate is left, return None, or raise an error if the coupling does not hold.
     """
@@ -212,9 +212,9 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 
 
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
-    """Return the subtree of a link, which is fixed to the world or moves freely.
+    """Return the subtree of a link; the link is fixed to the world, or floats if `floating`.
 
-    Loops, couplings and tendons that involve other links are removed, with a note.
+    Loops, couplings and tendons that involve other links are removed, and notes report them.
     """
     source, link = model.source, a_name("a link", link, "subtree")
     if link not in {entry.name for entry in source.links}:
@@ -359,7 +359,7 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
 
 
 def simplified(model: Model) -> Description:
-    """Regroup link inertias to obtain more zeros without changing the equation of motion.
+    """Regroup link inertias so that more entries are zero and the equation of motion is the same.
 
     The part of a body's inertia that does not affect its joint is assigned to the parent link, and
     the rest to the child link of the joint (Featherstone 2008, 9.7).

@@ -1,7 +1,7 @@
-"""Check and convert what is given: names, numbers and mappings, and the numbers of a mechanism.
+"""Check and convert arguments, and check the numbers in a mechanism's description.
 
-`model.ranges` has the valid range of each number. A number of a file outside its range is replaced,
-with a note.
+`model.ranges` defines the valid range of each number. A number in a file that is outside its range
+is replaced, and a note reports it.
 """
 
 import math
@@ -39,7 +39,7 @@ def a_name(what: str, value: Any, part: str = "") -> str:
 
 
 def some_names(what: str, value: Any, part: str = "") -> list[str]:
-    """Return a list of names from one name or a sequence of names."""
+    """Convert one name or a sequence of names to a list of names."""
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable) or isinstance(value, np.ndarray | bytes):
@@ -185,7 +185,7 @@ def value_fault(key: str, value: Any) -> str:
 
 
 class Entry(NamedTuple):
-    """The numbers in one field of a part. `name` is the field's name in messages."""
+    """The numbers in one field of a link, joint or other part; messages call the field `name`."""
 
     part: Named
     key: str
@@ -218,7 +218,7 @@ def _plain(x: Any, row: Range) -> bool:
 
 
 def entries(source: Description) -> Iterator[Entry]:
-    """Yield the numbers of a mechanism, one entry per field."""
+    """Yield an entry for each numeric field of a mechanism's parts."""
     yield Entry(source, "robot.gravity", "gravity", tuple(source.gravity))
     for link in source.links:
         yield from _link_entries(link)
@@ -330,7 +330,7 @@ def _outside(entry: Entry) -> ModelError:
 
 
 def reversed_limits(joint: JointData) -> bool:
-    """Return True if no position satisfies the limits of a joint."""
+    """Return True if no position satisfies a joint's limits."""
     lower, upper = joint.limits.lower, joint.limits.upper
     return lower > upper or lower == math.inf or upper == -math.inf
 

@@ -42,12 +42,12 @@ def from_graph(
     frame `pose` in the parent and `child_pose` in the child. base: link that is fixed to the world,
     if any. loops: names of joints that close loops. actuated: names of actuated joints. Further
     loop joints are chosen if needed. The tree includes as many joints that need coordinates as
-    possible, and has the smallest depth. A joint needs coordinates if it is actuated, coupled or
+    possible, and is as shallow as possible. A joint needs coordinates if it is actuated, coupled or
     part of a mimic relation, or if it has armature, damping, friction or a spring.
 
-    Links that are not connected to the base or the world get a free joint, with a note. Tree joints
-    keep their order and coordinates. If the child link of a joint is closer to the base than its
-    parent link, parent and child are exchanged.
+    Links that are not connected to the base or the world get a free joint, which a note reports.
+    Tree joints keep their order and coordinates. If the child link of a joint is closer to the base
+    than its parent link, parent and child are exchanged.
     """
     by_name = _checked(name, links, joints, base, loops, actuated)
     wanted = {*actuated, *_coupled(joints, couplings), *(j.name for j in joints if j.resists)}
@@ -129,8 +129,8 @@ def _tree(
 ) -> tuple[list[JointData], list[str]]:
     """Return the joints of a spanning tree that starts at the world, and notes.
 
-    Prim's algorithm adds the joints in `wanted` first, then the joints that lead to the smallest
-    depth. Equivalent joints are added in the given order.
+    Prim's algorithm adds the joints in `wanted` first, then the joints that keep the tree
+    shallowest. Ties are resolved by the order in which the joints are given.
     """
     depth: dict[str | None, int] = {}
     tree: list[JointData] = []
@@ -305,7 +305,7 @@ def in_series(
 
 
 def taken_names(source: Description) -> tuple[set[str], set[str]]:
-    """Return the names of links and frames, and of joints, loops, couplings and rotors."""
+    """Return the names used by links and frames, and by joints, loops, couplings and rotors."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
     ties |= {data.name for data in source.couplings}
@@ -313,7 +313,7 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
-    """Return the joints that replace a compound joint, without parents and children."""
+    """Return the joints that replace a compound joint; parents and children are set later."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     rest, first = iter(joint.rest), iter(joint.start)

@@ -1,7 +1,7 @@
 """Find limbs of a model that have the same structure.
 
-These limbs have the same sequence of joints and differ only in parameter values. If symbols replace
-these values, an algorithm has the same trace for each limb (`expr.lanes`).
+Such limbs have the same sequence of joints and differ only in parameter values. If these values are
+replaced with symbols, tracing an algorithm gives the same code for each limb (`expr.lanes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from chasles.expr import Number, Seat
 from chasles.model.model import Model
 
 Different = Callable[[Sequence[float]], Sequence[Number]]
-"""Function that replaces the values of a parameter, which differ between limbs."""
+"""Function that maps a parameter's values, one per limb, to their replacements."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Alike:
         return found
 
     def with_symbols(self, symbols: Sequence[Number]) -> Model:
-        """Return the model with symbols for the parameters that differ."""
+        """Return the model with symbols in place of the parameters that differ between limbs."""
         left = iter(symbols)
         return self._changed(lambda _, values: [next(left) for _ in values])
 

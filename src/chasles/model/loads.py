@@ -26,7 +26,7 @@ class Load:
     contact: tuple[Vector, Vector] | None = None
 
     def change(self, d: Motion) -> Force:
-        """Return the change of f in body coordinates due to a small displacement d of the body.
+        """Return the change in f, in body coordinates, due to a small displacement d of the body.
 
         The change is zero if both the point and the axes follow the body.
         """

@@ -70,9 +70,9 @@ class ActuatorData:
     in_parent: True if gear is along the axes of the parent. reference: frame relative to which a
     frame is driven; "" for the world. gain, bias: three coefficients each, for a constant term and
     for the transmission's length and velocity. dynamics: "none" (the input is the control),
-    "integrator" or "filter" (the input is an activation with the rate control, or (control -
-    activation)/constant). constant: time constant in s. rod: length of a crank's rod in m.
-    controls, forces, activations: ranges; `actuate` clips controls and forces.
+    "integrator" or "filter" (the input is an activation, whose time derivative is control or
+    (control - activation)/constant, respectively). constant: time constant in s. rod: length of a
+    crank's rod in m. controls, forces, activations: ranges; `actuate` clips controls and forces.
     """
 
     name: str
@@ -98,14 +98,14 @@ class ActuatorData:
 
 
 DYNAMICS = ("none", "integrator", "filter")
-"""Kinds of dynamics between an actuator's control and its input."""
+"""Kinds of dynamics that relate an actuator's control to its input."""
 
 TRANSMISSIONS = ("joint", "tendon", "site", "crank", "")
 """Kinds of parts that an actuator can drive."""
 
 
 class BoxData(NamedTuple):
-    """Box that approximates a link in a fluid, with edges `size` (m), at `pose` in the link."""
+    """Box that approximates a link in a fluid: edge lengths `size` (m), `pose` in the link."""
 
     link: str
     pose: Transform

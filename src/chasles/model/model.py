@@ -1,6 +1,7 @@
 """Models of mechanisms: numbered bodies, joints, frames, loops and the order of coordinates.
 
-Long because a model and its parts (bodies with joints, rotors, frames, loops) belong together.
+This module is long because it defines a model together with its parts (bodies with joints, rotors,
+frames, loops).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ class Follow(NamedTuple):
 
 
 LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
-"""Derivatives of joint loads with respect to q and qd, as blocks for pairs of bodies."""
+"""Derivatives of joint loads with respect to q and qd, as blocks keyed by pairs of bodies."""
 
 
 class Share(NamedTuple):
@@ -184,7 +185,7 @@ class Model:
     idle: tuple[str, ...] = field(default=(), compare=False)
     """Joints that move no inertia if loops are ignored. They make the mass matrix singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Carriers of bodies whose carrier is not the parent (see `passes.summed_angles`)."""
+    """Carrier of each body whose carrier is not its parent (defined in `passes`)."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
@@ -225,7 +226,7 @@ class Model:
         Returns
         -------
         Model
-            The mechanism.
+            The model at time t.
 
         Examples
         --------
@@ -299,7 +300,7 @@ class Model:
         Returns
         -------
         Model
-            The mechanism.
+            The model without friction.
 
         Examples
         --------
@@ -326,7 +327,7 @@ class Model:
         Returns
         -------
         Model
-            The mechanism.
+            The model with these joint loads.
 
         Examples
         --------
@@ -347,7 +348,7 @@ class Model:
         Returns
         -------
         Model
-            The mechanism.
+            The model without gravity and joint loads.
 
         Examples
         --------
@@ -379,7 +380,7 @@ class Model:
         Returns
         -------
         Model
-            The mechanism.
+            The model without rotors.
 
         Examples
         --------
@@ -515,7 +516,7 @@ class Model:
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """Bodies whose joints have coordinates, parents first, which avoids fill-in of factors."""
+        """Bodies whose joints have coordinates, parents first, so that factors have no fill-in."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
@@ -596,13 +597,13 @@ class Model:
 
     @property
     def steady_rows(self) -> list[float]:
-        """Flag for each equation of loops and couplings: 1 if it does no work, 0 otherwise."""
+        """Flag for each loop and coupling equation: 1 if it does no work, 0 otherwise."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
     @cached_property
     def holonomic_rows(self) -> tuple[bool, ...]:
-        """Flag for each equation of loops and couplings: True if it constrains positions."""
+        """Flag for each loop and coupling equation: True if it constrains positions."""
         loops = (True,) * sum(loop.rows for loop in self.loops)
         return sum((coupling.holonomic for coupling in self.couplings), loops)
 
@@ -613,7 +614,7 @@ class Model:
 
     @property
     def loop_rows(self) -> int:
-        """Total number of equations of loops and couplings."""
+        """Total number of loop and coupling equations."""
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
@@ -805,12 +806,12 @@ class Model:
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Convert joint forces to generalized forces G' tau, including forces on followers.
+        """Convert joint forces to generalized forces; forces on followers are added to leaders.
 
         Parameters
         ----------
         tau : mapping from int to Vector
-            Forces of all joints, by body.
+            Joint forces of all joints, including followers, by body (N m or N).
 
         Returns
         -------

@@ -9,7 +9,7 @@
 | `<joint>.stiffness` | () | stiffness of the joint's spring, N m/rad or N/m |
 | `<joint>.damping` | () | damping, N m s/rad or N s/m |
 | `<joint>.friction` | () | dry friction, N m or N |
-| `<joint>.armature` | () | inertia of the rotor about the joint, kg m2 or kg |
+| `<joint>.armature` | () | rotor inertia reflected to the joint, kg m2 or kg |
 | `gravity` | (3,) | acceleration of gravity, world axes, m/s2 |
 """
 

@@ -35,8 +35,9 @@ _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
 """Approximate operation counts in a Newton-Euler recursion.
 
-They are the operations for a nonzero entry of an offset, the additional operations for an entry
-along z, and the operations for a joint whose force is needed in addition to its moment.
+_ENTRY: operations for each nonzero entry of an offset between body frames. _DEPTH: additional
+operations for a nonzero z entry. _FORCE: operations for a joint whose force is needed in addition
+to its moment.
 """
 
 
@@ -97,7 +98,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operation count for all offsets at body i, and its number of nonzero entries."""
+    """Return the operation count of all offsets at body i, and the nonzero count of its own."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -168,7 +169,7 @@ def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
 # Inertias: dynamic equivalence (Featherstone 2008, 9.7) -------------------------------------------
 
 _FLAT = 1e-14
-"""Relative rounding error after a few additions and subtractions of moments."""
+"""Relative rounding error after a few additions and subtractions of moments of inertia."""
 
 Choice = Callable[[Symmetric], Number]
 """Function that chooses k for the inertia diag(k, k, 0) moved to the parent (any k is valid)."""
@@ -212,7 +213,7 @@ def is_round(inertia: RigidInertia) -> bool:
 
 
 def _flattened(inertia: RigidInertia) -> RigidInertia:
-    """Make I_zz = I_xx + I_yy exact if it holds up to rounding.
+    """Make I_zz = I_xx + I_yy exact if it holds to within rounding error.
 
     The integral of z^2 dm is then exactly zero.
     """

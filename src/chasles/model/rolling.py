@@ -76,7 +76,7 @@ def rolling(
     if kind != "blade" and (fault := value_fault("rolling.radius", radius)):
         raise _refused("E-LOOP-322", name, fault, "give the radius in m", where)
     if len(axis) != 3 or not all(map(is_finite, axis)) or not any(axis):
-        problem = f"axis {axis!r:.60} is not a direction"
+        problem = f"axis {axis!r:.60} does not define a direction"
         raise _refused("E-LOOP-323", name, problem, "give three numbers, not all zero", where)
     size = math.hypot(*axis)
     unit = Vector(tuple(float(x) / size for x in axis))

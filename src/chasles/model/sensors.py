@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 from chasles.mathematics.spatial import Transform
 
 Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
-"""Part to which a sensor is attached, or "" for none. A link includes its subtree."""
+"""Part to which a sensor is attached, or "" for none; "link" stands for a link's subtree."""
 
 
 Source = Literal["motion", "control", "time"]
-"""Origin of a sensor's value: motion and external forces, controls, or the time."""
+"""Quantities that determine a sensor's value: motion and external forces, controls, or time."""
 
 
 class SensorTraits(NamedTuple):
@@ -20,7 +20,7 @@ class SensorTraits(NamedTuple):
 
     size: number of values. on: part to which the sensor is attached. positive: True if the cutoff
     is only an upper limit. cuts: True if the values have a cutoff (unit vectors and quaternions do
-    not). mjcf: name in MJCF. of: origin of the value.
+    not). mjcf: name in MJCF. of: quantities that determine the value.
     """
 
     size: int
@@ -133,7 +133,7 @@ class SensorData:
     kind
         A key of `SENSORS`.
     frame
-        Link or frame that carries the sensor. Sensors of joints use `joint` instead.
+        Link or frame that carries the sensor. Joint sensors use `joint` instead.
     pose
         Pose of the sensor in that frame. Vector values are along the sensor's axes.
     reference, reference_pose
@@ -147,8 +147,8 @@ class SensorData:
     numbers
         Magnetometer: magnetic field in the world. camera_projection: fx, fy, cx, cy in pixels.
         frame_quaternion: value at the neutral configuration, which determines its sign. Joint
-        limits: margin. Range sensor: largest range, in m. Force and torque sensors: a factor, -1
-        for the force of the link on its parent.
+        limits: margin. Range sensor: largest range, in m. Force and torque sensors: a factor, which
+        is -1 for the force that the link exerts on its parent.
     zone
         Zone in which a touch sensor measures contacts, or zone of a sensor of kind "inside".
     seen

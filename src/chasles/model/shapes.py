@@ -1,4 +1,4 @@
-"""Visual and collision shapes of links, by kind."""
+"""Visual and collision shapes of links, and the properties of each kind of shape."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -3,8 +3,8 @@
 A space, used as an annotation, defines the shape of an array for a model. It splits an input array
 into the argument of an algorithm, and joins a result into the entries of an output array (in C
 order). Array entries are in file order. Arguments and results of algorithms are mappings by body
-index, which include followers. Long because the table of spaces and the functions that fill their
-entries belong together.
+index, which include followers. This module is long because it keeps the table of spaces next to the
+functions that fill their entries.
 """
 
 import math
@@ -163,7 +163,8 @@ class TwistsSpace(Space):
 class TreeSpace(Space):
     """A matrix with rows and columns in tree order, which `join` converts to file order.
 
-    rows, columns: multiple of nv; 1 for velocities, 2 for steps followed by velocities.
+    rows, columns: numbers of rows and columns divided by nv; 1 for velocities, 2 for steps in q
+    followed by velocities.
     """
 
     rows: int
@@ -177,7 +178,7 @@ class TreeSpace(Space):
         return [value[r, c] for r in rows for c in columns]
 
     def factors(self, model: Model, value: Product) -> tuple[Matrix, ...]:
-        """Return factors whose product is the result of `join`."""
+        """Return matrices whose product is the matrix that `join` returns."""
         rows, columns = self._places(model)
         first, *middle, last = value.chain
         return (
@@ -224,7 +225,7 @@ class ReadingsSpace(Space):
 
 
 class WrenchesSpace(Space):
-    """External forces by body, which are computed from the user's wrenches while tracing."""
+    """External forces by body, computed from the user's wrenches while a program is traced."""
 
 
 class LoadsSpace(WrenchesSpace):
@@ -241,7 +242,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (index, ratio, part) for each coordinate that moves the joint of a part."""
+    """Yield (index, ratio, part) for each joint's part and each coordinate that moves the joint."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -285,7 +286,7 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
 
 
 def _multipliers(model: Model, value: Vector) -> list[Number]:
-    """Return the multipliers of all equations.
+    """Return the Lagrange multipliers of all loop and coupling equations.
 
     Equations that the closure does not use have zero multipliers.
     """
@@ -411,7 +412,7 @@ Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""Forces and accelerations by body, as in hybrid dynamics with the bodies `Known`."""
+"""Joint accelerations of the bodies in `Known` and joint forces of the others, or vice versa."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -450,7 +451,7 @@ TreeVector = Annotated[
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""A matrix with rows for steps and velocities, which is converted from tree to file order."""
+"""A matrix with rows for steps in q and for velocities; converted from tree to file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]
@@ -460,7 +461,7 @@ Independent = Annotated[
 IndependentMatrix = Annotated[
     Matrix, Listed(lambda m: (len(m.independent),) * 2, lambda m, value: _flat(value.rows))
 ]
-"""A matrix for the independent coordinates of the closure, in file order."""
+"""A square matrix with rows and columns for the independent velocities, in file order."""
 
 LoopVector = Annotated[
     Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))

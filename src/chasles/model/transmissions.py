@@ -130,7 +130,7 @@ def check_actuators(model: Model) -> None:
 
 
 def _driven(data: ActuatorData) -> tuple[str, ...]:
-    """Return the names of the parts that an actuator needs. A crank also needs a slider."""
+    """Return the names of the part that an actuator drives and of its reference frame, if any."""
     if not data.kind:
         return ()
     second = data.kind == "crank" or data.reference

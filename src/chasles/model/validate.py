@@ -27,7 +27,7 @@ _TOLERANCE = 1e-6
 """Relative tolerance for inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Ratio of articulated to composite inertia that counts as zero."""
+"""Ratio of articulated to composite inertia below which the articulated inertia counts as zero."""
 
 _WEAK = 1e-5
 """Ratio of articulated to composite inertia below which accuracy is lost.
@@ -36,7 +36,7 @@ The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Distance of a center of mass from the body frame, in radii of gyration, that costs accuracy.
+"""Distance of a center of mass from the origin (radii of gyration) above which accuracy is lost.
 
 At this distance, three digits are lost. The largest distance in a published robot with valid
 inertias is 4.
@@ -154,13 +154,13 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return the bodies whose center of mass is over `FAR` radii of gyration from the joint."""
+    """Return the names of bodies whose center of mass is farther than `FAR`, with the distances."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 
 
 def _radii(inertia: RigidInertia) -> float:
-    """Return the distance to the center of mass in radii of gyration, or 0 if undefined."""
+    """Return the distance from origin to center of mass in radii of gyration, or 0 if undefined."""
     if _fault(inertia) is not None or not inertia.m > 0.0:
         return 0.0
     m, c, _ = inertia.about_center()
@@ -294,7 +294,7 @@ class Fault(NamedTuple):
 
 
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
-    """Return the fault of a mass (kg) and its inertia about the center of mass (kg m2), or None.
+    """Return what is wrong with a mass (kg) and inertia about the center of mass (kg m2), or None.
 
     Thin rods and plates, which have zero extent in some direction, are accepted.
     """

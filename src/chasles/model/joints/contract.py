@@ -94,8 +94,8 @@ class Joint:
     placement: pose of the joint frame in the parent body, at q = neutral. armature: rotor inertia
     added to the diagonal of the mass matrix. damping, friction: viscous coefficient and dry
     friction of each degree of freedom. stiffness: spring stiffness of each degree of freedom, with
-    rest position `rest`. load: force of springs, tendons, gravity compensation and fluid on each
-    degree of freedom at the current configuration.
+    rest position `rest`. load: force that springs, tendons, gravity compensation and fluid exert on
+    each degree of freedom in the current state.
     """
 
     placement: Transform = field(default_factory=Transform.identity)
@@ -154,7 +154,7 @@ class Joint:
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Unit of each velocity times seconds: "rad" or "m"."""
+        """Unit of each velocity multiplied by one second: "rad" or "m"."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
@@ -390,7 +390,7 @@ class Joint:
         return self.subspace_rate(q, qd) @ qd
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        """Return the derivatives of c_J with respect to each degree of freedom.
+        """Return the derivatives of c_J with respect to steps along each degree of freedom.
 
         Parameters
         ----------
@@ -574,7 +574,8 @@ class Joint:
     def drift(self, qd: Vector) -> Matrix:
         """Return -ad(qd), which is zero for additive joints.
 
-        A small displacement d between two motions changes at the rate drift @ d + (change of qd).
+        A small displacement d between two motions changes at the rate drift @ d + (difference in
+        qd).
 
         Parameters
         ----------
@@ -771,7 +772,7 @@ class Joint:
         return self.difference(self.rest, q)
 
     def losses(self, qd: Vector) -> Vector:
-        """Return the forces of viscous damping and dry friction.
+        """Return the forces due to viscous damping and dry friction.
 
         Parameters
         ----------
@@ -863,8 +864,8 @@ class Natural(Steady):
     def turning(self, qd: Vector) -> Matrix:
         """Return C, where C qd is the force a (w x v) due to translational armatures a.
 
-        The momentum a v refers to parent axes. MuJoCo defines the armature of a free joint in this
-        way, with the linear velocity in world axes.
+        The momentum a v is expressed along the parent's axes. MuJoCo defines the armature of a free
+        joint in this way, with the linear velocity in world axes.
         """
         w = (Motions(self.free) @ qd).angular
         each = [(s.linear, 0.5 * a) for s, a in zip(self.free, self.armature, strict=True)]

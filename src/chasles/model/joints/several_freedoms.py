@@ -63,7 +63,7 @@ class Universal(Joint):
 
 @dataclass(frozen=True)
 class Spherical(Natural):
-    """Rotation about a point. q is a nonzero quaternion (w, x, y, z); qd is angular velocity."""
+    """Rotation about a point: q is a nonzero quaternion (w, x, y, z), qd the angular velocity."""
 
     kind = "spherical"
     additive = False
