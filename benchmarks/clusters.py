@@ -5,10 +5,11 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from benchmarks.routes import WrongAnswer
 from chasles import tasks
 from chasles.cli.dataset import Done, Job, Partition, Total, partitions
 from chasles.tasks import Told
+
+Task = Callable[[Partition, Told], tuple[Done, float]]
+"""Function of a file that returns its processor time (s) too."""
 
 IDLE_SECONDS = 5.0
 """Time for which the processor time of an idle cluster is measured."""
@@ -34,6 +38,19 @@ class Timed:
         start = time.thread_time()
         done = self.job(partition, told)
         return done, time.thread_time() - start
+
+
+@dataclass(frozen=True)
+class Sines:
+    """A task of NumPy alone that takes a given processor time (s), to compare clusters with."""
+
+    seconds: float
+
+    def __call__(self, partition: Partition, told: Told) -> tuple[Done, float]:
+        start, angles = time.thread_time(), np.zeros(100_000)
+        while (spent := time.thread_time() - start) < self.seconds:
+            np.sin(angles)
+        return Done(0, {}, (), ()), spent
 
 
 @contextmanager
@@ -53,10 +70,8 @@ def processes(cluster: Any) -> list[int]:
 
 
 def used(pids: Sequence[int]) -> float:
-    """Processor time (s) of processes so far."""
-    import psutil
-
-    return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in pids)
+    """Processor time (s) of processes so far, to a nanosecond, from their clocks on Linux."""
+    return sum(time.clock_gettime(~pid << 3 | 2) for pid in pids)
 
 
 @dataclass(frozen=True)
@@ -97,29 +112,36 @@ def _none() -> Total:
     return Total(none, none)
 
 
-def alone(logs: Path, made: Path) -> Times:
+def torques() -> Task:
+    """The torques of a file."""
+    return Timed(Job(panda(), threads=1))
+
+
+def alone(task: Task, logs: Path, made: Path) -> Times:
     """Time the files on two threads of this process."""
-    return _timed(partitions(logs, made), None, [os.getpid()], 0.0)
+    return _timed(task, partitions(logs, made), None, [os.getpid()], 0.0)
 
 
-def timed(logs: Path, made: Path, cluster: Any, repeats: int) -> Iterator[Times]:
-    """Time the files on a cluster whose workers have compiled the functions before."""
+def timed(task: Task, logs: Path, made: Path, cluster: Any, repeats: int) -> Iterator[Times]:
+    """Time the files on a cluster whose workers have compiled the functions before.
+
+    The caller removes the tables after each run.
+    """
     where, pids = cluster.scheduler_address, processes(cluster)
-    warm = partitions(logs, made / "warm")[: 4 * len(pids)]
-    list(tasks.run(Timed(Job(panda(), threads=1)), warm, cluster=where))
+    list(tasks.run(task, partitions(logs, made)[: 4 * len(pids)], cluster=where))
+    rmtree(made, ignore_errors=True)
     start = used(pids)
     time.sleep(IDLE_SECONDS)
     idle = (used(pids) - start) / IDLE_SECONDS
-    for k in range(repeats):
-        yield _timed(partitions(logs, made / f"tables-{k}"), where, pids, idle)
+    for _ in range(repeats):
+        yield _timed(task, partitions(logs, made), where, pids, idle)
 
 
 def _timed(
-    pairs: Sequence[Partition], where: str | None, pids: Sequence[int], idle: float
+    task: Task, pairs: Sequence[Partition], where: str | None, pids: Sequence[int], idle: float
 ) -> Times:
-    job = Timed(Job(panda(), threads=1))
     start, wall, states, inside = used(pids), time.perf_counter(), 0, 0.0
-    for done, seconds in tasks.run(job, pairs, cluster=where):
+    for done, seconds in tasks.run(task, pairs, cluster=where):
         states, inside = states + done.states, inside + seconds
     wall = time.perf_counter() - wall
     return Times(states, wall, used(pids) - start, inside, idle)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from benchmarks.clusters import alone, compare, killed, started, timed
+from benchmarks.clusters import Sines, Times, alone, compare, killed, started, timed, torques
 from benchmarks.console import count, output
 from benchmarks.recorded import write
 from benchmarks.targets import SCHEDULING
+from chasles import tasks
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,39 +21,53 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=0, help="Kill workers instead of timing.")
     parser.add_argument("--seed", type=int, default=0, help="Seed of the moments; default: 0.")
     parser.add_argument("--plain", action="store_true", help="With Dask's default settings.")
+    parser.add_argument("--bare", action="store_true", help="Sines of NumPy instead of torques.")
+    parser.add_argument("--single", action="store_true", help="A task of Dask for each file.")
     parser.add_argument("--repeats", type=count, default=3, help="Runs per cluster; default: 3.")
     parser.add_argument("--folder", type=Path, help="Place for the files; a temporary one.")
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the table; 1 if scheduling takes more than its target."""
+    if chosen.single:
+        tasks.TOGETHER = 1
     with tempfile.TemporaryDirectory(dir=chosen.folder) as name:
         place = Path(name)
         logs, expected = place / "logs", place / "expected"
         write(logs, chosen.files, chosen.states, tau=False)
-        here = alone(logs, expected)
+        here = alone(torques(), logs, expected)
         if chosen.kills:
             for workers in chosen.workers:
                 done = killed(logs, expected, place, workers, chosen.kills, chosen.seed)
                 output().print(f"{workers} workers: {done} kills; all tables and sums are the same")
             return 0
+        task = Sines(here.tasks / chosen.files) if chosen.bare else torques()
+        what = "NumPy" if chosen.bare else "torques"
         table = Table(
-            "", "wall time", "tasks", "overhead", "of it idle",
-            title=f"time per state, {chosen.files} files of {chosen.states:,} states",
+            "", "wall time", "tasks", "all processes", "overhead", "of it idle",
+            "beyond one process",
+            title=f"{what}: time per state, {chosen.files} files of {chosen.states:,} states",
         )  # fmt: skip
         ns, good = 1e9 / here.states, True
-        table.add_row("one process", f"{here.wall * ns:.0f} ns", f"{here.tasks * ns:.0f} ns",
-                      f"{here.overhead:.1%}", "")  # fmt: skip
+
+        def add(name: str, found: Times, one: Times) -> None:
+            table.add_row(
+                name, f"{found.wall * ns:.0f} ns", f"{found.tasks * ns:.0f} ns",
+                f"{found.processor * ns:.0f} ns", f"{found.overhead:.1%}", f"{found.idling:.1%}",
+                f"{found.processor / one.processor - 1.0:.1%}",
+            )  # fmt: skip
+
         for workers in chosen.workers:
+            one = alone(task, logs, place / "one")
+            shutil.rmtree(place / "one", ignore_errors=True)
+            add("one process", one, one)
             with started(workers, plain=chosen.plain) as cluster:
-                for k, found in enumerate(timed(logs, place / "made", cluster, chosen.repeats)):
-                    compare(expected, place / "made" / f"tables-{k}")
-                    table.add_row(
-                        f"{workers} workers", f"{found.wall * ns:.0f} ns",
-                        f"{found.tasks * ns:.0f} ns", f"{found.overhead:.1%}",
-                        f"{found.idling:.1%}",
-                    )  # fmt: skip
-                    good = good and found.overhead <= SCHEDULING
-            shutil.rmtree(place / "made")
+                found = timed(task, logs, place / "made", cluster, chosen.repeats)
+                for times in found:
+                    if not chosen.bare:
+                        compare(expected, place / "made")
+                    shutil.rmtree(place / "made", ignore_errors=True)
+                    add(f"{workers} workers", times, one)
+                    good = good and times.overhead <= SCHEDULING
         output().print(table)
     return 0 if good else 1

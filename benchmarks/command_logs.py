@@ -15,7 +15,7 @@ from pyarrow import parquet
 from rich.table import Table
 
 from benchmarks.console import count, output
-from benchmarks.recorded import columns, panda, robot_file, write
+from benchmarks.recorded import columns, panda, robot_file, separate, write
 from benchmarks.routes import WrongAnswer
 from benchmarks.targets import LOGS
 from chasles.identification.logs import column_names
@@ -32,6 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--states", type=count, default=1_000_000, help="States a file; 10^6.")
     parser.add_argument("--kind", choices=("parquet", "csv"), default="parquet")
     parser.add_argument("--identify", action="store_true", help="Identify instead of torques.")
+    parser.add_argument("--cold", action="store_true", help="Read the files from the disk.")
     parser.add_argument("--folder", type=Path, help="Place for the files; a temporary one.")
 
 
@@ -93,6 +94,8 @@ def run(chosen: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(dir=chosen.folder) as place:
         logs, made = Path(place) / "logs", Path(place) / "out"
         write(logs, chosen.files, chosen.states, kind=chosen.kind, tau=chosen.identify)
+        if chosen.cold:
+            separate(logs)
         size = sum(file.stat().st_size for file in logs.iterdir())
         robot = str(robot_file())
         rest = ["identify", robot, str(logs)] if chosen.identify else [

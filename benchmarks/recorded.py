@@ -1,6 +1,7 @@
 """Logs of a Panda with a finger, for benchmarks: folders of equal files, of any total length."""
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -62,3 +63,15 @@ def write(folder: Path, files: int, states: int, *, kind: str = "parquet", tau: 
         parquet.write_table(pyarrow.table(table), first, row_group_size=131_072)
     for k in range(1, files):
         os.link(first, folder / f"log-{k:05d}.{kind}")
+
+
+def separate(folder: Path) -> None:
+    """Replace links by copies that are on the disk but not in memory."""
+    first, *others = sorted(folder.iterdir())
+    for other in others:
+        other.unlink()
+        shutil.copyfile(first, other)
+    for file in (first, *others):
+        with file.open("rb") as opened:
+            os.fsync(opened.fileno())
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

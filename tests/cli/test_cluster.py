@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -106,14 +107,18 @@ def _made() -> int:
 def test_workers_on_this_computer(capfd: Any) -> None:
     """Settings reach the worker process; nothing is printed."""
     found = list(tasks.run(_settings, range(3), cluster="local:1"))
-    assert found == [(k, 1, 10_000, False, None) for k in range(3)]
+    assert found == [(k, 1, 10_000, 10_000, False, str(2**28)) for k in range(3)]
     assert capfd.readouterr() == ("", "")
 
 
 def _settings(item: int, told: Any) -> tuple[Any, ...]:
     worker = distributed.get_worker()
     calls, trim = worker.periodic_callbacks, os.environ.get("MALLOC_TRIM_THRESHOLD_")
-    return item, worker.state.nthreads, calls["tick"].callback_time, "profile" in calls, trim
+    end = monotonic() + 10.0
+    while calls["heartbeat"].callback_time < 1000.0 and monotonic() < end:
+        sleep(0.01)  # the first answer of the scheduler sets the interval
+    times = (calls[name].callback_time for name in ("tick", "heartbeat"))
+    return item, worker.state.nthreads, *times, "profile" in calls, trim
 
 
 def test_tasks_of_a_cluster() -> None:

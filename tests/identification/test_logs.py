@@ -433,3 +433,25 @@ def bag(place: Path, log: dict[str, np.ndarray], suffix: str) -> Path:
                 message = kinds[kind](header, names, *arrays)
                 writer.write(connection, stamp, store.serialize_cdr(message, kind))
     return next(place.glob(f"*{suffix}"))
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("group", [0, 2**26])
+def test_row_groups_column_by_column_and_side_by_side(
+    group: int, threaded: bool, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """The same numbers in blocks of bounded length, with missing values as NaN."""
+    monkeypatch.setattr(sources, "GROUP", group)
+    monkeypatch.setattr(sources, "ROWS", 100)
+    rng = np.random.default_rng(0)
+    values = {name: rng.normal(size=1000) for name in ("t", "a.q", "b.q", "other")}
+    values["b.q"][::7] = np.nan
+    mask = {name: np.isnan(x) for name, x in values.items()}
+    table = {name: pyarrow.array(x, mask=mask[name]) for name, x in values.items()}
+    parquet.write_table(pyarrow.table(table), tmp_path / "log.parquet", row_group_size=350)
+    parts = list(sources.blocks(str(tmp_path / "log.parquet"), ["a.q", "b.q", "missing"], threaded))
+    assert all(len(part["a.q"]) <= 100 for part in parts)
+    for name in ("a.q", "b.q"):
+        found = np.concatenate([part[name] for part in parts])
+        assert np.array_equal(found, values[name], equal_nan=True)
+    assert set(parts[0]) == {"a.q", "b.q"}

@@ -157,6 +157,7 @@ class Reader:
         first, clock = 1, _Clock()
         for given in tables:
             values = self._values(file, given)
+            del given  # its memory is not kept while the next table is read
             good = self._good(file, first, clock.last, values)
             rows = np.arange(first, first + len(good))
             first += len(good)

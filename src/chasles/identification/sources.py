@@ -28,6 +28,9 @@ SUFFIXES = {
 ROWS = 16_384
 """Number of rows that are read at once."""
 
+GROUP = 2**26
+"""Number of bytes of a Parquet file's row group that are read at once."""
+
 BYTES = 2**20
 """Number of bytes of a .csv file that are parsed at once."""
 
@@ -70,7 +73,10 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
     try:
         read = {"parquet": _parquet, "csv": _streamed}.get(kind, _scanned)
         for batch in read(file, set(wanted), threaded):
-            yield {name: _numbers(file, batch, name) for name in batch.schema.names}
+            found = {name: _numbers(file, batch, name) for name in batch.schema.names}
+            del batch  # its memory is not kept while the next block is read
+            yield found
+            del found
             if next(_read) % RELEASED == 0:
                 pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
@@ -80,12 +86,31 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
 
 
 def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
-    """Yield batches of a Parquet file; only `ROWS` rows of a row group are in memory."""
+    """Yield batches of a Parquet file.
+
+    On one thread, row groups of up to `GROUP` bytes are read column by column. Of other row groups,
+    `ROWS` rows are in memory, but also the current page and dictionary of each column.
+    """
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(file, memory_map=True, pre_buffer=False) as opened:
         read = [name for name in opened.schema_arrow.names if name in wanted]
-        yield from opened.iter_batches(ROWS, columns=read, use_threads=threaded)
+        for k in range(opened.num_row_groups):
+            size = 8 * len(read) * opened.metadata.row_group(k).num_rows
+            if threaded or not 0 < size <= GROUP:
+                options = {"columns": read, "use_threads": threaded}
+                yield from opened.iter_batches(ROWS, [k], **options)
+            else:
+                yield from _row_group(opened, k, read)
+
+
+def _row_group(opened: Any, k: int, read: Sequence[str]) -> list[Any]:
+    """Return the batches of a row group."""
+    from pyarrow import table
+
+    parts = [opened.read_row_group(k, [name], use_threads=False) for name in read]
+    found = table({name: part[name] for name, part in zip(read, parts, strict=True)})
+    return list(found.to_batches(ROWS))
 
 
 def _streamed(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:

@@ -37,7 +37,8 @@ def identify(
     logs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="LOGS...", help="Log files (.csv, .parquet or .arrow), or folders of log files."
+            metavar="LOGS...",
+            help="Logs (.csv, .parquet, .arrow, .mcap, .db3), or folders of logs.",
         ),
     ],
     validate: Annotated[
