@@ -36,8 +36,8 @@ def _defaults(kind: Any) -> dict[str, str]:
 
 
 def _changed(data: Any) -> str:
-    """Return the repr of a data class instance, without fields that have default values."""
-    texts = {x.name: repr(getattr(data, x.name)) for x in fields(data)}
+    """Return the repr of a data class instance, without hidden fields and default values."""
+    texts = {x.name: repr(getattr(data, x.name)) for x in fields(data) if x.repr}
     usual = _defaults(data.__class__)
     shown = (f"{name}={text}" for name, text in texts.items() if usual.get(name) != text)
     return f"{type(data).__name__}({', '.join(shown)})"
@@ -75,7 +75,7 @@ class LinkData:
 
     name: str
     inertia: RigidInertia
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)
     massless: bool = False
     lifted: float = 0.0
 
@@ -111,7 +111,7 @@ class JointData:
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)
     radius: float = 0.0
     reversed: bool = False
     custom: Joint | None = None
@@ -171,7 +171,7 @@ class CouplingData:
     name: str
     freedoms: tuple[str, ...]
     residual: Program
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)
     rates: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
 
@@ -300,8 +300,8 @@ class Description:
     joints: tuple[JointData, ...]
     frames: tuple[FrameData, ...] = ()
     gravity: Vector = Vector.of(0.0, 0.0, -9.81)
-    notes: tuple[str, ...] = ()
-    where: str = ""
+    notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    where: str = field(default="", repr=False, compare=False)
     loops: tuple[LoopData, ...] = ()
     independent: tuple[str, ...] = ()
     closure: Closure | None = None
@@ -315,7 +315,7 @@ class Description:
     actuators: tuple[ActuatorData, ...] = ()
     keyframes: tuple[KeyframeData, ...] = field(default=(), compare=False)
     fluid: FluidData | None = None
-    unsupported: tuple[str, ...] = field(default=(), compare=False)
+    unsupported: tuple[str, ...] = field(default=(), repr=False, compare=False)
     planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
     paired: tuple[tuple[ShapeData, ShapeData], ...] = field(default=(), repr=False, compare=False)
     fields: tuple[HeightFieldData, ...] = field(default=(), repr=False, compare=False)
