@@ -19,12 +19,12 @@ FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 COLUMNS: dict[str, Callable[[Outcome], bool]] = {
     "files": lambda _: True,
     "read by the reference": lambda x: x.known,
-    "and here": lambda x: x.known and x.read,
+    "read by both": lambda x: x.known and x.read,
     "agree": lambda x: x.agrees,
     "differ": lambda x: x.known and x.read and not x.agrees,
-    "refused here": lambda x: x.known and "refused" in x.found,
+    "refused by chasles": lambda x: x.known and "refused" in x.found,
     "crash or hang": lambda x: bool(x.ended) and x.known,
-    "read only here": lambda x: not x.known and x.read,
+    "read only by chasles": lambda x: not x.known and x.read,
 }
 """What is counted."""
 

@@ -84,7 +84,8 @@ def row(robot: chasles.Robot, motion: chasles.Trajectory) -> str:
 
 def main(duration: float = 1.5, picture: str | IO[bytes] | None = None) -> None:
     robot, motions = ball(), {}
-    print("| law | rebound, m | slip left, m/s | deepest, mm | rolls at, m/s |")
+    print("| law | rebound height (m) | remaining slip (m/s) | ", end="")
+    print("largest penetration (mm) | final rolling speed (m/s) |")
     print("|---|---|---|---|---|")
     for name, law in LAWS.items():
         motions[name] = thrown(robot, law, duration)

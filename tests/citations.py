@@ -10,6 +10,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "chasles"
 BOOKS = {
     "Featherstone": (
         *("algorithms/spatial", "algorithms/historical/spatial", "algorithms/closed_loops"),
+        "algorithms/historical/assembly",
         *("motion/contact", "motion/geometry", "motion/laws", "motion/solvers", "mathematics"),
     ),
     "Legnani": (
@@ -91,7 +92,7 @@ def table(book: str, *places: str) -> str:
 
     A file of algorithms that is about the book has a row for itself.
     """
-    lines = ["| in the book | what | where |", "|---|---|---|"]
+    lines = ["| reference | subject | source file |", "|---|---|---|"]
     for path in sorted(SOURCES.rglob("*.py")):
         place = path.relative_to(SOURCES).as_posix()
         calls = path.name == "__init__.py" or place.startswith(FACADE)

@@ -33,13 +33,11 @@ ONLY = {"expr": ("errors",), "backends": ("expr", "errors", "writing")}
 
 LOADERS = (
     "__init__.py",
-    "algorithms/method.py",
     "backends/__init__.py",
     "entry_points.py",
     "formats/files.py",
     "functions/doors.py",
     "lint/__init__.py",
-    "peers/__init__.py",
 )
 """Files that hold a table of modules and load its rows on use; nobody else loads by name."""
 
@@ -99,10 +97,13 @@ def test_only_tables_load_modules_by_name(path: Path) -> None:
     for node in nodes(path):
         called = node.func if isinstance(node, ast.Call) else None
         word = getattr(called, "attr", getattr(called, "id", ""))
-        if word in ("import_module", "__import__"):
+        if word in ("import_module", "__import__", "imported"):
             given, where = node.args[0], f"{name(path)}:{node.lineno}"
             assert isinstance(given, ast.Constant) or path.name in OPTIONAL, where
             assert not ast.unparse(given).strip("'").startswith(("chasles", ".")), where
+        if word == "Sourced":
+            package = f"chasles.{unit(path, ROOT)}"
+            assert node.args[0].value == package, f"{name(path)}:{node.lineno}: of another unit"
 
 
 def test_entry_points_are_of_leaves() -> None:

@@ -91,7 +91,7 @@ def comments(path: Path) -> Iterator[Text]:
 
 
 def pages(places: Iterable[Path] = PAGES) -> Iterator[Text]:
-    """Yield headings and paragraphs of the documentation, without code, tables and output."""
+    """Yield headings, paragraphs and list items of the documentation, without code and tables."""
     for where in places:
         for path in sorted(where.rglob("*.md")) if where.is_dir() else [where]:
             text = re.sub(
@@ -101,7 +101,7 @@ def pages(places: Iterable[Path] = PAGES) -> Iterator[Text]:
                 flags=re.S | re.M,
             )
             line = 1
-            for block in re.split(r"(\n\s*\n)", text):
+            for block in re.split(r"(\n\s*\n|\n(?=\s*[-*] |\s*\d+\. ))", text):
                 kind = "heading" if block.startswith("#") else "paragraph"
                 if WORDS.search(block) and not block.startswith(("|", "<", "!", "$$")):
                     yield Text(kind, _place(path, line), block.lstrip("# "))

@@ -5,7 +5,8 @@ For each call: the modules of chasles beyond `expr` and `mathematics`, in the or
 are first entered, with their layers; and calls that go up the layers, of which there should be
 none: then a walk enters each layer once on the way down, and leaves it once on the way up. Each
 walk runs in a new process with an empty cache, but for the entry that all functions share, which is
-made once for a machine.
+made once for a machine. Work in other threads is not counted: new code is stored in the cache by a
+thread that no signal interrupts, which enters `backends/cache` and `writing`.
 """
 
 import contextlib

@@ -27,13 +27,14 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Condition(float):
-    """Condition number of a mass matrix M, with an explanation when printed.
+    """Condition number of a mass matrix M, printed with an explanation.
 
     Forward dynamics amplifies relative torque errors by a factor of up to `number`. Accelerations
-    therefore lose about log10(number) of 16 digits (Featherstone 2008, section 10.2). `heaviest`
-    and `lightest` are the largest and smallest eigenvalues of M. `worst_force` (nv,) is the unit
-    torque vector that produces the largest acceleration; errors in this direction grow most. If
-    degrees of freedom have different units (rad and m), all values depend on the choice of units.
+    therefore lose about log10(number) of their 16 significant digits (Featherstone 2008, section
+    10.2). `heaviest` and `lightest` are the largest and smallest eigenvalues of M. `worst_force`
+    (nv,) is the unit torque vector that produces the largest acceleration; errors in this direction
+    grow most. If degrees of freedom have different units (rad and m), all values depend on the
+    choice of units.
     """
 
     number: float
@@ -46,9 +47,9 @@ class Condition(float):
 
     def __str__(self) -> str:
         return (
-            f"condition number {self.number:.4g}: relative errors of joint torques "
-            f"grow up to {self.number:.4g} times in accelerations; about "
-            f"{np.log10(self.number):.1f} of 16 digits are lost"
+            f"condition number {self.number:.4g}: forward dynamics amplifies relative torque "
+            f"errors up to {self.number:.4g} times; about {np.log10(self.number):.1f} of 16 "
+            "digits are lost"
         )
 
 
@@ -100,7 +101,7 @@ def maximal_dynamics(
     dissipation: bool = False,
     tolerance: float = 1e-6,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return accelerations and loop multipliers, computed in maximal coordinates.
+    """Return accelerations and Lagrange multipliers, computed in maximal coordinates.
 
     `Robot.forward_dynamics` and `constrained_dynamics` give the same results. This function solves
     one sparse linear system for all body accelerations and joint forces instead. Use it to check
@@ -122,8 +123,9 @@ def maximal_dynamics(
     dissipation : bool, optional
         Include joint damping and friction.
     tolerance : float, optional
-        Largest loop residual (rad or m), and largest violation of the loop constraints by qd. The
-        violation is relative to the largest entry of qd if that exceeds 1.
+        Largest allowed loop residual (rad or m), and largest allowed violation of the loop
+        constraints by qd. The violation is divided by the largest entry of qd if that entry exceeds
+        1.
 
     Returns
     -------
@@ -189,8 +191,8 @@ class MaximalDynamics:
     tolerance
         As in `maximal_dynamics`.
     backend
-        Backend that computes the matrix entries. "numpy" needs no compilation and computes all
-        states of a call at once. "llvm" is faster for many calls with few states.
+        Backend that computes the matrix entries. "numpy" needs no compilation and evaluates all
+        states in a call at once. "llvm" is faster for many calls with few states.
     """
 
     def __init__(
@@ -227,11 +229,11 @@ class MaximalDynamics:
         t: Array = None,
         f_ext: dict[str, Any] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return accelerations qdd (..., nv) and multipliers of loops and couplings (..., rows).
+        """Return accelerations qdd (..., nv) and Lagrange multipliers (..., rows).
 
-        t (...) is the time (s) for a time-dependent robot. The default is the time passed to
-        `at_time`. f_ext is as in `Robot.forward_dynamics`; each new set of frames requires a new
-        analysis.
+        The multipliers belong to loops and couplings. t (...) is the time (s) for a time-dependent
+        robot. The default is the time passed to `at_time`. f_ext is as in `Robot.forward_dynamics`;
+        each new set of frames requires a new analysis.
         """
         keys, forces = wrench_arguments(self.robot.model, f_ext)
         here = self.robot if t is None else self.robot.at(t)
@@ -257,7 +259,7 @@ class MaximalDynamics:
 
 
 def _refuse_tendons(function: str, robot: Robot) -> None:
-    """Raise an error if a tendon has inertia, because this inertia depends on q."""
+    """Raise an error if a tendon has inertia, because its effective inertia depends on q."""
     for rotor in (rotor for rotor in robot.model.rotors if rotor.path):
         problem = f"maximal coordinates do not support tendons with inertia ({rotor.name!r})"
         raise ModelError("E-ACCURACY-220", problem, "use forward_dynamics", part=function)

@@ -1,4 +1,4 @@
-"""Lazy imports of optional subpackages: distances, plots, checks and the viewer."""
+"""Lazy imports: rows of tables, and optional subpackages (distances, plots, checks, the viewer)."""
 
 from importlib import import_module
 from typing import Any
@@ -19,5 +19,27 @@ ENTRY_POINTS = {
 
 def entry_point(name: str) -> Any:
     """Import and return the object registered under a name in `ENTRY_POINTS`."""
-    module, _, function = ENTRY_POINTS[name].partition(":")
-    return getattr(import_module(module), function)
+    return imported(ENTRY_POINTS[name])
+
+
+def imported(place: str) -> Any:
+    """Import and return an object from its place, "module:name".
+
+    By default, the object has the name of the module. Only tables of modules use this function
+    (`tests/test_architecture.py`).
+    """
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name or module.rpartition(".")[2])
+
+
+class Sourced:
+    """Attribute of a table's row: the object at the place `source`, imported on first use.
+
+    package: the package to which `source` is relative.
+    """
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def __get__(self, row: Any, kind: type | None = None) -> Any:
+        return self if row is None else imported(f"{self.package}.{row.source}")

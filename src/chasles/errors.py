@@ -1,4 +1,4 @@
-"""Exception classes with fields: code, file, line, part, problem and remedy.
+"""Exception classes with fields: code, file, line, part, problem and remedy; texts of values.
 
 Every error that chasles raises deliberately is a `ChaslesError`. Programs should use its fields
 instead of parsing the message. The `code` is stable; `docs/errors.md` lists all codes. Each class
@@ -7,6 +7,8 @@ also inherits from the matching built-in exception, so that `except ValueError` 
 
 import os
 import re
+from dataclasses import MISSING, fields
+from functools import cache
 from typing import Any, Self, TypeVar
 
 LONGEST = 80
@@ -38,8 +40,8 @@ def shown(text: str, line: int = LONGEST_LINE, *, lines: bool = False) -> str:
     Returns
     -------
     str
-        The message. Nonprintable characters are escaped as in Python (`\\x1b`). Words, quoted
-        strings, paths and lines that are too long have an ellipsis in the middle.
+        The message. Nonprintable characters are escaped as in Python (`\\x1b`). Overlong words,
+        quoted strings, paths and lines are shortened with an ellipsis in the middle.
     """
     text = escaped(text, lines=lines)
     for first, last in reversed(cuts(text, line)):
@@ -71,7 +73,7 @@ def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
 
 
 def _middle(start: int, end: int, most: int) -> tuple[int, int]:
-    """Return the middle range to replace by an ellipsis, so that `most` characters remain."""
+    """Return the middle range to replace by an ellipsis; at most `most` characters remain."""
     return start + most // 2, end - (most - 1) // 2
 
 
@@ -80,13 +82,31 @@ def _escape(found: re.Match[str]) -> str:
     return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
 
 
+def brief(data: Any) -> str:
+    """Return the repr of a data class instance, without hidden fields and default values."""
+    usual = _usual(data.__class__)
+    texts = {name: repr(getattr(data, name)) for name in usual}
+    kept = (f"{name}={text}" for name, text in texts.items() if usual[name] != text)
+    return f"{type(data).__name__}({', '.join(kept)})"
+
+
+@cache
+def _usual(kind: Any) -> dict[str, str | None]:
+    """Return the repr of the default value of each shown field, or None without a default."""
+    found: dict[str, str | None] = {}
+    for x in (x for x in fields(kind) if x.repr):
+        usual = x.default if x.default_factory is MISSING else x.default_factory()
+        found[x.name] = None if usual is MISSING else repr(usual)
+    return found
+
+
 class ChaslesError(Exception):
     """Base class of all chasles exceptions.
 
     Parameters
     ----------
     code : str
-        Stable identifier, for example `"E-URDF-017"`, used at only one place in the source. If
+        Stable identifier, for example `"E-URDF-017"`, used in only one place in the source. If
         `problem` is omitted, this argument is the problem, and the code is empty.
     problem : str
         Description of the problem, without its location and remedy.
@@ -177,7 +197,7 @@ class ChaslesError(Exception):
         return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return a copy of the error with an outer part before its part: `<outer>: <part>`.
+        """Return a copy of the error with an outer part added before its part: `<outer>: <part>`.
 
         Parameters
         ----------
@@ -228,7 +248,7 @@ def _rebuilt(kind: type[T], values: dict[str, Any]) -> T:
 
 
 class InputError(ChaslesError, ValueError):
-    """Raised if a function does not accept a value."""
+    """Raised if the value of an argument is invalid."""
 
 
 class ArgumentError(ChaslesError, TypeError):
@@ -236,7 +256,7 @@ class ArgumentError(ChaslesError, TypeError):
 
 
 class ModelError(InputError):
-    """Raised if a robot description is invalid, or if a robot does not support a request."""
+    """Raised if a robot description is invalid, or if the robot does not support an operation."""
 
 
 class StateError(ChaslesError, RuntimeError):
@@ -252,7 +272,7 @@ class NotFiniteError(ConvergenceError, FloatingPointError):
 
 
 class UnsupportedError(ChaslesError, NotImplementedError):
-    """Raised if chasles does not support a valid request."""
+    """Raised if a valid operation is not supported by chasles."""
 
 
 class MissingPackageError(ChaslesError, ModuleNotFoundError):
@@ -264,7 +284,7 @@ class FileError(ChaslesError, OSError):
 
 
 class LeftOutWarning(UserWarning):
-    """Warning about force elements in a model file that the robot does not include."""
+    """Warning that the robot does not include some force elements in its model file."""
 
 
 class ExistingFileError(FileError, FileExistsError):

@@ -23,12 +23,11 @@ from chasles.expr import Program
 from chasles.functions.doors import (
     Wrench,
     check_robot,
-    checked_options,
     derivative_names,
     wrench_arguments,
 )
 from chasles.functions.names import suggested
-from chasles.functions.programs import Derivative, program, spaces
+from chasles.functions.programs import Derivative, checked_options, program, spaces
 from chasles.functions.rates import LEAST
 from chasles.functions.targets import Pose
 from chasles.mechanisms.exported import STEP, TRIES, Reaching
@@ -42,13 +41,13 @@ from chasles.version import VERSION
 from chasles.writing import store_all
 
 DERIVATIVES = "_derivatives"
-"""Suffix that requests the derivatives of a function."""
+"""Suffix of function names that requests a function's derivatives."""
 
 STATES = 3
-"""Number of states with expected results in the exported test."""
+"""Number of states whose expected results are stored in the exported test."""
 
 CHOICE = 32
-"""Number of random states from which the test states for resolved rate are selected."""
+"""Number of random states from which the `resolved_rate` test states are selected."""
 
 REACH, ITERATION, RATE = "inverse_kinematics", "inverse_kinematics_step", "resolved_rate"
 SOLVERS = {
@@ -57,7 +56,7 @@ SOLVERS = {
     RATE: ("frame", "tasks", "damping", "singular", "passes"),
     TIME_STEP: STEP_OPTIONS,
 }
-"""Solvers that can be exported in addition to robot functions, with their options."""
+"""Options of each solver that can be exported in addition to the robot functions."""
 
 
 def export(
@@ -81,7 +80,7 @@ def export(
     robot : Robot
         The robot.
     functions : str or sequence of str
-        Names of methods of `Robot`. NAME_derivatives exports the derivatives of NAME with respect
+        Names of `Robot` methods. NAME_derivatives exports the derivatives of NAME with respect
         to all its arguments. "inverse_kinematics", "inverse_kinematics_step", "resolved_rate" and
         "time_step" export solvers; see Notes.
     directory : str or path
@@ -91,7 +90,7 @@ def export(
     prefix : str, optional
         Prefix of all C identifiers and file names. Default: the robot's name.
     own_sine : bool, optional
-        Export functions for sines and cosines instead of calling the C library. They are faster and
+        Export own sine and cosine functions instead of calling the C library. They are faster and
         give identical results on every machine. Batch functions always use them.
     dissipation : bool, optional
         Include joint damping and friction.
@@ -111,19 +110,19 @@ def export(
 
     Notes
     -----
-    Arrays are row-major, in the same order and units as in the method of `Robot`
-    (docs/export-c.md).
+    Arrays are row-major, in the same order and units as in the `Robot` methods (docs/export-c.md).
     "inverse_kinematics" is the complete solver. It starts from `tries` stored random configurations
     (32 by default, generated from `seed`). "inverse_kinematics_step" is one iteration. Both solve
     for a pose of `frame`, or for `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the
     step of `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with
-    `damping`, `singular` and `passes`. "time_step" is a step of size `dt` of the integrator
+    `damping`, `singular` and `passes`. "time_step" is one step of size `dt` with the integrator
     "time-stepping", with `contacts`, `limits` and `control` as in `rollout`. With ctrl=True, it
     takes actuator controls instead of joint torques. For robots with loops, `q` is a closed
     configuration, which determines the choice of independent coordinates.
 
-    If the robot's name is reserved in C, C++, CMake or a system header, the prefix is "robot_" and
-    the name. A long name is shortened and ends in a hash. The header notes both changes.
+    If the robot's name is reserved in C, C++, CMake or a system header, the prefix is "robot_"
+    followed by the name. A long name is shortened and ends in a hash. A comment in the header notes
+    either change.
 
     Examples
     --------
@@ -192,7 +191,7 @@ def export_program(
     prefix: str | None = None,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Export a single program with the same files as `export`.
+    """Export a single program, with the same set of files as `export`.
 
     `sample` contains the input arrays (n, size) of n test states.
     """
@@ -360,7 +359,7 @@ def _range(part: slice) -> str:
 
 
 def _sample(robot: Robot, name: str, traced: Program) -> Sample:
-    """Return random test states with coordinates that are exact in single precision."""
+    """Return random test states whose coordinates are exact in single precision."""
     rng = np.random.default_rng(0)
     known = spaces(function_of(name), max(len(traced.inputs), 1)).inputs
     arrays = []

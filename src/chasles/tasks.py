@@ -1,4 +1,4 @@
-"""Independent tasks on threads of this process, or on the workers of a Dask cluster.
+"""Run independent tasks on threads of this process, or on the workers of a Dask cluster.
 
 A task reads, computes and writes one item, so that only its small result is transferred. Workers
 receive the function in serialized form, and each process deserializes it once. Results arrive in
@@ -25,26 +25,25 @@ THREADS = 2
 """Number of tasks that run at the same time in this process."""
 
 WINDOW, LEAST = 8, 16
-"""Number of pending tasks per worker thread of a cluster, and the minimum number in total."""
+"""Number of pending tasks per worker thread on a cluster, and the minimum total number."""
 
 TOGETHER = 16
-"""Largest number of items per task on a cluster. Dask needs about 4 ms per task."""
+"""Maximum number of items per task on a cluster. Dask's overhead is about 4 ms per task."""
 
 ATTEMPTS = 10
-"""Largest number of times that a task is submitted if its workers die.
+"""Maximum number of times that a task is submitted if its workers die.
 
 Each time, Dask tries several workers.
 """
 
 PAUSE = 0.1
-"""Time (s) between fetches of results from a cluster."""
+"""Time (s) between two requests for results from a cluster."""
 
 PATIENCE = 10.0
-"""Time (s) to wait for a scheduler."""
+"""Timeout (s) for connecting to a scheduler."""
 
 LOCAL, MOST = "local", 1000
-"""Address for worker processes on this computer, which are started for one call, and their largest
-number.
+"""Address that starts worker processes on this computer for one call, and their maximum number.
 """
 
 SETTINGS = {
@@ -57,18 +56,19 @@ SETTINGS = {
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.worker.profile.enabled": False,
 }
-"""Settings of Dask for these workers: without a profiler, and with monitors every 10 s.
+"""Dask settings for local workers: no profiler, and system monitors every 10 s.
 
-Dask's own environment of workers makes malloc return memory to the system after each block.
+The environment variables replace Dask's defaults, which make malloc return memory to the system
+after each block.
 """
 
 Told = Callable[[int], None]
-"""Function that adds a count to the progress."""
+"""Progress callback, called with the number of units completed since the last call."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Task = Callable[[Item, Told], Result]
-"""Function of an item and of a callback that receives its progress."""
+"""Function task(item, told) that processes an item and reports its progress to `told`."""
 
 
 def run(
@@ -79,7 +79,7 @@ def run(
     threads: int = THREADS,
     told: Told = lambda count: None,
 ) -> Iterator[Result]:
-    """Yield the results of a task for all items, in their order.
+    """Yield the results of a task for all items, in the order of the items.
 
     cluster: address of a Dask scheduler, such as tcp://host:8786, or local:N for N worker processes
     on this computer. Default: threads of this process.
@@ -92,7 +92,7 @@ def run(
 def ahead(
     function: Callable[[Item], Result], blocks: Iterable[Item], threads: int
 ) -> Iterator[Result]:
-    """Yield a function's results for blocks, in order. Threads compute while blocks are read.
+    """Yield function(block) for all blocks, in order. Threads compute while blocks are read.
 
     At most `threads` + 1 blocks are in memory. With one thread, the function runs in the caller's
     thread.
@@ -105,7 +105,7 @@ def ahead(
 
 
 def _ordered(submitted: Iterator[Future[Result]], threads: int) -> Iterator[Result]:
-    """Yield results in order. At most `threads` + 1 tasks are submitted ahead."""
+    """Yield the results of futures in order, with at most `threads` + 1 futures pending."""
     waiting: deque[Future[Result]] = deque()
     try:
         for future in submitted:
@@ -122,7 +122,7 @@ def _ordered(submitted: Iterator[Future[Result]], threads: int) -> Iterator[Resu
 def _here(
     task: Task[Item, Result], items: Iterable[Item], threads: int, told: Told
 ) -> Iterator[Result]:
-    """Run tasks on threads. After an error or Ctrl-C, running tasks end at their next report."""
+    """Run tasks on threads. After an error or Ctrl-C, tasks stop when they next report progress."""
     stop = Event()
 
     def tell(count: int) -> None:
@@ -143,7 +143,7 @@ def _here(
 class Portable:
     """A function that is pickled as bytes and deserialized once in each process.
 
-    key: identifies the function in Dask graphs. The names of its tasks begin with `__name__`.
+    key: identifier of the function in Dask graphs. Task names begin with `__name__`.
     """
 
     __name__ = "chasles"
@@ -168,9 +168,9 @@ _MAKING = Lock()
 
 
 def _remembered(recipe: bytes, version: str) -> Portable:
-    """Return the function for pickled bytes, deserialized once in each process."""
+    """Return the function that is pickled in `recipe`, deserialized once in each process."""
     if version != VERSION:
-        problem = f"a worker has chasles {VERSION}, but this is chasles {version}"
+        problem = f"a worker has chasles {VERSION}, but the client has chasles {version}"
         raise InputError("E-CLUSTER-003", problem, "install the same version everywhere")
     with _MAKING:
         return _made(recipe)
@@ -182,9 +182,9 @@ def _made(recipe: bytes) -> Portable:
 
 
 def _counted(items: Sequence[Any], recipe: bytes, version: str) -> list[tuple[Any, int]]:
-    """Run a task on a worker; return its results, each with the count that it reported.
+    """Run a task on a worker; return the result and the reported progress for each item.
 
-    The function is passed as bytes, which the scheduler does not unpickle.
+    The function is passed as bytes, so that the scheduler does not unpickle it.
     """
     task, found = _remembered(recipe, version), []
     for item in items:
@@ -195,7 +195,7 @@ def _counted(items: Sequence[Any], recipe: bytes, version: str) -> list[tuple[An
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler at an address."""
+    """Yield a Dask client connected to the scheduler at an address."""
     try:
         from distributed import Client
     except ImportError:
@@ -225,7 +225,7 @@ def _workers(address: str) -> int:
 
         return int(CPU_COUNT)
     if not count.isdecimal() or not 0 < int(count) <= MOST:
-        problem = f"{address!r:.80} does not give a number of worker processes from 1 to {MOST}"
+        problem = f"{address!r:.80} does not specify a number of worker processes from 1 to {MOST}"
         raise InputError("E-CLUSTER-005", problem, "use local, or for example local:4")
     return int(count)
 
@@ -252,7 +252,7 @@ def started(workers: int) -> Iterator[Any]:
 def _there(
     task: Task[Item, Result], items: Iterable[Item], address: str, told: Told
 ) -> Iterator[Result]:
-    """Run tasks on a cluster. Tasks of a worker that dies run again on another worker."""
+    """Run tasks on a cluster. If a worker dies, its tasks run again on another worker."""
     with connected(address) as client:
         sent, every = _Sent(client, Portable(task).recipe), list(items)
         threads = max(1, sum(client.nthreads().values()))
@@ -273,7 +273,7 @@ def _there(
 
 
 def _shared(items: Sequence[Item], threads: int) -> Iterator[tuple[int, Sequence[Item], int]]:
-    """Yield tasks: the number of the first item, the items, and 1 for the first attempt.
+    """Yield tasks as tuples: the index of the first item, the items, and the attempt number (1).
 
     In each round, two thirds of the remaining items are split evenly among the threads
     (Hummel, Schonberg, Flynn 1992). Most items are in a few large tasks, and the last tasks are
@@ -289,7 +289,7 @@ def _shared(items: Sequence[Item], threads: int) -> Iterator[tuple[int, Sequence
 
 
 class _Sent:
-    """Tasks on a cluster. `waiting` holds the number, items and attempt of each task, by key.
+    """Pending tasks on a cluster. `waiting` maps a task's key to its index, items and attempt.
 
     Tasks are sent and results fetched several at a time, because each message has a large overhead.
     """
@@ -302,7 +302,7 @@ class _Sent:
         self.waiting: dict[Any, tuple[int, Any, int]] = {}
 
     def add(self, some: Sequence[tuple[int, Any, int]]) -> None:
-        """Send tasks."""
+        """Send tasks to the cluster."""
         if not some:
             return
         keys = [f"chasles-{self.name}-{number}-{attempt}" for number, _, attempt in some]
@@ -312,7 +312,7 @@ class _Sent:
         self.completed.update(futures)
 
     def finished(self) -> list[tuple[int, Any]]:
-        """Wait for results; return them with their numbers."""
+        """Wait for results; return each with the index of its task's first item."""
         from distributed import KilledWorker
 
         sleep(PAUSE)

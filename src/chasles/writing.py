@@ -1,9 +1,9 @@
 """Write files atomically, and replace existing files only on request.
 
-A file is written to a temporary file in the same folder, flushed to disk and renamed. During this
-time, the process has an advisory lock on the temporary file. If a process is killed, its temporary
-file remains without a lock, and the next process that writes to the folder removes it. On systems
-without these locks (Windows), the file remains.
+The contents are written to a temporary file in the same folder, which is flushed to disk and
+renamed. During this time, the process holds an advisory lock on the temporary file. If the process
+is killed, its temporary file remains without a lock, and the next process that writes to the folder
+removes it. On systems without advisory locks (Windows), the temporary file remains.
 """
 
 import errno
@@ -23,7 +23,7 @@ except ImportError:  # Windows has no fcntl
     fcntl: Any = None  # type: ignore[no-redef]
 
 TEMPORARY = re.compile(r"\.chasles-[0-9]+-[0-9a-f]{16}\.part")
-"""Pattern for names of temporary files, which contain the process ID and random digits."""
+"""Pattern for the names of temporary files, which contain the process ID and random digits."""
 
 AnyPath = str | os.PathLike[str]
 
@@ -38,8 +38,8 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tuple[str, int]:
     """Create and lock a temporary file, and return its path and open descriptor.
 
-    `handle` is an optional descriptor of the open folder, used as `dir_fd`. With it, the path is
-    relative to the folder.
+    `handle` is an optional descriptor of the open folder, used as `dir_fd`. If it is given, the
+    path is relative to the folder.
     """
     while True:
         name = f".chasles-{os.getpid()}-{os.urandom(8).hex()}.part"
@@ -123,7 +123,7 @@ def _temporary(target: Path) -> Iterator[Path]:
 def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = ()) -> None:
     """Raise an error if a file may not be written.
 
-    An existing file may be replaced only with `overwrite`, and an input file never.
+    An existing file may be replaced only if `overwrite` is True. An input file is never replaced.
     """
     if os.path.exists(path):
         for file in inputs:

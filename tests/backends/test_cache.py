@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles import writing
+from chasles import backends, writing
 from chasles.backends import cache, objects
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm import kernel as llvm
@@ -683,7 +683,7 @@ def test_other_machines_have_their_own_entries(
     for place, name, value in (
         (llvmlite, "__version__", "0.0.0"),
         (objects, "LAYOUT", (24, 32)),
-        (cache, "sources", lambda: "others"),
+        (backends, "sources", lambda: "others"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, value)
@@ -777,14 +777,14 @@ def test_another_version_of_chasles_has_other_entries(tmp_path: Path) -> None:
     copy = tmp_path / "chasles"
     root = Path(chasles.__file__).parent
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    show = "from chasles.backends.cache import sources; print(sources())"
+    show = "from chasles.backends import sources; print(sources())"
 
     def digest() -> str:
         (found,) = finish(start(tmp_path / "cache", code=show, PYTHONPATH=str(tmp_path)))
         return found
 
     digests = [digest()]
-    assert digests[0] == cache.sources()
+    assert digests[0] == backends.sources()
     body = copy / "backends" / "llvm" / "source.py"
     body.write_text(body.read_text() + "\n")
     digests.append(digest())

@@ -21,6 +21,7 @@ from chasles.checks import trial as trials
 from chasles.checks.comparing import Comparison, first_difference, relative_error
 from chasles.checks.verify import CHECKS, checks, results
 from chasles.cli import app
+from chasles.entry_points import imported
 from chasles.model import gear
 
 report = import_module("chasles.cli.commands.verify")
@@ -92,9 +93,7 @@ def test_a_wrong_method_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _of(method):
-    from chasles.algorithms.method import _loaded
-
-    return _loaded(method.source)
+    return imported(f"chasles.algorithms.{method.source}")
 
 
 # Comparing -------------------------------------------------------------------------------------

@@ -180,60 +180,66 @@ ROWS: dict[str, Callable[[], Mechanisms]] = {
     "helical, rack and pinion": of("helical", "rack_and_pinion"),
     "spherical": of("spherical"),
     "planar": of("planar"),
-    "free from the world's origin": floating(None, NONE),
-    "free from elsewhere in the world": floating(None, POSE),
-    "free from a link that moves": floating("link2", NONE),
+    "free, relative to the world's origin": floating(None, NONE),
+    "free, relative to another frame in the world": floating(None, POSE),
+    "free, relative to a moving link": floating("link2", NONE),
     "sphere in cylinder, rolling": of("sphere_in_cylinder", "rolling"),
-    "reversed, of joints above planar": of(
+    "reversed joints, types of the first three rows": of(
         *("revolute", "continuous", "prismatic", "universal", "cylindrical", "yaw_pitch_roll"),
         *("helical", "rack_and_pinion"),
         reversed=True,
     ),
-    "reversed, of others": of("spherical", "planar", "sphere_in_cylinder", reversed=True),
-    "a joint's frame away from its child's": of("revolute", "helical", child_pose=POSE),
-    "limits of position and effort": of(*BOUNDED, limits=Limits(-1.0, 2.0, effort=3.0)),
-    "limits of velocity": of("revolute", limits=Limits(velocity=3.0)),
+    "reversed joints, other types": of("spherical", "planar", "sphere_in_cylinder", reversed=True),
+    "joint frame that differs from the child link's frame": of(
+        "revolute", "helical", child_pose=POSE
+    ),
+    "position and effort limits": of(*BOUNDED, limits=Limits(-1.0, 2.0, effort=3.0)),
+    "velocity limits": of("revolute", limits=Limits(velocity=3.0)),
     "limits of spherical joints": of("spherical", limits=Limits(upper=1.0)),
     "damping, friction": of("revolute", "universal", "helical", damping=0.2, friction=0.3),
     "armature": of("revolute", "universal", "helical", armature=0.1),
-    "inertia that several joints turn": turned,
+    "rotor inertia driven by several joints": turned,
     "mimic": of("revolute", mimic=Mimic("joint0", 2.0, 0.1)),
-    "loops by spherical joints": closed("spherical"),
-    "loops by revolute joints": closed("revolute", "continuous"),
-    "loops by welds": closed("fixed"),
-    "loops by prismatic, universal, helical joints": closed("prismatic", "universal", "helical"),
-    "loops by other joints": closed(
+    "loops closed by spherical joints": closed("spherical"),
+    "loops closed by revolute joints": closed("revolute", "continuous"),
+    "loops closed by welds": closed("fixed"),
+    "loops closed by prismatic, universal, helical joints": closed(
+        "prismatic", "universal", "helical"
+    ),
+    "loops closed by other joints": closed(
         *(
             kind
             for kind in LOOP_JOINTS
             if kind not in ("fixed", "spherical", "universal", "free") and LOOP_JOINTS[kind].nv != 1
         )
     ),
-    "loops open where coordinates are zero": closed("spherical", at=0.3),
+    "loops that are open at zero coordinates": closed("spherical", at=0.3),
     "loops through free joints": through_free,
-    "gears of two turns on one link": tied(gear("g", "joint1", {"joint2": 2.0})),
+    "gears between two revolute joints of one link": tied(gear("g", "joint1", {"joint2": 2.0})),
     "other gears, differentials": tied(
         gear("g", "joint1", {"joint0": 2.0}, 0.1),
         gear("g", "joint1", {"joint0": 2.0, "joint2": 0.5}, 0.075),
     ),
-    "polynomials of one joint, to the fourth power": tied(
+    "couplings: polynomials in one coordinate, up to degree 4": tied(
         coupling("c", ["joint0", "joint1"], lambda a, b: a - 0.1 * b - b * b * b * b + 0.0101)
     ),
-    "other polynomials": tied(coupling("c", ["joint0", "joint1"], lambda a, b: a * b + 0.1 * a)),
+    "couplings: other polynomials": tied(
+        coupling("c", ["joint0", "joint1"], lambda a, b: a * b + 0.1 * a)
+    ),
     "other couplings": tied(coupling("c", ["joint0", "joint1"], lambda a, b: a * sin(b))),
     "frames": one(replace(arm("revolute"), frames=(FrameData("eye", "link1", POSE),))),
-    "boxes, balls, cylinders": shaped("box", "sphere", "cylinder"),
+    "boxes, spheres, cylinders": shaped("box", "sphere", "cylinder"),
     "capsules": shaped("capsule"),
     "ellipsoids": shaped("ellipsoid"),
     "gravity other than (0, 0, -9.81)": one(
         replace(arm("revolute"), gravity=Vector.of(1.0, 2.0, 3.0))
     ),
-    "inertias that no body has": with_link(LinkData("link1", FLAT), carried=1),
+    "physically impossible inertias": with_link(LinkData("link1", FLAT), carried=1),
     "links without inertia between two joints": with_link(EMPTY, carried=1),
     "other moving links without inertia": with_link(EMPTY, carried=2),
     "choice of independent coordinates": choosing,
     "kinematics only": one(replace(arm("revolute"), massless=True)),
-    "joints of your own": of("custom", custom=Revolute()),
+    "user-defined joints": of("custom", custom=Revolute()),
 }
 """The mechanisms of each row."""
 

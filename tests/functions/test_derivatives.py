@@ -18,7 +18,8 @@ import chasles
 from chasles import backends
 from chasles.algorithms import DERIVATIVES, FUNCTIONS
 from chasles.backends import arrays
-from chasles.functions.programs import Derivative, all_derivatives, program
+from chasles.functions.derivatives import all_derivatives
+from chasles.functions.programs import Derivative, program
 from chasles.functions.tracing import signature
 from chasles.model import JOINTS
 from chasles.model.spaces import PositionSpace, WrenchesSpace
@@ -286,10 +287,9 @@ def test_named_methods(kinds: tuple[str, ...], steep: bool) -> None:
 
 def plain_derivative(robot: chasles.Robot, function: str) -> Any:
     """The derivative of the program itself, whether or not there is a recursion."""
-    names = DYNAMICS[function]
-    derivative = Derivative("jacobian", names)
     positions = frozenset({"q", "q0", "q1"})
-    return all_derivatives(robot.model, program(robot.model, function), derivative, positions)
+    traced = program(robot.model, function)
+    return all_derivatives(robot.model, traced, DYNAMICS[function], positions)
 
 
 def run(traced: Any, at: Sequence[np.ndarray]) -> list[np.ndarray]:

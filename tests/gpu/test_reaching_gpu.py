@@ -111,14 +111,23 @@ def test_pytorch_and_jax() -> None:
     assert np.abs(at - T).max() < 1e-5
 
 
+def balls(name: str, radius: float) -> Any:
+    return chasles.contact.Sphere(name, radius)
+
+
+def rods(name: str, radius: float) -> Any:
+    return chasles.contact.Capsule(name, radius, (0.0, 0.0, 0.0), (0.1, 0.02, 0.15))
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-5)])
-def test_distances_of_spheres(dtype: str, tolerance: float) -> None:
+@pytest.mark.parametrize("shape", [balls, rods])
+def test_distances_of_compiled_shapes(shape: Any, dtype: str, tolerance: float) -> None:
     robot = puma560()
     links = [name for name in robot.bodies if name.startswith("link")]
-    spheres = [chasles.contact.Sphere(name, 0.05 + 0.01 * k) for k, name in enumerate(links)]
+    shapes = [shape(name, 0.05 + 0.01 * k) for k, name in enumerate(links)]
     q = robot.random(RNG, size=1000)
-    right = robot.distance(q, shapes=spheres)
-    found = robot.distance(cupy.asarray(q, dtype), shapes=spheres)
+    right = robot.distance(q, shapes=shapes)
+    found = robot.distance(cupy.asarray(q, dtype), shapes=shapes)
     assert found.distance.dtype == dtype
     close(found.distance.get(), right.distance, tolerance)
     close(found.least.get(), right.least, tolerance)

@@ -49,7 +49,7 @@ def found(path: Path) -> tuple[Finding, ...]:
 
 def published_table() -> str:
     """A row a file."""
-    lines = ["| file | errors | warnings | notes | of which checks |", "|---" * 5 + "|"]
+    lines = ["| file | errors | warnings | notes | findings by check |", "|---" * 5 + "|"]
     for name, path in robots().items():
         counts = Counter(finding.severity for finding in found(path))
         numbers = [str(counts[severity] or "") for severity in SEVERITIES]

@@ -52,7 +52,7 @@ def test_files_of_packages() -> None:
 
 def test_files_that_agree_now_are_counted_again() -> None:
     page = (
-        "| format | files | read by the reference | and here | agree | differ | other |\n"
+        "| format | files | read by the reference | read by both | agree | differ | other |\n"
         "| MJCF | 9 | 8 | 8 | 6 | 2 | 0 |\n| URDF | 9 | 8 | 8 | 6 | 2 | 0 |\n"
         "| arms | MJCF | 5 | 4 | 4 | 2 | 2 | 0 |\n| legs | MJCF | 4 | 4 | 4 | 4 | 0 | 0 |\n"
         "| arms: a.xml | nothing |\n| arms: b.xml | nothing |\n"

@@ -320,7 +320,7 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
     "wrenches": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext=np.zeros(6)),
         TypeError,
-        "E-CALL-038 (...)",
+        "E-CALL-038 f_ext",
     ),
     "wrench frame": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"hand": np.zeros(6)}),

@@ -89,13 +89,13 @@ TABLE_6_1 = ByEquation(
             "6.3.29b",
             ("2n-2", "0"),
             ("2n-2", "0"),
-            "offsets are constants along the parent's axes, which is where we use them",
+            "offsets are constants along the parent's axes, which is where they are used",
         ),
         Row(
             "6.3.29c",
             ("30n-42", "39n-52"),
             ("20n-25", "32n-42"),
-            "turning a symmetric tensor takes 18 products, 17 sums, where 21 and 18 are printed; "
+            "rotating a symmetric tensor takes 18 products, 17 sums, where 21 and 18 are printed; "
             "of the first link one entry is needed; at right angles an offset has a zero",
         ),
         Row("6.3.30a", ("4n^2-12n+8", "2n^2-6n+4"), ("2n^2-6n+4", "n^2-3n+2")),
@@ -139,20 +139,21 @@ TABLE_7_1 = ByEquation(
             "7.3.18c",
             ("30n-12", "39n-31"),
             ("20n-2", "32n-24"),
-            "as (6.3.29c); print takes the transform beyond the last link as a general one",
+            "as (6.3.29c); the book takes the transform beyond the last link as a general one",
         ),
         Row(
             "7.3.18d",
             ("69n-51", "74n-60"),
             ("51n-33", "63n-49"),
-            "tensors are turned in planes, 26 products and 24 sums; print has a transform beyond "
+            "tensors are rotated in planes, 26 products and 24 sums; the book has a transform "
+            "beyond "
             "the last link as a general one; at right angles an offset has a zero",
         ),
         Row(
             "sd of 7.3.18d",
             ZERO,
             ZERO,
-            "rates of offsets, which print takes as known",
+            "rates of offsets, which the book takes as known",
         ),
         Row("7.3.18e", ZERO, ZERO),
         Row("7.3.18h", ZERO, ZERO),
@@ -230,7 +231,7 @@ TABLE_7_2 = ByEquation(
 
 BY_EQUATION = (TABLE_5_1, TABLE_5_2, TABLE_6_1, TABLE_7_1, TABLE_7_2)
 
-_EVERY_ENTRY = "print counts every entry of every matrix; here zeros and ones cost nothing"
+_EVERY_ENTRY = "the book counts every entry of every matrix; here zeros and ones cost nothing"
 _ENDS = "zeros of the first links and what no joint feels are not computed"
 
 TABLE_5_3 = ByMethod(
@@ -244,7 +245,7 @@ TABLE_5_3 = ByMethod(
             "uicker-kahn",
             at=6,
             where="section 5.2",
-            why="print counts every entry of every product of 4x4 matrices, each term by itself",
+            why="the book counts every entry of every product of 4x4 matrices, each term by itself",
         ),
         Formula(
             "Waters",
@@ -252,7 +253,7 @@ TABLE_5_3 = ByMethod(
             "waters",
             at=6,
             where="section 5.2",
-            why="print counts every entry of every matrix; here zeros and ones cost nothing",
+            why="the book counts every entry of every matrix; here zeros and ones cost nothing",
         ),
         Formula("Hollerbach, 4x4", ("830n-592", "675n-464"), "lagrange-4x4", why=_EVERY_ENTRY),
         Formula("Hollerbach, 3x3", ("412n-277", "320n-201"), "lagrange-3x3", why=_EVERY_ENTRY),
@@ -261,7 +262,8 @@ TABLE_5_3 = ByMethod(
             ("1.5n^3+17.5n^2+9n-36", "7/6n^3+11.5n^2+32n-28"),
             "vukobratovic",
             where="section 5.2",
-            why="print does not say how it was counted (the formulas give 972 and 830 for n = 6, "
+            why="the book does not state how it was counted (the formulas give 972 and 830 for "
+            "n = 6, "
             "where 992 and 776 are printed); ours is along base axes, where a freedom is a screw "
             "of six entries, not (0, 0, 1), and C is a whole array: of 1712 products 152 turn to "
             "base axes (2.3.6), 339 carry links and screws there (5.2.20), 856 are of C, 181 of D, "
@@ -271,7 +273,8 @@ TABLE_5_3 = ByMethod(
             "Luh, Walker, Paul",
             ("150n-48", "131n-48"),
             "newton-euler-vector",
-            why="print is of the recursion of 1980, about centres of mass; ours is about origins, "
+            why="the printed count is for the recursion of 1980, about centers of mass; ours is "
+            "about origins, "
             f"with turns in planes; {_ENDS}",
         ),
         Formula(
@@ -320,13 +323,13 @@ TABLE_6_2 = ByMethod(
             "Angeles, Ma",
             ("n^3+17n^2-15n+8", "n^3+14n^2-16n+5"),
             "factored-complement",
-            why="the same P'P; twists go from origin to origin, and then to the centres of mass",
+            why="the same P'P; twists go from origin to origin, and then to the centers of mass",
         ),
         Formula(
             "Featherstone",
             ("10n^2+31n-41", "6n^2+40n-46"),
             "spatial",
-            why="print turns inertias about screws, ours in planes; the first link needs less",
+            why="the book rotates inertias about screws, ours in planes; the first link needs less",
         ),
         Formula(
             "algorithm 6.2",
@@ -371,7 +374,7 @@ TABLE_6_3 = ByMethod(
             ("1353", "1165"),
             "orthogonal-complement",
             at=6,
-            why="print forms the matrix and solves; ours makes the twists orthogonal",
+            why="the book forms the matrix and solves; ours makes the twists orthogonal",
         ),
         Formula(
             "algorithms 6.2 and 5.7",

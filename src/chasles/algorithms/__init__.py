@@ -39,21 +39,22 @@ DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method("recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"),
     "forward_dynamics": Method("recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"),
 }  # fmt: skip
-"""Recursions that compute the derivatives of a function. They need fewer operations than
-differentiating the program. A recursion returns one derivative for each array argument, in the
-order of the arguments. The programs of all other functions are differentiated."""
+"""Recursive algorithms for the derivatives of a function. They need fewer operations than
+differentiating the function's program. A recursion returns one derivative for each array argument,
+in the order of the arguments. For all other functions, the program is differentiated."""
 
 SUMMED = ("parallel-axes",)
 """Model pass that the `parallel-axes` methods require.
 
-The pass sums the angles of consecutive parallel joints, so that a recursion step can skip them.
+The pass sums the angles of consecutive parallel joints, so that a recursion step can skip the
+joints in between.
 """
 
 ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
-"""Methods that invert body inertias and assemble articulated bodies from the inverses."""
+"""Constructor for methods that assemble articulated bodies from inverse body inertias."""
 
 OPERATOR = partial(Method, "spatial-operator", followers=False)
-"""Methods that factor the mass matrix or its inverse."""
+"""Constructor for methods that factor the mass matrix or its inverse."""
 
 KINEMATIC: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -87,7 +88,7 @@ KINEMATIC: dict[str, tuple[Method, ...]] = {
     "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
     "difference": (Method("spatial", "spatial.kinematics:difference"),),
 }
-"""Functions that do not use masses. A robot without masses has only these functions."""
+"""Functions that do not depend on masses. A robot without masses supports only these."""
 
 DYNAMIC: dict[str, tuple[Method, ...]] = {
     "generalized_jacobian": (Method("spatial", "spatial.operational_space:generalized_jacobian", needs=all_of(undriven_joints, unheld_base)),),
@@ -139,7 +140,7 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     "center_of_mass": (Method("spatial", "spatial.momentum:center_of_mass"),),
     "centroidal_momentum_matrix": (Method("spatial", "spatial.momentum:centroidal_momentum_matrix"),),
 }  # fmt: skip
-"""Functions that use masses."""
+"""Functions that depend on masses."""
 
 DIVIDING = frozenset(
     (
@@ -147,11 +148,11 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that divide by the mass matrix. They require inertia at every joint."""
+"""Functions that factor or invert the mass matrix. Every joint must move some inertia."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Return the methods of a function, and require inertia if it divides by the mass matrix."""
+    """Return the methods, with an inertia requirement added if the function is in `DIVIDING`."""
     if function not in DIVIDING:
         return rows
     return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)
@@ -160,9 +161,9 @@ def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
 AUTOMATIC: dict[str, tuple[Method, ...]] = {
     function: _rows(function, rows) for function, rows in (KINEMATIC | DYNAMIC).items()
 }
-"""Default methods for each function. Each robot uses the method with the fewest operations; on a
-tie, the first in the table. The function's signature is taken from its first method, so a method
-that accepts any number of time derivatives comes first."""
+"""Default methods for each function. Each robot uses the method with the fewest operations. If
+several methods tie, the first in the table is used. The function's signature is taken from its
+first method, so a method that accepts any number of time derivatives comes first."""
 
 HISTORICAL: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (Method("lagrange", "homogeneous:forward_kinematics"),),
@@ -247,8 +248,8 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "closing_step": (Method("minimal", "closed_loops.dynamics:closing_step"),),
     "closing_acceleration": (Method("minimal", "closed_loops.dynamics:closing_acceleration"),),
 }  # fmt: skip
-"""Functions for robots with loops that need a closure, i.e. a choice of loop equations and
-dependent coordinates. Public functions call them and check the conditioning of each state.
+"""Closed-loop functions that need a closure, i.e. a choice of loop equations and dependent
+coordinates. Public functions call them and check the conditioning of each state.
 """
 
 SENSING: dict[str, tuple[Method, ...]] = {
@@ -272,7 +273,7 @@ OPEN: dict[str, str] = {
     "joint_reactions": 'use "closed_joint_reactions", which takes the loop multipliers',
 }
 """Functions whose results are wrong for a robot with loops or couplings, and the remedy for each.
-These programs ignore loop and coupling forces, and treat every joint as independent. All other
+These functions ignore loop and coupling forces, and treat every joint as independent. All other
 functions remain valid."""
 
 PASSIVE: dict[str, tuple[Method, ...]] = {

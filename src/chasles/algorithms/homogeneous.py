@@ -67,7 +67,7 @@ def carried(
     qd: spaces.Velocity,
     qdd: spaces.Velocity,
 ) -> tuple[dict[int, Velocity], dict[int, Acceleration]]:
-    """Return W_0i and H_0i for every body i in `M`. The first body is the root."""
+    """Return the velocities W_0i and accelerations H_0i of all bodies i in `M`, root first."""
     root, *path = M
     W, H = {root: Velocity.zero()}, {root: Acceleration.zero()}
     for i in path:
@@ -100,7 +100,7 @@ def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
     """Return the loop matrix A in A qd = b (see `loop_rate`).
 
-    The columns are (u, b) of the screws L_i around a loop (Eq II.7), expressed in the successor
+    Each column contains (u, b) of a screw L_i around a loop (Eq II.7), expressed in the successor
     frame of the loop joint and projected onto the constrained directions. The coupling matrices are
     appended.
     """
@@ -113,7 +113,7 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
 
 
 def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, dict[int, Motions]]:
-    """Return q of the loop joint and the screws of the other joints in the successor frame."""
+    """Return the loop-joint coordinates, and the other joints' screws in the successor frame."""
     M = around(model, loop, q)
     _, M_S = ends(loop, M)
     J = {}
@@ -167,7 +167,7 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
 
 
 def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """Return phi(q, t), which is zero where the constraint holds.
+    """Return phi(q, t), which is zero if the constraint is satisfied.
 
     Entries of velocity constraints are 0.
     """
@@ -178,9 +178,10 @@ def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> V
 
 
 def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dict[int, Matrix]:
-    """Return the columns of K for each body, where K qd = psi - `coupling_drift`.
+    """Return the columns of K for each body, where psi = K qd + `coupling_drift`.
 
-    See Featherstone 2008, Eq 3.11 and 3.29.
+    psi is the constraint velocity: d phi/dt, or the residual of a velocity constraint. See
+    Featherstone 2008, Eq 3.11 and 3.29.
     """
     M = placed(model, WORLD, coupling.carried, q)
     program = constraints.slopes(coupling.data.residual)
@@ -204,7 +205,7 @@ def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dic
 
 
 def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """Return psi at zero velocity: d phi/dt, or phi_0 in Eq 3.29."""
+    """Return psi for qd = 0 (see `coupling_matrix`): d phi/dt at fixed q, or phi_0 in Eq 3.29."""
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, placed(model, WORLD, coupling.carried, q))
     return Vector(tuple(replayed(psi, given | constraints.resting(psi))))
@@ -238,7 +239,7 @@ def coupling_bias(
 def _at_position(
     model: Model, coupling: Coupling, q: spaces.Position, M: Mapping[int, Position]
 ) -> dict[str, list[Number]]:
-    """Return the position inputs for the programs of a constraint."""
+    """Return the position inputs for a constraint's programs."""
     given: dict[str, list[Number]] = {"q": [q[i][k] for i, k in coupling.places], "pose": []}
     for frame in (model.frames[name] for name in coupling.data.frames):
         X = M[frame.body] @ Position.of(frame.placement)

@@ -51,7 +51,7 @@ def joint_motion_rates(
 ) -> tuple[dict[int, list[Property]], list[Velocity]]:
     """Return D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
 
-    A property moves with its body: Ddot = Omega D - D Omega (Mitra, Eq 3). Leibniz' rule gives n
+    A property moves with its body: Ddot = Omega D - D Omega (Mitra, Eq 3). The Leibniz rule gives n
     derivatives of D and n - 1 derivatives of Omega for n time derivatives of q. D[j][k] is the k-th
     derivative of the j-th derivative of D relative to the body. For j > 0 it is zero unless S
     changes in body coordinates.
@@ -75,7 +75,7 @@ def joint_motion_rates(
 
 
 def _bracket(Omega: Velocity, D: Property) -> Property:
-    """Return Omega D - D Omega."""
+    """Return Omega D - D Omega, the time derivative of D if it moves with velocity Omega."""
     return Property(tuple(Omega.bracket(column) for column in D.columns))
 
 
@@ -87,8 +87,8 @@ def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
 def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
     """Return Omega, A_H, J_H, ...: the time derivatives of M times M^-1 (Mitra, 2.6 and 2.7).
 
-    They are computed from Omega and its derivatives by Leibniz' rule: Mdot = Omega M, Mddot M^-1 =
-    Omegadot + Omega Omega, and so on.
+    They are computed from Omega and its derivatives by the Leibniz rule: Mdot = Omega M, Mddot M^-1
+    = Omegadot + Omega Omega, and so on.
     """
     found: list[Block] = []
     for k in range(len(Omega)):

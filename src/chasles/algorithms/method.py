@@ -1,11 +1,10 @@
 """Descriptions of the methods that compute each function, and their requirements on a robot."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
+from chasles.entry_points import Sourced
 from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
@@ -160,15 +159,5 @@ class Method:
     steep: bool = False
     shallow: bool = False
 
-    @property
-    def algorithm(self) -> Callable[..., Any]:
-        """The function that implements the method."""
-        return _loaded(self.source)
-
-
-@cache
-def _loaded(source: str) -> Callable[..., Any]:
-    module, _, name = source.partition(":")
-    loaded = importlib.import_module(f"chasles.algorithms.{module}")
-    algorithm: Callable[..., Any] = getattr(loaded, name or module.rpartition(".")[2])
-    return algorithm
+    algorithm = Sourced("chasles.algorithms")
+    """The function that implements the method."""

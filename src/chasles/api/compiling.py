@@ -12,11 +12,10 @@ from chasles.functions.devices import Automatic
 from chasles.functions.doors import (
     Wrench,
     check_robot,
-    checked_options,
     derivative_names,
     wrench_arguments,
 )
-from chasles.functions.programs import Derivative, program
+from chasles.functions.programs import Derivative, checked_options, program
 from chasles.functions.tiers import Tiered
 from chasles.robot import Robot
 
@@ -67,7 +66,7 @@ def compile(
     robot : Robot
         The robot.
     function : str
-        Name of a method of `Robot`, for example "inverse_dynamics".
+        Name of a `Robot` method, for example "inverse_dynamics".
     device : {"cpu", "cuda", "auto"}, optional
         "cuda" accepts arrays in GPU memory (docs/gpu.md). "auto" accepts arrays in host memory,
         measures the time on both devices, including copies, and runs each batch on the faster one.
@@ -77,7 +76,7 @@ def compile(
         "numpy" (vectorized Python) or "interpret" (one operation at a time, the reference). For a
         GPU: "cuda".
     method : str, optional
-        Algorithm, as in the method of `Robot`.
+        Algorithm, as in the `Robot` method of the same name.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
@@ -88,14 +87,15 @@ def compile(
         "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement" or "gravity". They
         can be batched and differentiated. `robot.parameter(name)` returns the current value.
     wrt : str or sequence of str, optional
-        Compile the derivatives with respect to these arguments and parameters instead.
+        Compile the derivatives with respect to these arguments and parameters, instead of the
+        function.
     dtype : {"float64", "float32"}, optional
         Precision. With "float64", a call with only float32 arrays is computed in float32.
     tier : {"best", "quick"}, optional
         "best" waits for the fastest code. "quick", for large robots, starts with code that
         compiles faster and switches to the best code when it is ready (`.tier`, `.wait()`).
     **options
-        Options of the method of `Robot`, for example frame="tool".
+        Options for the `Robot` method, for example frame="tool".
 
     Returns
     -------
@@ -143,7 +143,7 @@ def compile(
 
 
 def _backend(device: str | None, backend: str | None) -> str:
-    """Return `backend` if the device supports it, or the default backend of the device."""
+    """Return `backend` if the device supports it, or the device's default backend."""
     if device is None:
         return backend or backends.USUAL
     devices = backends.devices()
@@ -174,9 +174,9 @@ def cost(
     robot : Robot
         The robot.
     function : str
-        Name of a method of `Robot`.
+        Name of a `Robot` method.
     method : str, optional
-        Algorithm, as in the method of `Robot`.
+        Algorithm, as in the `Robot` method of the same name.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
@@ -185,7 +185,7 @@ def cost(
         Count the operations of the simplified program that runs (default), or count by the rules of
         Balafoutis and Patel; see Notes.
     **options
-        Options of the method of `Robot`, for example frame="tool".
+        Options for the `Robot` method, for example frame="tool".
 
     Returns
     -------
@@ -198,8 +198,8 @@ def cost(
     rules="book" counts operations as Balafoutis and Patel do (1991, sections 5.3 and 6.3).
     Structural zeros and ones, signs and trigonometric functions are not counted. A doubling counts
     as an addition, and a division as a multiplication. An expression that occurs in two equations
-    counts twice unless it is a named variable. For a robot with loops, the fastest method for
-    "forward_dynamics" is the program of "constrained_dynamics".
+    counts twice unless it is a named variable. For a robot with loops, "forward_dynamics" counts
+    the operations of "constrained_dynamics".
 
     Examples
     --------

@@ -53,26 +53,26 @@ def load(
         Remove the coordinates of mimic joints, which follow their leaders (default). False makes
         every joint independent, as in Pinocchio.
     snap : bool, optional
-        Replace rounded multiples of a right angle, such as 1.5708, by the exact angle (default).
+        Replace rounded multiples of a right angle, such as 1.5708, with the exact angle (default).
         `robot.notes` lists the replacements.
     strict : bool, optional
         Raise an error for an invalid inertia instead of adding a note.
     arguments : mapping from str to str, optional
-        Arguments of a xacro file.
+        Arguments for a xacro file.
     trust : bool, optional
         Allow a xacro file to run Python and to read any file and the environment. By default, only
-        arithmetic and the functions of xacro are allowed (docs/formats.md#xacro).
+        arithmetic and xacro's own functions are allowed (docs/formats.md#xacro).
     loops : bool, optional
         False ignores all loop joints and couplings.
     omit : sequence of str, optional
         Names of loops and couplings (equalities in MJCF) to ignore. Mimic joints named here become
         independent.
     loop_tolerance : float, optional
-        Largest residual of redundant loop equations, which are dropped (rad, and relative to the
-        size of the loop). Default: 1e-4, or up to 1e-3 if the numbers in the file have few digits
-        (docs/loops.md#loops-with-rounded-dimensions).
+        Largest residual at which redundant loop equations are dropped (rad for angles, relative to
+        the loop size for lengths). Default: 1e-4, or up to 1e-3 if the numbers in the file have few
+        digits (docs/loops.md#loops-with-rounded-dimensions).
     springs : bool, optional
-        False ignores the springs of joints and tendons.
+        False ignores joint and tendon springs.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def from_dh(
     name : str, optional
         Name of the robot.
     gravity : array_like, shape (3,), optional
-        Acceleration of gravity (m/s2) in world axes.
+        Gravitational acceleration (m/s2) in world axes.
     base : array_like, shape (4, 4), optional
         Pose of frame 0 in the world.
     tool : array_like, shape (4, 4), optional
@@ -225,14 +225,14 @@ def from_dh(
 
 
 def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None = None) -> DHTable:
-    """Return the Denavit-Hartenberg table of a serial arm of revolute and prismatic joints.
+    """Return the Denavit-Hartenberg table of a serial arm with revolute and prismatic joints.
 
     Parameters
     ----------
     robot : Robot
         A serial arm with joint axes in any direction.
     convention : {"modified", "standard"}, optional
-        Convention of the table.
+        Denavit-Hartenberg convention of the table.
     tool : str, optional
         Frame at the end of the arm. Default: the last frame that moves with the last link.
 
@@ -247,7 +247,7 @@ def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None
     If the link frames already satisfy a Denavit-Hartenberg convention (from_dh, .toml, .dat, the
     built-in arms), they are kept. Otherwise, frames follow the rules of Balafoutis and Patel (1991,
     section 2.3): x along common normals, d = 0 between parallel axes. Inertias are expressed in the
-    frames of the table; `base` and `tool` contain the transforms that rows cannot represent.
+    table's frames; `base` and `tool` contain the transforms that rows cannot represent.
 
     Examples
     --------

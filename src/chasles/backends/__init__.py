@@ -1,9 +1,16 @@
-"""Backends: each one compiles a program into a kernel that runs on rows of numbers."""
+"""Backends: each one compiles a program into a kernel that runs on rows of numbers.
 
+All backends share the keys of compiled programs, and the way to run work that no signal interrupts.
+"""
+
+import _thread
 import functools
+import hashlib
 import importlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from chasles.backends.arrays import Kernel, Target
 from chasles.errors import InputError
@@ -95,6 +102,27 @@ def row(name: str) -> Backend:
 
 def _backend(name: str) -> Any:
     return importlib.import_module(row(name).module)
+
+
+_OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
+"""Subpackages that do not affect compiled code, because a recipe contains all parameters."""
+
+
+@functools.cache
+def sources() -> str:
+    """Return the SHA-256 of chasles' sources, so that code from other versions is not used."""
+    root = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] in _OTHERS:
+            continue
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def code_key(*parts: object) -> str:
+    """Return the name of code in the cache, a digest of everything that determines the code."""
+    return hashlib.sha256("\0".join([sources(), *map(repr, parts)]).encode()).hexdigest()
 
 
 def compile(
@@ -212,3 +240,58 @@ def search(*kernels: Kernel, backend: str = USUAL) -> Any:
 def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:
     """Return the adjoint of a loop, from the loops of its step and of the step's pullback."""
     return importlib.import_module(BACKENDS[backend].adjoint).Adjoint(step, back)
+
+
+# Work that no signal can interrupt ----------------------------------------------------------------
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def undisturbed(work: Callable[[], Result]) -> Result:
+    """Run a function that no signal can interrupt, and return its result.
+
+    llvmlite is written in Python. An interrupt between its lines can leave its lock acquired, so
+    that other threads wait forever, or free an object twice. An interrupt between `os.open` and the
+    next line leaves a file open. Python runs signal handlers only in the main thread, so the main
+    thread waits for a worker thread and then raises the first exception that a handler raised.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    ended, outcome, came = threading.Lock(), list[Any](), list[BaseException]()
+    ended.acquire()
+
+    def run() -> None:
+        try:
+            outcome[:] = True, work()
+        except BaseException as error:
+            outcome[:] = False, error
+        finally:
+            ended.release()
+
+    try:
+        _thread.start_new_thread(run, ())
+    except RuntimeError:  # no thread can be started, or the interpreter is exiting
+        return work()
+    while not outcome:  # `run` sets `outcome` before it releases the lock
+        try:
+            ended.acquire()
+        except BaseException as error:  # raised by a signal handler
+            came.append(error)
+    if came:
+        raise came[0]
+    well, result = outcome
+    if not well:
+        raise result
+    found: Result = result
+    return found
+
+
+def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Return a function that runs as in `undisturbed`."""
+
+    @functools.wraps(function)
+    def call(*given: Given.args, **named: Given.kwargs) -> Result:
+        return undisturbed(lambda: function(*given, **named))
+
+    return call

@@ -10,85 +10,26 @@ entries are evicted.
 On a system without owners and modes (Windows), the system protects the user's folder from other
 users, and a folder in another place is not used.
 
-Work with open entries or with LLVM must not be interrupted by a signal (`undisturbed`).
+Work with open entries must not be interrupted by a signal (`backends.undisturbed`).
 """
 
-import _thread
 import contextlib
-import functools
 import hashlib
 import json
 import os
 import re
 import stat
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
+from chasles.backends import uninterrupted
 from chasles.backends.arrays import checked_count
 from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 from chasles.writing import begun, collect
-
-# Work that no signal can interrupt ----------------------------------------------------------------
-
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
-
-
-def undisturbed(work: Callable[[], Result]) -> Result:
-    """Run a function that no signal can interrupt, and return its result.
-
-    llvmlite is written in Python. An interrupt between its lines can leave its lock acquired, so
-    that other threads wait forever, or free an object twice. An interrupt between `os.open` and the
-    next line leaves a file open. Python runs signal handlers only in the main thread, so the main
-    thread waits for a worker thread and then raises the first exception that a handler raised.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return work()
-    ended, outcome, came = threading.Lock(), list[Any](), list[BaseException]()
-    ended.acquire()
-
-    def run() -> None:
-        try:
-            outcome[:] = True, work()
-        except BaseException as error:
-            outcome[:] = False, error
-        finally:
-            ended.release()
-
-    try:
-        _thread.start_new_thread(run, ())
-    except RuntimeError:  # no thread can be started, or the interpreter is exiting
-        return work()
-    while not outcome:  # `run` sets `outcome` before it releases the lock
-        try:
-            ended.acquire()
-        except BaseException as error:  # raised by a signal handler
-            came.append(error)
-    if came:
-        raise came[0]
-    well, result = outcome
-    if not well:
-        raise result
-    found: Result = result
-    return found
-
-
-def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return a function that runs as in `undisturbed`."""
-
-    @functools.wraps(function)
-    def call(*given: Given.args, **named: Given.kwargs) -> Result:
-        return undisturbed(lambda: function(*given, **named))
-
-    return call
-
-
-# Entries ------------------------------------------------------------------------------------------
 
 LIMIT = 512 * 2**20
 """Largest total size (bytes) of all entries; checked each time 1/64 of it has been written."""
@@ -158,27 +99,6 @@ def folder() -> Path:
         if place.is_absolute():
             return place
     return Path(tempfile.gettempdir(), f"chasles-{os.getuid()}")
-
-
-_OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Subpackages that do not affect compiled code, because a recipe contains all parameters."""
-
-
-@functools.cache
-def sources() -> str:
-    """Return the SHA-256 of chasles' sources, so that code from other versions is not used."""
-    root = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] in _OTHERS:
-            continue
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def key(*parts: object) -> str:
-    """Return the name of an entry, a digest of everything that determines the code."""
-    return hashlib.sha256("\0".join([sources(), *map(repr, parts)]).encode()).hexdigest()
 
 
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)

@@ -31,7 +31,7 @@ FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Exponents n of kinematic functions whose results are proportional to speed^n (default: 0)."""
+"""Exponent n for each kinematic function whose results scale with speed^n (default: 0)."""
 
 
 def size_of(trial: Trial, function: str) -> float:
@@ -42,7 +42,7 @@ def size_of(trial: Trial, function: str) -> float:
 
 
 def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
-    """Return the keyword arguments with which a function is tested."""
+    """Return the sets of keyword arguments with which to test a function."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
         return trial.places if "axes" in known else [{"frame": frame} for frame in trial.frames]
@@ -91,18 +91,18 @@ def _of_one(
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Return accelerations at the known joints and forces at all other joints, as one array."""
+    """Combine accelerations of the `known` joints and forces of all other joints in one array."""
     return np.where(_of(trial, known), qdd, tau)
 
 
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
-    """Convert accelerations to forces M qdd. Entries at known joints are already forces."""
+    """Convert accelerations to forces M qdd. Entries for `known` joints are already forces."""
     part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))
 
 
 def _of(trial: Trial, joints: Any) -> np.ndarray:
-    """Return a boolean mask (nv) that is True at the degrees of freedom of `joints`."""
+    """Return a boolean mask (nv) that is True for the degrees of freedom of `joints`."""
     part = np.zeros(trial.model.nv, dtype=bool)
     for name in joints:
         part[trial.model.velocity_slices[trial.model.mover(name)]] = True
@@ -123,7 +123,7 @@ CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
 """Functions that are defined only if the total mass of the moving bodies is positive."""
 
 BATCH = 11
-"""Batch size. It is larger than any processor's SIMD width and not a multiple of it."""
+"""Batch size. It exceeds the SIMD width of all processors and is not a multiple of it."""
 
 
 class Case(NamedTuple):
@@ -183,7 +183,7 @@ def cases(trial: Trial) -> Iterator[Case]:
 
 
 def programs(trial: Trial) -> Iterator[Comparison]:
-    """Compare interpreted programs with the same algorithms on plain floats."""
+    """Compare interpreted programs with the same algorithms run on Python floats."""
     for case in cases(trial):
         way = trial.ways(case.function, **case.options)[0].name
         expected = trial.run(case.function, *case.arrays, method=way, **case.options)

@@ -38,7 +38,7 @@ def loops_close(trial: Trial) -> Iterator[Comparison]:
 
 
 def _fast(trial: Trial, qdd: np.ndarray) -> float:
-    """Return the largest of |qdd| and speed^2, in rad/s^2 or robot lengths per s^2."""
+    """Return the maximum of |qdd| and speed^2, in rad/s^2 or robot lengths per s^2."""
     return float(np.max(np.abs(qdd * trial.units.rate), initial=trial.speed**2))
 
 
@@ -73,7 +73,7 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _ways(model: Model) -> list[Method]:
-    """Return the methods of constrained dynamics that support a mechanism.
+    """Return the constrained-dynamics methods that support a mechanism.
 
     Methods that are never chosen automatically are omitted. They invert inertias with mixed units,
     which is inaccurate for robots that are thousands of meters long.
@@ -83,7 +83,7 @@ def _ways(model: Model) -> list[Method]:
 
 
 def _near(margin: float, usual: float) -> Loss:
-    """Return the accuracy loss near a singular configuration. It is infinite below `POOR`."""
+    """Return the accuracy loss near a singularity, or infinity if the margin is below `POOR`."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
     return Loss(times, f"the loops are near a singular configuration (margin {margin:.0e})")
@@ -99,7 +99,7 @@ def _leading(model: Model) -> list[tuple[str, ...]]:
 
 
 POOR = 1e-5
-"""Singularity margin below which loop equations are too inaccurate to be checked."""
+"""Singularity margin below which solutions of the loop equations are too inaccurate to check."""
 
 
 def freedoms(trial: Trial) -> Iterator[Comparison]:
@@ -132,7 +132,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 
 
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
-    """Check that forces of actuators at all DoFs do the same work as tau and have minimal norm."""
+    """Check that actuator forces at all DoFs do the same work as tau and have minimal norm."""
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
     u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)
@@ -182,8 +182,8 @@ def health(trial: Trial) -> Iterator[Comparison]:
 def errors_decay(trial: Trial) -> Iterator[Comparison]:
     """Check that Baumgarte stabilization closes open loops with critical damping.
 
-    A qdd = bias - 2/T (A qd - rate) - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the
-    independent rows.
+    A qdd = bias - 2/T (A qd - rate) - 1/T^2 residual (Featherstone 2008, Eq 8.22), for the
+    independent constraints.
     """
     model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
     q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
@@ -203,10 +203,10 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
 
 
 SOON = 0.1
-"""Time constant for the decay of loop errors (s)."""
+"""Time constant (s) with which loop errors decay."""
 
 PIVOTED = ("multipliers", "direct")
-"""Methods that report the smallest pivot of K M^-1 K' as the singularity margin."""
+"""Methods whose singularity margin is the smallest pivot of K M^-1 K' (K: loop matrix)."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:

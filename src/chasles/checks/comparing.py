@@ -153,10 +153,10 @@ OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function i
 
 
 def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
-    """Return units based on the robot's largest dimension, or on 1 m if all dimensions are zero.
+    """Return scale factors based on the robot's largest dimension (1 m if all dimensions are zero).
 
-    `counted` contains weights for the loop equations. Dropped equations have small weights, because
-    the other equations imply them only approximately.
+    `counted` contains weights for the loop equations. Redundant equations that were dropped have
+    small weights, because the other equations imply them only approximately.
     """
     length = max(_lengths(model), default=0.0) or 1.0
     units = [unit for i in model.movers for unit in model.bodies[i].joint.units]

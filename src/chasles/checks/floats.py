@@ -1,4 +1,4 @@
-"""Evaluate algorithms on plain floats, without tracing, simplification or compilation."""
+"""Evaluate algorithms on Python floats, without tracing, simplification or compilation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ ORACLES = {
     "inverse_dynamics": "newton-euler-vector",
     "bias_forces": "newton-euler-vector",
 }
-"""Reference methods. The default is the first method in the function's table."""
+"""Reference methods by function. For all other functions, the first method listed is used."""
 
 
 def evaluate(
@@ -28,11 +28,11 @@ def evaluate(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Evaluate a function at one state on plain floats.
+    """Evaluate a function at one state on Python floats.
 
-    `method` defaults to the method in `ORACLES`, or else to the first method in the function's
-    table. Functions of any order use all given rates. Damping and friction are included. For a
-    time-dependent model, set the time first (`Model.at`).
+    `method` defaults to the method in `ORACLES`, or else to the function's first method. For
+    functions that support derivatives of any order, the number of arrays determines the order.
+    Damping and friction are included. For a time-dependent model, set the time first (`Model.at`).
     """
     wanted = method or ORACLES.get(function, "")
     way = next(m for m in METHODS[function] if wanted in ("", m.name))
@@ -47,7 +47,7 @@ def run(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Evaluate an algorithm at one state on plain floats, and return its results as arrays.
+    """Evaluate an algorithm at one state on Python floats, and return its results as arrays.
 
     The arguments are the same as for `evaluate`.
     """

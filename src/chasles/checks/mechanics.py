@@ -119,7 +119,7 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the first moment of the gravity-compensated mass, or 0 if actuators compensate it."""
+    """Return the first moment of the gravity-compensated mass, or 0 if actuators compensate."""
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
         return total
@@ -147,7 +147,7 @@ def lift(trial: Trial) -> np.ndarray:
 
 
 def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
-    """Check that joint reactions equal the momentum rates of carried links minus their loads."""
+    """Check that joint reactions equal the momentum rates of outboard links minus their loads."""
     if not trial.model.bodies:
         return
     model, g = trial.model, np.array(list(trial.model.gravity_vector))
@@ -256,7 +256,7 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
 
 
 def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
-    """Convert joint forces, given for each body, to generalized forces (nv)."""
+    """Assemble the joint forces of individual bodies into generalized forces (nv)."""
     found = np.zeros(model.nv)
     for i, part in model.efforts(parts).items():
         found[model.velocity_slices[i]] = list(part)
@@ -291,8 +291,7 @@ def factors(trial: Trial) -> Iterator[Comparison]:
 def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
     """Check that the regressor times the inertial parameters gives the joint forces.
 
-    Forces from rotors, springs and gravity compensation are not part of the regressor and are added
-    to the product.
+    The regressor excludes rotors, springs and gravity compensation, so their forces are added.
     """
     model = trial.model
     numbers: list[Any] = []

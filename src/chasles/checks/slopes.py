@@ -43,7 +43,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """Check that J qd is the frame velocity, and that the kinds of acceleration are consistent."""
+    """Check that J qd is the frame velocity, and that accelerations of all kinds are consistent."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     g = np.array(list(trial.model.gravity_vector))
     for where in trial.places:
@@ -63,7 +63,7 @@ def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
 
 
 def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
-    """Check that frame velocities at different points and along different axes are consistent."""
+    """Check that frame velocities are consistent for all choices of `at` and `axes`."""
     for frame in trial.frames:
         T = trial.run("forward_kinematics", trial.q, frame=frame)
         R, p = T[:3, :3], T[:3, 3]
@@ -113,7 +113,7 @@ def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
 
 
 def steps_add_up(trial: Trial) -> Iterator[Comparison]:
-    """Check that `difference` inverts `integrate` and that steps can be split."""
+    """Check that `difference` inverts `integrate`, and that two half steps equal one step."""
     q, v = trial.q, 0.7 * trial.direction
     moved = trial.run("integrate", q, v)
     found, units = trial.run("difference", q, moved), trial.units.rate
@@ -142,7 +142,7 @@ def gradients(trial: Trial) -> Iterator[Comparison]:
 
 
 def sensitivities(trial: Trial) -> Iterator[Comparison]:
-    """Compare the sensitivities D0, V0 and P0 with finite differences of inverse dynamics."""
+    """Compare `inverse_dynamics_sensitivities` with finite differences of inverse dynamics."""
     name, state = "inverse_dynamics_sensitivities", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, "inverse_dynamics", state)
     for way in trial.ways(name):
@@ -152,7 +152,7 @@ def sensitivities(trial: Trial) -> Iterator[Comparison]:
 
 
 def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check the recursive derivatives of inverse dynamics, with a load and damping."""
+    """Check recursively computed derivatives of inverse dynamics, with a load and damping."""
     name, state = "inverse_dynamics", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, name, state)
     found = trial.derivatives(name, *state, f_ext=trial.load)
@@ -197,7 +197,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return the rate at which two neighboring motions with equal velocities diverge."""
+    """Return d/dt of the position difference between neighboring motions with equal velocities."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -215,10 +215,10 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return finite-difference derivatives of a function with respect to its three arrays.
+    """Return finite-difference derivatives of a function with respect to its three inputs.
 
-    The direction is `trial.direction`. If `push` is given, it replaces the direction for the last
-    array.
+    The derivatives are taken along `trial.direction`, or along `push` (if given) for the last
+    input.
     """
     q, x, y = state
     d, model = trial.direction, trial.whole

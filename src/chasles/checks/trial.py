@@ -1,4 +1,4 @@
-"""Random robot states at which functions are evaluated on plain floats."""
+"""Random robot states at which functions are evaluated on Python floats."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ class Raised(Exception):
 
 @contextmanager
 def raising(function: str, method: str) -> Iterator[None]:
-    """Raise exceptions as `Raised` and suppress floating-point warnings."""
+    """Context manager that re-raises exceptions as `Raised` and suppresses NumPy warnings."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -71,7 +71,7 @@ class Trial:
         return self.on(self.robot.tool)
 
     def on(self, frame: str) -> dict[Any, np.ndarray]:
-        """Return the value of `f_ext` that applies the wrench to a frame, along world axes."""
+        """Return the value of `f_ext` that applies the wrench to a frame, in world axes."""
         return {WrenchKey(frame): self.wrench}
 
     @cached_property
@@ -107,13 +107,13 @@ class Trial:
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function of a model, and raise exceptions as `Raised`."""
+        """Evaluate a function of a model; exceptions are re-raised as `Raised`."""
         with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return recursive derivatives of a function with respect to each array, with damping."""
+        """Return recursively computed derivatives with respect to each array, with damping."""
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
@@ -197,7 +197,7 @@ class Trial:
 
     @cached_property
     def force(self) -> float:
-        """Magnitude of the joint torques (N m).
+        """Scale of the joint torques (N m), used for relative errors.
 
         Forces of prismatic joints are multiplied by the robot's length.
         """
@@ -219,7 +219,7 @@ class Trial:
 
     @cached_property
     def assembling(self) -> Loss:
-        """Accuracy loss from inverting each link's inertia before the links are assembled."""
+        """Accuracy loss of methods that invert the inertia of each link separately."""
         most = max(_carried(self.model, self.q), default=1.0)
         why = f"the method inverts link inertias, but a link carries {most:.0e} times its inertia"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
@@ -227,7 +227,7 @@ class Trial:
     # Derivatives ------------------------------------------------------------------------------
 
     def moved(self, s: float) -> "Trial":
-        """Return this trial s seconds later, accurate to second order in s."""
+        """Return the state s seconds later, accurate to second order in s."""
         step = s * self.qd + s * s / 2.0 * self.qdd
         q = self.run("integrate", self.q, step)
         return replace(self, t=self.t + s, q=q, qd=self.qd + s * self.qdd)
@@ -251,7 +251,7 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Yield the largest ratio of each link's composite inertia to its own inertia."""
+    """Yield, for each link, the largest ratio of its composite inertia to its own inertia."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:
@@ -341,7 +341,7 @@ def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray
 
 
 def _scale(model: Model, frame: str) -> np.ndarray:
-    """Return a scale for random wrenches, based on the weight of the frame's body."""
+    """Return a scale (6,) for random wrenches, based on the weight of the frame's body."""
     body = model.frames[frame].body
     if body == WORLD or float(model.bodies[body].inertia.m) <= 0.0:
         return np.ones(6)
@@ -351,7 +351,7 @@ def _scale(model: Model, frame: str) -> np.ndarray:
 
 
 def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
-    """Close the loops by Gauss-Newton steps from random starting positions.
+    """Return a configuration with closed loops, found by Gauss-Newton from random positions.
 
     The starting positions approach the neutral position with each attempt.
     """
@@ -367,7 +367,7 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
             step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]
             if np.max(np.abs(units.closing * residual)) <= CLOSED:
-                return q  # the last step has squared the tested error
+                return q  # the error after this step is about the square of the residual
     problem = f"the loops could not be closed in {TRIES} attempts"
     remedy = "inspect the mechanism with robot.mobility()"
     raise InputError("E-VERIFY-001", problem, remedy, part=f"verify: robot {model.name!r}")

@@ -1,4 +1,4 @@
-"""Verify at random states that a robot satisfies the identities of mechanics."""
+"""Verify that a robot's functions satisfy the identities of mechanics at random states."""
 
 import math
 import operator
@@ -21,7 +21,7 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""Relative tolerance between methods. `python -m benchmarks verify` measured at most 4e-13."""
+"""Relative tolerance between methods. `python -m benchmarks verify` finds at most 4e-13."""
 
 DIFFERENCES = 1e-8
 """Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
@@ -31,7 +31,7 @@ SINGLE = 2e-3
 
 
 DYNAMICS = "inverse_dynamics"
-"""Function that every robot with masses supports."""
+"""Name of a function that every robot with masses supports."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +118,14 @@ class Result:
 
     @property
     def checked(self) -> bool:
-        """Return True if the result is accurate enough for a meaningful check."""
+        """Return True if the tolerance is small enough for a meaningful check."""
         return self.tolerance <= WIDEST
 
     @property
     def ok(self) -> bool:
         """Return True if the error is within the tolerance.
 
-        A result that cannot be checked needs only a finite error.
+        If the tolerance is too large for a meaningful check, the error needs only to be finite.
         """
         return self.error <= self.tolerance or (not self.checked and math.isfinite(self.error))
 
@@ -219,14 +219,14 @@ def verify(
     robot : Robot
         The robot.
     seed : int, optional
-        Seed of the first state. It is incremented by 1 for each further state.
+        Seed of the first state; each further state increments it by 1.
     states : int, optional
         Number of random states.
     full : bool, optional
         Also check closed forms for more than 12 degrees of freedom, every compiled function, single
         precision and derivatives of programs.
     step : callable, optional
-        Function that is called with the name of each check before the check runs.
+        Progress callback, called with the name of each check before it runs.
 
     Returns
     -------

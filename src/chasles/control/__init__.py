@@ -1,9 +1,9 @@
-"""Models for control: task-space dynamics of a frame and its sensitivities, and computed torque.
+"""Models for control: task-space dynamics, sensitivities, resolved rates and computed torque.
 
 from chasles import control
 Lambda, bias = control.operational_dynamics(robot, q, qd, frame="hand")
 
-A task selects a part of a frame's motion, along the world axes, at the frame's origin:
+A task selects a part of a frame's motion, in world axes and at the frame origin:
 
 | task | rows | coordinates chi |
 |---|---|---|
@@ -11,9 +11,9 @@ A task selects a part of a frame's motion, along the world axes, at the frame's 
 | "position" | linear velocity: 3 | x, y, z (m) |
 | "pose" | rates of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
 
-The rates of "pose" are undefined where the pitch is a right angle. Leading dimensions of arguments
-broadcast. Jacobians ignore closed loops and have nv columns. Dynamics functions keep loops closed,
-or raise an error. See Balafoutis and Patel (1991), section 7.4; Khatib (1987).
+The rates of "pose" are undefined where the pitch is a right angle. Leading dimensions of the
+arguments broadcast. Jacobians ignore closed loops and have nv columns. Dynamics functions keep
+loops closed, or raise an error. See Balafoutis and Patel (1991), section 7.4; Khatib (1987).
 """
 
 from chasles.control.operational import operational_dynamics, operational_torques

@@ -1,4 +1,4 @@
-"""Dynamics of a task: operational-space inertia and bias of a frame, and joint torques."""
+"""Task dynamics: operational-space inertia and bias of a frame, and joint torques."""
 
 from typing import NamedTuple
 
@@ -44,9 +44,9 @@ def operational_dynamics(
     frame : str
         Name of a link or frame.
     task : {"twist", "position", "pose"}, optional
-        Part of the frame's motion; see the table of `chasles.control`.
+        Part of the frame's motion; see the table in `chasles.control`.
     damping : float, optional
-        Adds its square to the diagonal of J M^-1 J' (1/kg, 1/(kg m2)).
+        Damping whose square, in 1/kg or 1/(kg m2), is added to the diagonal of J M^-1 J'.
 
     Returns
     -------
@@ -57,11 +57,11 @@ def operational_dynamics(
 
     Notes
     -----
-    With a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Eq 7.4.1 to 7.4.4). A
-    redundant robot has Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than degrees of
-    freedom, or a singular configuration, is an error unless `damping` is given. For a robot with
-    loops and qd = G yd at a closed q, J G and G' M G replace J and M; all joint torques with the
-    same G' tau as J' f have the same effect.
+    With a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Eq 7.4.1 to 7.4.4).
+    For a redundant robot, Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than degrees
+    of freedom, or a singular configuration, raises an error unless `damping` is given. For a robot
+    with loops, q must satisfy the loops and qd = G yd. J G and G' M G then replace J and M. All
+    joint torques tau with G' tau = G' J' f have the same effect.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def operational_dynamics(
 
 
 class _Freedoms(NamedTuple):
-    """J, M, h and Jdot qd of a task in the independent coordinates."""
+    """Task Jacobian J, mass matrix M, bias h and Jdot qd in the independent coordinates."""
 
     J: np.ndarray
     M: np.ndarray
@@ -106,8 +106,8 @@ class _Freedoms(NamedTuple):
 def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
     """Return the task dynamics in independent coordinates, qd = G yd and qdd = G ydd + g.
 
-    G' M G ydd + G' (h + M g) = G' tau and xdd = J qdd + Jd qd. Without loops G is 1 and g is 0
-    (Featherstone 2008, Eq 8.44).
+    G' M G ydd + G' (h + M g) = G' tau and xdd = J qdd + Jd qd. Without loops, G is the identity and
+    g is zero (Featherstone 2008, Eq 8.44).
     """
     M, h, v = robot.mass_matrix(q), robot.bias_forces(q, qd), np.asarray(qd, dtype=float)
     drift = apply(Jd, v)
@@ -122,7 +122,7 @@ def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) 
 def operational_torques(
     robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return D, C and G of the joint torques tau = D xdd + C + G for task accelerations xdd.
+    """Return D, C and G in the joint torques tau = D xdd + C + G for task accelerations xdd.
 
     Parameters
     ----------
@@ -135,14 +135,14 @@ def operational_torques(
     frame : str
         Name of a link or frame.
     task : {"twist", "position", "pose"}, optional
-        Part of the frame's motion; see the table of `chasles.control`.
+        Part of the frame's motion; see the table in `chasles.control`.
 
     Returns
     -------
     D : ndarray, shape (..., nv, nv)
         M J^-1; J must be square and regular.
     C : ndarray, shape (..., nv)
-        C(q, qd) - D Jdot qd.
+        Coriolis and centrifugal forces minus D Jdot qd.
     G : ndarray, shape (..., nv)
         Gravity and spring forces.
 

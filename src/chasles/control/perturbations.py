@@ -1,4 +1,4 @@
-"""Perturbations and sensitivities: small changes of the motion of joints and of a task."""
+"""Perturbations and sensitivities: small changes in joint motion and task motion."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def task_perturbations(
     frame: str,
     task: Task = "position",
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return small changes of a task's motion for small changes of a joint motion.
+    """Return the changes in a task's motion due to small changes in the joint motion.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ def task_perturbations(
     q, qd, qdd : array_like
         Motion (..., nq), (..., nv), (..., nv) about which to linearize.
     dq, dqd, dqdd : array_like, shape (..., nv)
-        Small changes of the joint motion.
+        Small changes in the joint motion.
     frame : str
         Name of a link or frame.
     task : {"pose", "position"}, optional
-        Part of the frame's motion; see the table of `chasles.control`.
+        Part of the frame's motion; see the table in `chasles.control`.
 
     Returns
     -------
     dchi, dchid, dchidd : ndarray, shape (..., k)
-        Changes of the task coordinates and their time derivatives.
+        Changes in the task coordinates and their time derivatives.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def joint_perturbations(
     frame: str,
     task: Task = "position",
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return small changes of a joint motion for small changes of a task's motion.
+    """Return the changes in the joint motion that produce small changes in a task's motion.
 
     This is the inverse of `task_perturbations`. J must be square and regular.
 
@@ -93,16 +93,16 @@ def joint_perturbations(
     q, qd, qdd : array_like
         Motion (..., nq), (..., nv), (..., nv) about which to linearize.
     dchi, dchid, dchidd : array_like, shape (..., k)
-        Small changes of the task coordinates and their time derivatives.
+        Small changes in the task coordinates and their time derivatives.
     frame : str
         Name of a link or frame.
     task : {"pose", "position"}, optional
-        Part of the frame's motion; see the table of `chasles.control`.
+        Part of the frame's motion; see the table in `chasles.control`.
 
     Returns
     -------
     dq, dqd, dqdd : ndarray, shape (..., nv)
-        Changes of the joint motion.
+        Changes in the joint motion.
 
     Notes
     -----
@@ -130,7 +130,7 @@ def joint_perturbations(
 def operational_sensitivities(
     robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, *, task: Task = "position"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sensitivities D, V, P of joint torques to motions of a frame (7.4.14 to 7.4.18).
+    """Return the sensitivities D, V, P of joint torques to frame motion (Eq 7.4.14 to 7.4.18).
 
     Parameters
     ----------
@@ -141,20 +141,20 @@ def operational_sensitivities(
     qd, qdd : array_like, shape (..., nv)
         Joint velocities and accelerations.
     frame : str
-        The frame.
+        Name of a link or frame.
     task : {"position", "pose"}, optional
-        Coordinates chi of the frame.
+        Task coordinates chi; see the table in `chasles.control`.
 
     Returns
     -------
     D, V, P : ndarray, shape (..., nv, nv)
-        Matrices of d tau = D d chidd + V d chid + P d chi, about the motion q, qd, qdd.
+        Matrices in d tau = D d chidd + V d chid + P d chi, about the motion q, qd, qdd.
 
     Raises
     ------
     InputError
         If J is singular or not square, if the task is a twist, or if the robot has loops, or free
-        or spherical joints; use `Robot.linearize` for these.
+        or spherical joints; use `Robot.linearize` in these cases.
 
     Notes
     -----
@@ -182,7 +182,7 @@ def operational_sensitivities(
 
 
 def _varied(name: str, robot: Robot, task: Task) -> None:
-    """Raise an error if variations of a task or a robot do not commute with time derivatives."""
+    """Raise an error if task or joint variations do not commute with time derivatives."""
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     if checked_task(task) == "twist":
         problem = "a twist has no coordinates to vary"

@@ -1,4 +1,4 @@
-"""Joint velocities for desired velocities of frames."""
+"""Joint velocities that track desired frame velocities."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ def resolved_rate(
     singular: float = 0.05,
     passes: int | None = None,
 ) -> ResolvedRate:
-    """Return a compiled step from desired frame velocities to joint velocities within limits.
+    """Return a compiled function from desired frame velocities to joint velocities within limits.
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ def resolved_rate(
         The robot.
     tasks
         {frame: "twist", "position" or "orientation"}, or a list of such dictionaries in order of
-        decreasing priority. The key "center of mass" accepts "position". Velocities are along the
-        world's axes, at the frame's origin; angular velocities come first.
+        decreasing priority. The key "center of mass" accepts "position". Velocities are in world
+        axes, at the frame origin; angular velocities come first.
     dt
         Time step (s), during which positions must not pass their limits.
     acceleration
-        Largest joint acceleration (rad/s2 or m/s2): one number, or one per coordinate (nv,).
+        Maximum joint acceleration (rad/s2 or m/s2): one number, or one per coordinate (nv,).
     weights
         Weights of the squared errors: one number, or one for each row of the tasks. A row with
         weight 0 is ignored.
@@ -48,13 +48,13 @@ def resolved_rate(
     -------
     ResolvedRate
         `step(q, qd, rates, preferred=None, out=None)`. The robot's position and velocity limits
-        apply. Assign to the arrays of limits to change them, for example `step.velocity[:] = 0.5`.
+        apply. To change the limits, assign to their arrays, for example `step.velocity[:] = 0.5`.
 
     Notes
     -----
     Each priority is a least-squares problem with bounds. It is solved by a primal active-set method
     in the null space of higher priorities. Acceleration bounds take precedence over velocity
-    bounds, and velocity bounds over position bounds. The equations of closed loops have the highest
+    bounds, and velocity bounds over position bounds. Loop-closure equations have the highest
     priority.
 
     Examples

@@ -31,7 +31,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
     frame : str
         Name of a link or frame.
     task : {"pose", "position"}, optional
-        Part of the frame's motion; see the table of `chasles.control`.
+        Part of the frame's motion; see the table in `chasles.control`.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -
     frame : str
         Name of a link or frame.
     task : {"twist", "position", "pose"}, optional
-        Part of the frame's motion; see the table of `chasles.control`.
+        Part of the frame's motion; see the table in `chasles.control`.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def task_jacobian_rate(
     frame : str
         Name of a link or frame.
     task : {"twist", "position", "pose"}, optional
-        Part of the frame's motion; see the table of `chasles.control`.
+        Part of the frame's motion; see the table in `chasles.control`.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def task_jacobian_rate(
 def square_jacobians(
     name: str, robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """Return `task_jacobians` of a robot without loops; raise unless J is square and regular."""
+    """Return `task_jacobians`; raise an error for loops, or if J is not square and regular."""
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     found = task_jacobians(robot, motion, frame, checked_task(task))
     if found[0].shape[-2] != robot.nv:
@@ -145,7 +145,7 @@ def square_jacobians(
 def task_jacobians(
     robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """Return the task Jacobian J, also dJ/dt if qd is given, and d2J/dt2 if qdd is given."""
+    """Return the task Jacobian J, with dJ/dt if qd is given and d2J/dt2 if qdd is given."""
     _refuse_driven(robot)
     if task == "pose":
         orders = range(len(motion))
@@ -173,7 +173,7 @@ def _refuse_driven(robot: Robot) -> None:
 
 
 def _pose(robot: Robot, frame: str, order: int) -> Callable[..., np.ndarray]:
-    """Return the cached function `pose_task` of a robot."""
+    """Return a robot's `pose_task` function, which is created once and cached."""
     kept, key = robot.mechanism.kept, ("pose_task", frame, order)
     if key not in kept:
         robot.model.frame(frame)

@@ -36,17 +36,17 @@ LINEAR_FIRST = ("Pinocchio",)
 """Libraries in which the linear part of twists, wrenches and Jacobians comes first."""
 
 FREE_IN_WORLD = ("MuJoCo",)
-"""Libraries in which free joints are defined relative to the world."""
+"""Libraries in which the pose of a free joint is relative to the world."""
 
 # Conversion -----------------------------------------------------------------------------------
 
 
 class _Turn(NamedTuple):
-    """Velocity components of a joint that the library expresses in parent axes.
+    """Index lists for joint velocities that a library expresses in parent axes.
 
     attitude: indices of the quaternion (or angle) in q. spin: indices of the angular velocity in
-    qd. here, there: indices of the components (two for a planar joint, otherwise three) in qd and
-    in the library's velocity vector.
+    qd. here, there: indices of the velocity components in qd and in the library's velocity vector,
+    respectively (two for a planar joint, otherwise three).
     """
 
     attitude: list[int]
@@ -89,11 +89,11 @@ class Convention:
     nq: int
     nv: int
     _nq_here: int
-    _places: np.ndarray  # index in q for each library position
+    _places: np.ndarray  # index in q of each entry of the library's positions
     _cosines: list[int]  # indices of cosines in the library's positions
     _sines: list[int]
     _quaternions: Mapping[str, list[int]]  # quaternion indices of each joint
-    _order: np.ndarray  # index in qd for each library velocity
+    _order: np.ndarray  # index in qd of each entry of the library's velocities
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:
@@ -451,14 +451,14 @@ class Convention:
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Multiply T by vectors along the last axis."""
+        """Return T x for vectors x along the last axis."""
         out = _spread(value, q)[..., self._order]
         for turn in self._turns:
             out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Multiply T' by vectors along the last axis."""
+        """Return T' x for vectors x along the last axis."""
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:
@@ -600,7 +600,7 @@ def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Con
 
 
 def _words(rows: Mapping[str, Numbers]) -> tuple[Words, Words]:
-    """Return the names of the position and velocity coordinates of all joints, in order."""
+    """Return the names of the position and velocity coordinates of all joints, in joint order."""
     x = [(joint, word) for joint, row in rows.items() for word in row.position.split()]
     v = [(joint, word) for joint, row in rows.items() for word in row.velocity.split()]
     return x, v
@@ -616,23 +616,26 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:
-        problem = f"{at} is reversed, which the library does not support"
+        problem = f"{at} is reversed; the library does not support reversed joints"
         raise ModelError("E-CONVENTION-001", problem, "reverse the joint, or lock it", part=library)
     if data.kind not in rows:
-        why = data.traits.elsewhere.get(library, f"it has {', '.join(rows)}")
-        problem = f"{at} has type {data.kind}, which has other coordinates in the library ({why})"
+        why = data.traits.elsewhere.get(library, f"it supports {', '.join(rows)}")
+        problem = f"{at} has type {data.kind}, whose coordinates differ in the library ({why})"
         remedy = "lock it, or replace it with joints that both libraries support"
         raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
-        problem = f"{at} has type {data.kind} and normal {tuple(data.axis)}"
-        remedy = "x and y agree only for the normal (0, 0, 1); rotate the joint's frame instead"
+        problem = (
+            f"{at} has type {data.kind} and normal {tuple(data.axis)}, but its x and y match "
+            "the library's only for the normal (0, 0, 1)"
+        )
+        remedy = "rotate the joint's frame instead"
         raise ModelError("E-CONVENTION-003", problem, remedy, part=library)
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)
         if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
-            problem = f"{at} is a free joint, which is relative to the world in the library"
-            remedy = "place the joint's frame at the world's origin"
+            problem = f"{at} is a free joint, whose pose the library defines relative to the world"
+            remedy = "attach the joint to the world, with its frame at the world origin"
             raise ModelError("E-CONVENTION-004", problem, remedy, part=library)
     return rows[data.kind]
 
@@ -640,8 +643,8 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
 def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the names of all joints except fixed joints, in the library's order.
 
-    The floating base may have another name in the library. If only one joint has no match, and it
-    is a free joint, it is the base.
+    The floating base may have another name in the library. If exactly one joint has no match, and
+    it is a free joint, it is taken as the base.
     """
     ours = robot.joints
     fixed = {data.name for data in robot.model.source.joints if data.kind == "fixed"}

@@ -1,4 +1,4 @@
-"""Convert 6-vectors, quaternions and poses to the conventions of other libraries."""
+"""Convert 6-vectors, quaternions and poses to and from the conventions of other libraries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ REFERENCE_FRAMES = {
     "WORLD": {"axes": "world", "at": "world"},
     "LOCAL_WORLD_ALIGNED": {"axes": "world", "at": "frame"},
 }
-"""Options `axes` and `at` for each of Pinocchio's reference frames."""
+"""Values of `axes` and `at` for each of Pinocchio's reference frames."""
 
 
 def reference_frame(word: Any) -> dict[str, str]:
@@ -63,7 +63,7 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     Returns
     -------
     value : ndarray
-        Array of the same shape, with both parts swapped.
+        Array of the same shape, with the two parts swapped.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     T = numbers("a pose", T, 4)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
-    products = stacked(  # 4 q q'; all rows are parallel to q, and the longest is most accurate
+    products = stacked(  # 4 q q': all rows are parallel to q, and the longest is the most accurate
         [
             [1.0 + xx - yy - zz, xy + yx, zx + xz, zy - yz],
             [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],

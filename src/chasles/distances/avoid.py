@@ -22,7 +22,7 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Limits for the spheres that enclose an obstacle: distance (m) beyond its surface, and number."""
+"""Limits for an obstacle's enclosing spheres: excess beyond its surface (m), and their number."""
 
 POSTURES = 256
 """Number of random configurations that are checked for pairs of links that always overlap."""
@@ -42,25 +42,26 @@ class Avoid:
     Parameters
     ----------
     obstacles
-        {name: shape} as in `distance`. An array (..., 4) of centers and radii defines spheres, one
-        for each problem of a batch. Obstacles other than spheres, capsules, boxes and planes are
+        {name: shape} as in `distance`. An array (..., 4) of centers and radii defines one sphere
+        for each problem in a batch. Obstacles other than spheres, capsules, boxes and planes are
         replaced by enclosing spheres, which extend up to 1 cm beyond the obstacle.
     margin
         Smallest allowed distance (m).
     shapes
-        Spheres and capsules attached to frames of the robot. The default is `enclosing_shapes()`,
-        which contain the collision shapes of the model file.
+        Spheres and capsules attached to frames of the robot. The default is
+        `robot.enclosing_shapes()`, which encloses the collision shapes in the model file.
     pairs
         Pairs of names, as in `distance`.
     weight
-        Weight of overlaps relative to other targets when not all targets can be reached.
+        Weight of overlaps relative to the other targets, used if not all targets can be reached.
     tolerance
         Additional distance (m) beyond the margin that the solver tries to reach.
 
     Notes
     -----
-    In a `solved` configuration, the distance of each pair is at least the margin. Pairs of links
-    that are closer than the margin in all of 256 random configurations are ignored, with a warning.
+    In a solved configuration (`solved` is True), the distance of each pair is at least the margin.
+    Pairs of links that are closer than the margin in all of 256 random configurations are ignored,
+    with a warning.
     """
 
     obstacles: Any = None
@@ -80,7 +81,7 @@ class Avoid:
 
 
 def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
-    """Add a clearance target to inverse kinematics targets.
+    """Add the clearance target for `avoid` to inverse kinematics targets.
 
     `avoid` is an `Avoid`, or a mapping from obstacle names to shapes.
     """
@@ -111,7 +112,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "avoid supports only pairs of spheres and capsules, and of a sphere and a box"
+        problem = "avoid supports only spheres, capsules, planes, and pairs of a sphere and a box"
         remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
@@ -126,7 +127,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the obstacles by name, and the arrays of spheres that differ between problems."""
+    """Return the obstacles by name, and the spheres that differ between the problems of a batch."""
     if obstacles is None:
         return None, {}
     plain: dict[str, Any] = {}
@@ -160,9 +161,9 @@ def _round(element: Element) -> list[Any]:
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Return the pairs by group, without pairs of links that overlap in all random configurations.
+    """Return the pairs by group, without link pairs that overlap in all random configurations.
 
-    These pairs are reported in a warning.
+    A warning lists the omitted pairs.
     """
     names = {e.owner for e in scene.closed_obstacles}
     inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]

@@ -147,7 +147,7 @@ def _triangles(vertices: np.ndarray, faces: np.ndarray | None) -> Any:
 
 
 def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Element]:
-    """Return the collision shapes in a model file, optionally only for some links."""
+    """Return the collision shapes in a model file, optionally restricted to some links."""
     wanted = None if links is None else set(links)
     chosen = [s for s in model.source.shapes if s.collides and (wanted is None or s.link in wanted)]
     missing = [s for s in chosen if s.kind == "mesh" and _path(model, s.file) is None]
@@ -157,7 +157,7 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
 
 
 def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
-    """Return the planes in a model file, optionally only for some links.
+    """Return the planes in a model file, optionally restricted to some links.
 
     Fixed planes are expressed in the world frame.
     """
@@ -255,7 +255,7 @@ def of_shape(shape: Any, owner: str, frame: str | None, pose: np.ndarray) -> Ele
 def _plain(
     shape: Any,
 ) -> tuple[str, tuple[float, ...], np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the kind, size, axes, origin and vertices of a shape from `chasles.contact`."""
+    """Return the kind, size, orientation, origin and vertices of a shape from `chasles.contact`."""
     if isinstance(shape, Sphere):
         return "sphere", (shape.radius,), np.eye(3), np.array(shape.center), None
     if isinstance(shape, Box):
@@ -295,7 +295,7 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
 
 
 def of_world(obstacles: Any) -> Iterator[Element]:
-    """Yield the elements of a mapping from names to a shape, (shape, pose), or a list of both."""
+    """Yield an `Element` for each obstacle: {name: shape, (shape, pose), or a list of these}."""
     if obstacles is None:
         return
     if not isinstance(obstacles, Mapping):
@@ -330,6 +330,6 @@ def _pose(name: str, value: Any) -> np.ndarray:
     if not rigid or not np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-6):
         problem = f"the pose of obstacle {name!r} is not a homogeneous transform (4, 4)"
         raise InputError(
-            "E-DIST-011", problem, "pass a matrix made of a rotation and a translation", part=PART
+            "E-DIST-011", problem, "pass [[R, r], [0, 1]] with a rotation matrix R", part=PART
         )
     return T

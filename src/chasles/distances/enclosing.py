@@ -24,7 +24,7 @@ from chasles.motion.geometry.shapes import place
 PART = "enclosing_shapes"
 
 ROUNDING = 1e-12
-"""Relative increase of fitted radii, which keeps all corners inside despite rounding errors."""
+"""Relative increase in fitted radii, which keeps all corners inside despite rounding errors."""
 
 CENTERED = 200
 """Number of iterations used to find the center of the smallest enclosing sphere."""
@@ -133,7 +133,7 @@ class Cell:
     def beyond(self, fit: Fit) -> float:
         """Return how far (m) a sphere or capsule extends beyond the faces of this polyhedron.
 
-        The result is the larger of the distances for its two end spheres.
+        The result is the larger value for the two spheres at the ends of the capsule.
         """
         start, end, radius = fit
         if self.hull is None:
@@ -143,7 +143,7 @@ class Cell:
         return radius + max(depths)
 
     def halves(self) -> list["Cell"]:
-        """Cut the polyhedron in half, perpendicular to its longest axis, and return both cells."""
+        """Split the polyhedron in half, perpendicular to its longest axis; return both cells."""
         corners = self.corners
         middle = corners.mean(axis=0)
         axes = np.linalg.svd(corners - middle, full_matrices=False)[2]
@@ -177,7 +177,7 @@ def ball(cell: Cell) -> Fit:
 
 
 def rod(cell: Cell) -> Fit:
-    """Return a capsule around a cell, or a sphere if it has the smaller volume.
+    """Return a capsule around a cell, or a sphere if its volume is smaller.
 
     A capsule is fitted along each principal axis of the cell, with an approximately minimal radius.
     The capsule with the smallest volume is returned.

@@ -33,7 +33,7 @@ def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pa
     """Return pairs of links that may collide.
 
     Pairs are omitted if the links do not move relative to each other, if a single joint connects
-    them, or if the file excludes them.
+    them, or if the model file or SRDF file excludes them.
     """
     body = {name: model.frame(name).body for name in names}
     near = _adjacent(model)
@@ -48,12 +48,12 @@ def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pa
 
 
 def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
-    """Return True if the collision bits of two links allow contact or are not specified."""
+    """Return True if the collision bit masks of two links allow contact or are not specified."""
     return any(may_touch(a, b) for a in first for b in second)
 
 
 def _adjacent(model: Model) -> set[frozenset[int]]:
-    """Return pairs of bodies that a tree joint or loop joint connects.
+    """Return pairs of bodies that are connected by a tree joint or loop joint.
 
     Massless links that only connect consecutive joints are skipped.
     """

@@ -1,4 +1,4 @@
-"""Work on parts of a batch in several processes, for packages that hold the interpreter's lock."""
+"""Process a batch in several processes, for packages that do not release the GIL."""
 
 import mmap
 import os
@@ -9,16 +9,16 @@ from itertools import pairwise
 import numpy as np
 
 FEWEST = 16
-"""Smallest number of rows for which a process is started."""
+"""Minimum number of rows per process."""
 
 
 def in_processes(
     work: Callable[..., None], count: int, processes: int, results: Sequence[np.ndarray]
 ) -> None:
-    """Call work(rows, *results) for parts of range(count), each in a forked process.
+    """Split range(count) into parts, and call work(part, *results) for each in a forked process.
 
-    The processes write the rows of `results` in shared memory. Without `os.fork`, for few rows, or
-    if a process fails, this process does the work.
+    The processes write their rows of `results` to shared memory. The calling process does the work
+    itself if `os.fork` is not available, if there are few rows, or if a process fails.
     """
     number = min(processes, count // FEWEST)
     if number < 2 or not hasattr(os, "fork"):
@@ -41,7 +41,7 @@ def in_processes(
 
 
 def _shared(array: np.ndarray) -> np.ndarray:
-    """Return a copy of an array in memory that forked processes share."""
+    """Return a copy of an array in memory shared with forked processes."""
     memory = mmap.mmap(-1, max(array.nbytes, 1))
     found = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
     found[...] = array
@@ -49,9 +49,9 @@ def _shared(array: np.ndarray) -> np.ndarray:
 
 
 def _forked(work: Callable[..., None], rows: range, shared: Sequence[np.ndarray]) -> int:
-    """Return the number of a new process that does the work and ends without cleaning up."""
+    """Start work(rows, *shared) in a forked process that exits without cleanup; return its ID."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about other threads, which the new process does not have
+        warnings.simplefilter("ignore")  # about threads, which the child does not have
         child = os.fork()
     if child:
         return child

@@ -1,7 +1,8 @@
 """Compute distances between the links of a robot and obstacles.
 
-A compiled program (`functions.rounds`) handles spheres and capsules, also against fixed planes,
-and spheres against fixed boxes. Coal (extra `contact`) computes all other distances.
+A compiled program (`functions.rounds`) computes distances between spheres and capsules, from these
+to fixed planes, and from spheres to fixed boxes. Coal (extra `contact`) computes all other
+distances.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,17 +26,17 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""Tolerance (m) of distances computed by coal.
+"""Tolerance (m) for distances computed by coal.
 
 The tolerance for penetration depths stays at 1e-6, because coal does not converge for ellipsoids
 with smaller tolerances.
 """
 
 ITERATIONS = 512
-"""Iteration limit in coal."""
+"""Iteration limit for coal's GJK and EPA algorithms."""
 
 TOUCHING = 1e-9
-"""Distance (m) below which the nearest points do not define a contact normal."""
+"""Distance (m) below which the nearest points are too close to define a contact normal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +49,8 @@ class Distances:
         Names of the two links, or of the link and the obstacle, of each pair.
     distance : (..., P)
         Smallest distance between the shapes of each pair; if they overlap, minus the length of the
-        shortest translation that separates them. For PyTorch and JAX arrays q, an array of that
-        library, differentiable once with respect to q. All other results are NumPy arrays.
+        shortest translation that separates them. If q is a PyTorch or JAX array, so is `distance`,
+        which is differentiable once with respect to q. All other results are NumPy arrays.
     """
 
     pairs: tuple[Pair, ...]
@@ -66,7 +67,7 @@ class Distances:
 
     @property
     def _numbers(self) -> Any:
-        """The configurations as an array without derivatives."""
+        """The configurations as an array without gradient tracking."""
         q: Any = self.q
         library = library_of(q)
         if library is None or library.package == "cupy":
@@ -110,7 +111,7 @@ class Distances:
 
     @cached_property
     def gradient(self) -> np.ndarray:
-        """Gradient of each distance with respect to the velocity coordinates: (..., P, nv).
+        """Gradient (..., P, nv) of each distance with respect to joint displacements.
 
         d distance / dt = gradient @ qd, provided that the nearest points are unique.
         """
@@ -124,7 +125,7 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """Two elements whose distance coal computes.
+    """Two elements whose distance is computed by coal.
 
     `pair` is the index of the pair of links or obstacles. `first` and `second` are the indices of
     the two elements.
@@ -223,12 +224,12 @@ class Scene:
         )
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the element pairs that may collide by their bits, or all pairs if none may."""
+        """Return element pairs whose bit masks allow collisions, or all pairs if there are none."""
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 
     def _closed(self, i: int, j: int, count: int) -> bool:
-        """Return True if `functions.rounds` has a closed form for elements i and j."""
+        """Return True if `functions.rounds` has a closed-form distance for elements i and j."""
         a, b = self.elements[i].kind, self.elements[j].kind
         if a not in ROUND:
             return False
@@ -253,7 +254,7 @@ class Scene:
     # Evaluation -------------------------------------------------------------------------------
 
     def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
-        """Return the distances of all pairs at q (..., nq); `threads` is as in `evaluated`."""
+        """Return the distances for all pairs at q (..., nq); `threads` is as in `evaluated`."""
         library = library_of(q)
         if library is not None and library.package == "cupy":
             return Distances(self.pairs, self._resident(q, points=False)[0], q, self)
@@ -277,8 +278,8 @@ class Scene:
         q : ndarray, shape (..., nq)
             Configurations. For a CuPy array, the computation runs on its GPU.
         threads : int or None
-            Number of threads; None uses all cores for large batches. Coal uses as many processes,
-            and one for None.
+            Number of threads; None uses all cores for large batches. Coal uses the same number of
+            processes, or one process if None.
         points : bool
             If True, also compute the nearest points and normals.
 
@@ -327,10 +328,10 @@ class Scene:
         return far, places, ways
 
     def _differentiable(self, library: Library, q: Any, threads: int | None) -> Any:
-        """Return the distances of a PyTorch tensor or JAX array, computed in float64 on the CPU."""
+        """Return distances for q as a PyTorch or JAX array, computed in float64 on the CPU."""
         check_shape(PART, Variable("q", (self.model.nq,)), q.shape)
         if library.package == "torch" and q.device.type != "cpu":
-            problem = f"q is a tensor on {q.device}, but distances of tensors run on the CPU"
+            problem = f"q is a tensor on {q.device}, but distances for tensors require the CPU"
             raise InputError("E-DIST-037", problem, "use q.cpu(), or a CuPy array", part=PART)
 
         def ahead(q: np.ndarray) -> tuple[np.ndarray]:
@@ -373,7 +374,7 @@ class Scene:
         places: np.ndarray,
         ways: np.ndarray,
     ) -> None:
-        """Update distances, points and normals from coal where coal finds a smaller distance."""
+        """Replace distances, points and normals where coal finds a smaller distance."""
         n = len(self.pairs)
         used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
         poses = {k: self._pose(self.elements[k], q) for k in used}
@@ -389,7 +390,7 @@ class Scene:
         both: np.ndarray,
         normals: np.ndarray,
     ) -> None:
-        """Update the results of some configurations, which have the given poses of elements."""
+        """Update the results of the configurations `which`, using the element poses `poses`."""
         coal = optional("coal")
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = PRECISION
@@ -405,7 +406,7 @@ class Scene:
                     normals[row, pair] = result.normal
 
     def _pose(self, element: Element, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the axes (n, 3, 3) and origins (n, 3) of an element in world coordinates."""
+        """Return the orientations (n, 3, 3) and origins (n, 3) of an element in the world frame."""
         if element.frame is None:
             R, r = (
                 np.broadcast_to(element.R, (len(q), 3, 3)),
@@ -416,7 +417,7 @@ class Scene:
         return T[:, :3, :3] @ element.R, T[:, :3, :3] @ element.r + T[:, :3, 3]
 
     def gradient(self, q: np.ndarray, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
-        """Return the derivatives of distances with respect to joint velocities.
+        """Return the gradients of distances with respect to joint displacements.
 
         Parameters
         ----------
@@ -465,7 +466,7 @@ class Scene:
 
 
 def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
-    """Replace coal's normals, which may be wrong for triangles, by normals from nearest points."""
+    """Recompute normals from nearest points, because coal's may be wrong for triangles."""
     apart = np.abs(far) > TOUCHING
     way = places[..., 1, :] - places[..., 0, :]
     length = np.linalg.norm(way, axis=-1)
@@ -476,7 +477,7 @@ def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
 def _own(
     robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]
 ) -> tuple[list[Element], list[Element]]:
-    """Return the elements of the robot, and the fixed planes in its model file.
+    """Return the robot's elements, and the fixed planes in its model file.
 
     The elements are the shapes passed by the user, or the shapes in the file for the links that
     occur in `pairs`.

@@ -12,7 +12,7 @@ from chasles.expr.scalar import Scalar, Seat
 
 
 class Lane(NamedTuple):
-    """Lane of a limb among the limbs of the same kind."""
+    """Kind of a limb, and its lane (index) among the limbs of that kind."""
 
     kind: int
     lane: int

@@ -131,7 +131,7 @@ class Program(Interface):
     The tuple is empty if the trace is not ordered.
     """
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Index of the limb of each entry of each input and output, or -1 for entries without a limb.
+    """Limb index of every input and output entry, or -1 if the entry belongs to no limb.
 
     Backends may use this hint to split a program. It does not affect results.
     """
@@ -142,8 +142,8 @@ class Program(Interface):
     the instructions. It does not affect results."""
 
     tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Names of inputs and outputs stored as SIMD vectors of states between the programs of an
-    iteration (`llvm.iterated`)."""
+    """Names of inputs and outputs that are stored as SIMD vectors, with one state per lane, between
+    the programs of an iteration (`llvm.iterated`)."""
 
     def limb(self, array: int, index: int) -> int:
         """Return the limb to which an array entry belongs, or -1 if there is none.

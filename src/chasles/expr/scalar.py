@@ -38,8 +38,8 @@ class Scalar:
     """Expression node. Use Python operators and the functions of `chasles.expr` to create it.
 
     Arguments of commutative operations are sorted by `digest`. The digest depends only on the
-    structure of the expression, not on addresses or the order of tracing. In an `ordered` arena, it
-    is the age of the node.
+    structure of the expression, not on memory addresses or the order of tracing. In an `ordered`
+    arena, the digest is the node's age.
     """
 
     __slots__ = ("arena", "args", "data", "digest", "op")
@@ -162,8 +162,9 @@ class Arena:
     apart
         Do not share equal operations between different origins.
     ordered
-        Keep the order and cuts of the trace in programs. Bodies that are traced in the same way
-        then have the same instructions, because commutative arguments are sorted by age.
+        Preserve the order and segments of the trace (see `cut`) in programs. Bodies that are traced
+        in the same way then have the same instructions, because commutative arguments are sorted by
+        age.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class Arena:
         self.seats: dict[Scalar, Seat] = {}
         self._collects = False
         self.cuts: list[int] = []
-        """Number of nodes that existed at each cut."""
+        """Number of nodes at the start of each segment of the trace (see `cut`)."""
 
     def __enter__(self) -> "Arena":
         self._collects = gc.isenabled()
@@ -207,7 +208,7 @@ class Arena:
         Returns
         -------
         None
-            The cut is appended to `cuts`.
+            The start of the segment is recorded in `cuts`.
 
         Examples
         --------
@@ -394,7 +395,7 @@ class Arena:
 
 
 def apply(op: str, *args: Number) -> Number:
-    """Apply an operation, and return a float if all arguments are floats, or an expression."""
+    """Apply an operation. Return a float if all arguments are floats, else an expression."""
     for a in args:
         if type(a) is Scalar:
             return a.arena.build(op, *args)

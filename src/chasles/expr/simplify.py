@@ -152,7 +152,7 @@ def _mul(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 def _div(arena: Arena, a: Number, b: Number) -> Number | None:
-    """Replace a / b by a * (1 / b), so that quotients with the same divisor share 1 / b."""
+    """Replace a / b with a * (1 / b), so that quotients with the same divisor share 1 / b."""
     if type(a) is float and a == 0.0:
         return 0.0
     if type(b) is float:
@@ -239,7 +239,7 @@ BOOK: dict[str, Rule] = {
     "neg": lambda arena, a: a.args[0] if a.op == "neg" else None,
     "select": _select,
 }
-"""Rules for counting operations in the way textbooks count them by hand.
+"""Rules for counting operations as textbooks count them by hand.
 
 Trivial operations with 0 and 1, sign changes, and x - x are not counted. Multiplication by
 2 counts as an addition.

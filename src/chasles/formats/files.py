@@ -15,7 +15,7 @@ from chasles.expr import Number
 from chasles.formats.writable import writable
 from chasles.model import Description
 from chasles.model.description import Precision
-from chasles.model.ranges import admitted
+from chasles.model.given import admitted
 from chasles.writing import check_target
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from chasles.errors import ModelError
 from chasles.model import Description, JointData, Limits, LinkData, ShapeData
 from chasles.model.description import Named, part_of, some
-from chasles.model.ranges import LARGEST, admitted
+from chasles.model.given import admitted
+from chasles.model.ranges import LARGEST
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:

@@ -12,15 +12,14 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from chasles import backends
-from chasles.backends import cache
 from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program, Staged
-from chasles.functions.doors import caller, checked_options, is_single, module, taker
+from chasles.functions.derivatives import Differential, differentiated
+from chasles.functions.doors import caller, is_single, module, taker
 from chasles.functions.programs import (
     Derivative,
-    Differential,
-    differentiated,
+    checked_options,
     may_be_staged,
     program,
     runnable,
@@ -152,7 +151,7 @@ class Compiled:
         >>> function.key_of(function.recipe) == function.key
         True
         """
-        return cache.key(recipe, self.program.hash if self.recipe.has_own_joints else "")
+        return backends.code_key(recipe, self.program.hash if self.recipe.has_own_joints else "")
 
     @cached_property
     def program(self) -> Program:

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from chasles import algorithms
 from chasles.errors import InputError, shown
 from chasles.expr import BOOK, RULES, Arena, Count, Program
-from chasles.functions.doors import Wrench, checked_options, wrench_arguments
-from chasles.functions.programs import Candidate, candidates
+from chasles.functions.doors import Wrench, wrench_arguments
+from chasles.functions.programs import Candidate, candidates, checked_options
 from chasles.model import Model
 from chasles.model.passes import PASSES
 

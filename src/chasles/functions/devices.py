@@ -200,7 +200,7 @@ def report(function: Compiled) -> Report:
         gpu = backends.described(devices["cuda"][0])
     except (ImportError, RuntimeError) as error:
         return Report(title, cpu, None, said(error))
-    entry = cache.key("devices", function.key, cpu, gpu)
+    entry = backends.code_key("devices", function.key, cpu, gpu)
     known = cache.load(entry)
     if known is None:
         timings = measured(function)

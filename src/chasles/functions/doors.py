@@ -1,4 +1,4 @@
-"""Checks of function arguments: options, wrenches, arrays by joint, array libraries."""
+"""Checks of function arguments: wrenches, time derivatives, arrays by joint, array libraries."""
 
 import importlib
 import math
@@ -18,13 +18,11 @@ from chasles.backends.objects import places
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 from chasles.functions.names import suggested
-from chasles.functions.programs import spaces
-from chasles.functions.sensors import checked_sensors
+from chasles.functions.programs import check_axes, checked_point, spaces
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
-from chasles.model.given import a_name, check_hash, some_names, some_numbers
+from chasles.model.given import a_name, some_names, some_numbers
 from chasles.model.spaces import WrenchesSpace
-from chasles.model.tool import tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +41,6 @@ class Wrench:
     def __post_init__(self) -> None:
         check_axes(self.axes)
         object.__setattr__(self, "at", checked_point(self.at))
-
-
-def check_axes(axes: str) -> None:
-    if axes not in ("world", "frame"):
-        raise InputError("E-CALL-017", f"axes must be 'world' or 'frame', not {axes!r}")
-
-
-def checked_point(at: Any) -> Any:
-    """Return the reference point `at` after checking it: a string, or three finite floats."""
-    if isinstance(at, str):
-        if at not in ("frame", "world"):
-            problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
-            raise InputError("E-CALL-018", problem)
-        return at
-    point = some_numbers("at", at)
-    if point.shape != (3,) or not np.all(np.isfinite(point)):
-        problem = f"at must be 'frame', 'world' or three finite numbers, not {at!r}"
-        raise InputError("E-CALL-019", problem)
-    return tuple(float(x) for x in point)
-
-
-def checked_order(function: str, order: Any) -> int:
-    """Return `order`, the number of time derivatives of q, checked to be a positive integer."""
-    if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
-        problem = (
-            f"order must be a positive integer (the number of time derivatives), not {order!r}"
-        )
-        raise InputError("E-CALL-020", problem, part=function)
-    return int(order)
 
 
 def checked_time(t: Any) -> np.ndarray:
@@ -112,81 +81,6 @@ def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
     if a_name("a function", function) not in FUNCTIONS or not spaces(function).any_order:
         return {}
     return {"order": order_of(function, arguments[1:])}
-
-
-NEEDED = {
-    "actuated": "the indices in qd of the actuated degrees of freedom",
-    "weights": "a positive number for each actuated degree of freedom",
-}
-"""Required options of functions, with their descriptions."""
-
-
-def checked_options(
-    model: Model, function: str, options: Mapping[str, Any]
-) -> tuple[tuple[str, Any], ...]:
-    """Check the options of a function, and return them in a stable order."""
-    if a_name("a function", function) not in METHODS:
-        problem = f"unknown function {function!r}"
-        raise InputError("E-CALL-025", problem, suggested(function, METHODS))
-    known = spaces(function).options
-    for name in options:
-        if name not in known:
-            takes = ", ".join(known) or "no options"
-            problem = f"{function} has no option {name!r}"
-            raise ArgumentError("E-CALL-026", problem, f"use {takes}")
-    for name, what in NEEDED.items():
-        if name in known and name not in options:
-            raise ArgumentError("E-CALL-027", f"{function} needs {name}=, {what}")
-    checked = dict(options)
-    if "frame" in known:
-        handles = spaces(function).handles
-        checked["frame"] = checked_frame(model, function, options.get("frame"), handles)
-        checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
-    elif "at" in options and options["at"] not in ("world", "com"):
-        problem = f"at must be 'com' or 'world', not {options['at']!r}"
-        raise InputError("E-CALL-084", problem, part=function)
-    if "sensors" in known:
-        checked["sensors"] = checked_sensors(model, function, options.get("sensors"))
-    if "known" in known:
-        checked["known"] = checked_joints(model, function, options.get("known", ()))
-    if "order" in known:
-        checked["order"] = checked_order(function, options.get("order", 1))
-    if "axes" in options:
-        check_axes(options["axes"])
-    if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
-        problem = f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
-        raise InputError("E-CALL-028", problem)
-    if type(checked.get("packed", False)) is not bool:
-        problem = f"packed must be True or False, not {options['packed']!r}"
-        raise ArgumentError("E-CALL-095", problem, part=function)
-    if not checked.get("packed"):
-        checked.pop("packed", None)
-    for name, value in checked.items():
-        check_hash(function, name, value)
-    return tuple(sorted((k, v) for k, v in checked.items() if k in known))
-
-
-def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the name of a frame, or of several if allowed. The default is the tool frame."""
-    if frame is None:
-        return tool(model)
-    if several and isinstance(frame, Sequence) and not isinstance(frame, str):
-        if not frame:
-            remedy = "name at least one frame"
-            raise InputError("E-CALL-029", "frame is empty", remedy, part=function)
-        return tuple(model.frame(name).name for name in frame)
-    return model.frame(frame).name
-
-
-def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
-    """Return joint names without duplicates, in the order of their coordinates."""
-    given = [names] if isinstance(names, str) else names
-    try:
-        chosen = {model.mover(name) for name in given}
-    except TypeError:
-        problem = f"known must be a sequence of joint names, not {names!r}"
-        raise ArgumentError("E-CALL-030", problem, part=function) from None
-    return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
 
 def derivative_names(
@@ -285,6 +179,11 @@ def check_robot(function: str, robot: Any) -> None:
     if not isinstance(getattr(robot, "model", None), Model):
         problem = f"robot must be a Robot from chasles.load or chasles.robots, not {robot!r}"
         raise ArgumentError("E-CALL-055", problem, part=function)
+
+
+def is_trajectory(given: Any) -> bool:
+    """Return True for a trajectory of `chasles.trajectory`."""
+    return hasattr(given, "duration") and hasattr(given, "inside")
 
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:

@@ -1,33 +1,25 @@
-"""Programs of public functions: selection of a method, and derivatives with respect to arguments.
-
-Derivatives with respect to a configuration q are in the tangent space: the derivative of
-f(integrate(q, d)) with respect to d at d = 0. They have nv columns.
-"""
+"""Programs of public functions: selection of a method, and checks of its options."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.method import massive_joints, plain_loads, steady_gears
-from chasles.algorithms.spatial.kinematics import integrate
-from chasles.errors import InputError, ModelError
-from chasles.expr import (
-    RULES,
-    Arena,
-    Number,
-    Program,
-    Staged,
-    Variable,
-    forward,
-    jacobian,
-    reverse,
-)
+from chasles.errors import ArgumentError, InputError, ModelError
+from chasles.expr import Arena, Program, Staged
+from chasles.functions.derivatives import all_derivatives, first_derivatives, pullback
+from chasles.functions.names import suggested
+from chasles.functions.sensors import checked_sensors
 from chasles.functions.tracing import Signature, WrenchKey, signature, straight, trace
 from chasles.model import WORLD, Model
+from chasles.model.given import a_name, check_hash, some_numbers
 from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace, TreeSpace
+from chasles.model.tool import tool
 
 ARM, FEW = 12, 60
 """Largest numbers of bodies for which additional candidates are tried: the unchanged robot (`ARM`),
@@ -50,18 +42,6 @@ class Derivative:
     kind: Literal["jacobian", "pullback"]
     wrt: tuple[str, ...]
     order: int = 1
-
-
-@dataclass(frozen=True)
-class Differential:
-    """Derivative applied to tangent vectors of inputs, or to covectors of results (pullback).
-
-    Tangent vectors and covectors have the shapes of the arrays (nq entries for q), because array
-    libraries do not support tangent spaces.
-    """
-
-    kind: Literal["pushforward", "pullback"]
-    wrt: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -140,7 +120,7 @@ def runnable(
             parameters=parameters,
             staged=staged if derivative.order == 1 else None,
         )
-        first = first_derivatives(known, derivative)
+        first = first_derivatives(known, derivative.wrt)
         if derivative.order == 1:
             return first
         traced, left = straight(first), derivative.order - 1
@@ -148,10 +128,20 @@ def runnable(
         ways = [partial(way.staged, model, **given) for way in found]
         traced, left = straight(_fewest_operations(ways, record)), derivative.order
     if derivative.kind == "pullback":
-        return pullback(model, traced, derivative, positions)
+        return pullback(model, traced, derivative.wrt, positions)
     for _ in range(left):
-        traced = all_derivatives(model, traced, derivative, positions)
+        traced = all_derivatives(model, traced, derivative.wrt, positions)
     return traced
+
+
+def has_recursion(function: str, method: str, derivative: Derivative) -> bool:
+    """Return True if a recursion computes the requested derivatives of a function."""
+    return (
+        function in DERIVATIVES
+        and method == "fastest"
+        and derivative.kind == "jacobian"
+        and set(derivative.wrt) <= set(signature(DERIVATIVES[function].algorithm).inputs)
+    )
 
 
 def candidates(
@@ -286,127 +276,113 @@ def _check_closed_by_steps(model: Model) -> None:
             raise ModelError("E-CALL-072", problem, remedy, part=f"robot {model.name!r}")
 
 
+# Options ------------------------------------------------------------------------------------------
+
+
 def spaces(function: str, order: int = 1) -> Signature:
     """Return the inputs, outputs and options of a function, for `order` time derivatives of q."""
     return signature(METHODS[function][0].algorithm, order)
 
 
-# Derivatives --------------------------------------------------------------------------------------
+NEEDED = {
+    "actuated": "the indices in qd of the actuated degrees of freedom",
+    "weights": "a positive number for each actuated degree of freedom",
+}
+"""Required options of functions, with their descriptions."""
 
 
-def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
-    """Apply a sequence of derivatives to a program.
-
-    Each derivative appends inputs: a tangent vector for each input in `wrt` (pushforward), or a
-    covector for each result (pullback). The new program returns tangent vectors of the results
-    (pushforward) or covectors of the inputs in `wrt` (pullback).
-    """
-    for level, each in enumerate(chain, 1):
-        apply = forward if each.kind == "pushforward" else reverse
-        made = apply(program, each.wrt)
-        added = made.inputs[len(program.inputs) :]
-        named = (Variable(f"{v.name}_{level}", v.shape) for v in added)
-        inputs = (*program.inputs, *named)
-        program = replace(made, inputs=inputs, nonzero=program.nonzero)
-    return program
-
-
-def has_recursion(function: str, method: str, derivative: Derivative) -> bool:
-    """Return True if a recursion computes the requested derivatives of a function."""
-    return (
-        function in DERIVATIVES
-        and method == "fastest"
-        and derivative.kind == "jacobian"
-        and set(derivative.wrt) <= set(signature(DERIVATIVES[function].algorithm).inputs)
-    )
-
-
-def first_derivatives(known: Program | Staged, derivative: Derivative) -> Program | Staged:
-    """Return the outputs of a recursion for the inputs in `wrt`, named as in `jacobian`."""
-    place = {given.name: k for k, given in enumerate(known.inputs)}
-    chosen = [place[name] for name in derivative.wrt]
-    outputs = tuple(
-        Variable(f"d_result_d_{name}", known.outputs[k].shape)
-        for name, k in zip(derivative.wrt, chosen, strict=True)
-    )
-    if isinstance(known, Staged):
-        return known.chosen(outputs, chosen)
-    return replace(known, outputs=outputs, results=tuple(known.results[k] for k in chosen))
-
-
-def all_derivatives(
-    model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
-) -> Program:
-    """Return all derivatives of a program, in forward or reverse mode, whichever is cheaper."""
-    moved, names = _along_steps(model, program, derivative.wrt, positions)
-    ways = [_at_rest(jacobian(moved, names, mode=mode), program) for mode in ("forward", "reverse")]
-    best = min(ways, key=lambda p: p.count.weight)
-    outputs = tuple(Variable(v.name.replace("_step", ""), v.shape) for v in best.outputs)
-    return replace(best, outputs=outputs)
+def checked_options(
+    model: Model, function: str, options: Mapping[str, Any]
+) -> tuple[tuple[str, Any], ...]:
+    """Check the options of a function, and return them in a stable order."""
+    if a_name("a function", function) not in METHODS:
+        problem = f"unknown function {function!r}"
+        raise InputError("E-CALL-025", problem, suggested(function, METHODS))
+    known = spaces(function).options
+    for name in options:
+        if name not in known:
+            takes = ", ".join(known) or "no options"
+            problem = f"{function} has no option {name!r}"
+            raise ArgumentError("E-CALL-026", problem, f"use {takes}")
+    for name, what in NEEDED.items():
+        if name in known and name not in options:
+            raise ArgumentError("E-CALL-027", f"{function} needs {name}=, {what}")
+    checked = dict(options)
+    if "frame" in known:
+        handles = spaces(function).handles
+        checked["frame"] = checked_frame(model, function, options.get("frame"), handles)
+        checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
+    elif "at" in options and options["at"] not in ("world", "com"):
+        problem = f"at must be 'com' or 'world', not {options['at']!r}"
+        raise InputError("E-CALL-084", problem, part=function)
+    if "sensors" in known:
+        checked["sensors"] = checked_sensors(model, function, options.get("sensors"))
+    if "known" in known:
+        checked["known"] = checked_joints(model, function, options.get("known", ()))
+    if "order" in known:
+        checked["order"] = checked_order(function, options.get("order", 1))
+    if "axes" in options:
+        check_axes(options["axes"])
+    if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
+        problem = f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
+        raise InputError("E-CALL-028", problem)
+    if type(checked.get("packed", False)) is not bool:
+        problem = f"packed must be True or False, not {options['packed']!r}"
+        raise ArgumentError("E-CALL-095", problem, part=function)
+    if not checked.get("packed"):
+        checked.pop("packed", None)
+    for name, value in checked.items():
+        check_hash(function, name, value)
+    return tuple(sorted((k, v) for k, v in checked.items() if k in known))
 
 
-def pullback(
-    model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
-) -> Program:
-    """Return the program that maps a covector of the result to covectors of the inputs."""
-    pulled = pulled_back(model, program, derivative.wrt, positions)
-    covector = Variable("covector", program.outputs[0].shape)
-    return replace(pulled, inputs=(*program.inputs, covector))
+def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
+    """Return the name of a frame, or of several if allowed. The default is the tool frame."""
+    if frame is None:
+        return tool(model)
+    if several and isinstance(frame, Sequence) and not isinstance(frame, str):
+        if not frame:
+            remedy = "name at least one frame"
+            raise InputError("E-CALL-029", "frame is empty", remedy, part=function)
+        return tuple(model.frame(name).name for name in frame)
+    return model.frame(frame).name
 
 
-def pulled_back(
-    model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
-) -> Program:
-    """Return the program that maps covectors of the results to covectors of the inputs in `wrt`.
-
-    The covectors of the results are the inputs `bar_<result>`, with the shapes of the results.
-    Covectors of positions are in the tangent space (nv entries).
-    """
-    moved, names = _along_steps(model, program, wrt, positions)
-    pulled = reverse(moved, names)
-    covectors = pulled.inputs[len(moved.inputs) :]
-    return _at_rest(pulled, replace(program, inputs=(*program.inputs, *covectors)))
+def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
+    """Return joint names without duplicates, in the order of their coordinates."""
+    given = [names] if isinstance(names, str) else names
+    try:
+        chosen = {model.mover(name) for name in given}
+    except TypeError:
+        problem = f"known must be a sequence of joint names, not {names!r}"
+        raise ArgumentError("E-CALL-030", problem, part=function) from None
+    return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
 
-def _along_steps(
-    model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
-) -> tuple[Program, list[str]]:
-    """Replace positions q in `wrt` by integrate(q, q_step).
-
-    Return the new program and the names of the inputs for differentiation.
-    """
-    with Arena(RULES) as arena:
-        values: dict[str, Sequence[Number]] = dict(program.variables(arena))
-        inputs, names = list(program.inputs), []
-        step = straight(trace(model, integrate))
-        for name in wrt:
-            if name not in positions:
-                names.append(name)
-                continue
-            names.append(f"{name}_step")
-            inputs.append(Variable(names[-1], (model.nv,)))
-            d = [arena.input(names[-1], k) for k in range(model.nv)]
-            values[name] = _results(step, {"q": values[name], "v": d}, arena)[0]
-        results = _results(program, values, arena)
-        outputs = list(zip(program.outputs, results, strict=True))
-        return Program.from_outputs(program.name, inputs, outputs), names
+def checked_order(function: str, order: Any) -> int:
+    """Return `order`, the number of time derivatives of q, checked to be a positive integer."""
+    if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
+        problem = (
+            f"order must be a positive integer (the number of time derivatives), not {order!r}"
+        )
+        raise InputError("E-CALL-020", problem, part=function)
+    return int(order)
 
 
-def _at_rest(derived: Program, original: Program) -> Program:
-    """Set all steps of a differentiated program to zero, and restore the original inputs."""
-    with Arena(RULES) as arena:
-        values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
-        kept = {v.name for v in original.inputs}
-        for variable in derived.inputs:
-            if variable.name not in kept:
-                values[variable.name] = [0.0] * variable.size
-        outputs = list(zip(derived.outputs, _results(derived, values, arena), strict=True))
-        result = Program.from_outputs(derived.name, original.inputs, outputs)
-        return replace(result, nonzero=original.nonzero)
+def check_axes(axes: str) -> None:
+    if axes not in ("world", "frame"):
+        raise InputError("E-CALL-017", f"axes must be 'world' or 'frame', not {axes!r}")
 
 
-def _results(
-    program: Program, inputs: Mapping[str, Sequence[Number]], arena: Arena
-) -> list[list[Number]]:
-    values = program.replay(inputs, arena)
-    return [[values[r] for r in refs] for refs in program.results]
+def checked_point(at: Any) -> Any:
+    """Return the reference point `at` after checking it: a string, or three finite floats."""
+    if isinstance(at, str):
+        if at not in ("frame", "world"):
+            problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
+            raise InputError("E-CALL-018", problem)
+        return at
+    point = some_numbers("at", at)
+    if point.shape != (3,) or not np.all(np.isfinite(point)):
+        problem = f"at must be 'frame', 'world' or three finite numbers, not {at!r}"
+        raise InputError("E-CALL-019", problem)
+    return tuple(float(x) for x in point)

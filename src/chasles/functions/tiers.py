@@ -5,7 +5,6 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal
 
 from chasles import backends
-from chasles.backends import cache
 from chasles.expr import Program
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def is_known(recipe: "Recipe") -> bool:
     """Return True if the code for a recipe is loaded or cached."""
     if recipe.has_own_joints:
         return False  # the key depends on the program, which is not traced yet
-    key = cache.key(recipe, "")
+    key = backends.code_key(recipe, "")
     return backends.known(key, _untraced, recipe.backend, recipe.dtype) is not None
 
 

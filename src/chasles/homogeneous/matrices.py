@@ -27,7 +27,7 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia
 
 Array = Any
-"""Any array_like object. Its entries may be symbols of a trace."""
+"""Any array_like object. Its entries may be traced symbols."""
 
 ORIGIN = (0.0, 0.0, 0.0)
 
@@ -35,7 +35,8 @@ SINGULAR = 1e-14
 """Principal moments smaller than this fraction of the largest one are treated as zero."""
 
 TOLERANCE = 1e-6
-"""Tolerance for the structure of a matrix, such as symmetry. It allows for values with 7 digits."""
+"""Tolerance for the structure of a matrix, such as symmetry. It admits values rounded to 7
+digits."""
 
 
 def number(name: str, x: Any) -> Number:
@@ -211,7 +212,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error if a matrix differs from `made`, which is built from independent entries."""
+    """Raise an error if a matrix differs from `made`, rebuilt from its independent entries."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
@@ -266,8 +267,8 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
 
     Notes
     -----
-    Products of inertia are off-diagonal entries of the tensor, whose sign is opposite to that of
-    the integrals: J12 = -jxy + m x y. Legnani's program uses the same jxy.
+    Products of inertia are the off-diagonal entries of the tensor: jxy is minus the integral of x y
+    dm, so that J12 = -jxy + m x y. Legnani's program uses the same sign.
 
     Examples
     --------
@@ -325,7 +326,7 @@ def mass_from_inertia(J: Inertia) -> MassData:
 
 
 def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGIN) -> Action:
-    """Return the action matrix Phi of a force applied at a point, and a couple.
+    """Return the action matrix Phi of a couple and a force applied at a point.
 
     Parameters
     ----------
@@ -352,12 +353,12 @@ def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGI
 
 
 def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
-    """Return the gravity acceleration matrix Hg.
+    """Return the gravitational acceleration matrix Hg.
 
     Parameters
     ----------
     g : array_like, shape (3,), optional
-        Acceleration of gravity (m/s2). Default: (0, 0, -9.81).
+        Gravitational acceleration (m/s2). Default: (0, 0, -9.81).
 
     Returns
     -------
@@ -381,7 +382,7 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
     J : Inertia
         Inertia matrix of the body.
     Hg : Acceleration
-        Acceleration of gravity, from `gravity`.
+        Gravitational acceleration, from `gravity`.
 
     Returns
     -------
@@ -406,7 +407,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
     Gamma : Momentum
         Momentum of the body.
     J : Inertia
-        Inertia of the body, in the frame of Gamma.
+        Inertia of the body, in the same frame as Gamma.
 
     Returns
     -------

@@ -109,7 +109,7 @@ def position_from_extended_dh(
 
 
 def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Number]:
-    """Return the rotation and translation of a joint along its axis."""
+    """Return a joint's rotation about its axis and its translation along the axis."""
     if kind == "cylindrical":
         both = (0.0, 0.0) if isinstance(q, int | float) and q == 0 else q
         turn, slide = vector("q", both, 2)
@@ -397,7 +397,7 @@ def logarithm(Q: Rototranslation) -> Velocity:
     Returns
     -------
     W : Velocity
-        Velocity (rad/s, m/s). The angle of rotation is at most pi.
+        Velocity (rad/s, m/s). The rotation angle is at most pi.
 
     Examples
     --------
@@ -669,7 +669,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     if not any(type(x) is Scalar for x in sizes):
         uu, mm, um = sizes
         if um * um > 1e-18 * uu * mm:
-            problem = "u and m of the Plucker coordinates (u, m) must be perpendicular"
+            problem = "in Plucker coordinates (u, m), u and m must be perpendicular"
             raise InputError("E-MATH-021", problem)
     return array(u.cross(m) * (1.0 / u.dot(u))), array(_unit(u, _Z)[0])
 
@@ -782,7 +782,7 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     Parameters
     ----------
     kind : {"revolute", "prismatic", "helical"}
-        Type of the joint.
+        Joint type.
     pitch : float, optional
         Pitch of a helical joint (m/rad).
 
@@ -821,7 +821,7 @@ def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
     Parameters
     ----------
     kind : {"revolute", "prismatic", "helical"}
-        Type of the joint.
+        Joint type.
     qd : float
         Joint velocity (rad/s or m/s).
     pitch : float, optional
@@ -847,7 +847,7 @@ def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.
     Parameters
     ----------
     kind : {"revolute", "prismatic", "helical"}
-        Type of the joint.
+        Joint type.
     qd : float
         Joint velocity (rad/s or m/s).
     qdd : float
@@ -930,7 +930,7 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
 def compose_accelerations(
     H_ij: Acceleration, W_ij: Velocity, H_jk: Acceleration, W_jk: Velocity
 ) -> Acceleration:
-    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk (Coriolis' theorem, Eq I.11).
+    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk (Coriolis theorem, Eq I.11).
 
     All matrices are expressed in the same frame.
 

@@ -26,13 +26,13 @@ MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLE
 Controller = Callable[[Any, Any, Any, Any], Any]
 
 MOST = 10**7
-"""Largest number of environments, and largest size of an observation or an action."""
+"""Maximum number of environments, and maximum size of an observation or an action."""
 
 
 class RobotVectorEnv(VectorEnv):
     """Vector environment with many copies of a robot.
 
-    An action is held for `substeps` simulation steps of length `dt`. One call of compiled code
+    An action is held for `substeps` simulation steps of length `dt`. One call to compiled code
     steps all copies, with contact, joint limits and friction in each step
     (`integrator="time-stepping"`).
 
@@ -41,12 +41,13 @@ class RobotVectorEnv(VectorEnv):
     robot : Robot
         The robot.
     task : Task
-        Initial states, observations, rewards, and the end of episodes.
+        Defines initial states, observations, rewards and the termination of episodes.
     num_envs : int
         Number of copies.
     control : callable
-        Joint torques `tau(t, q, qd, p)`, written with arithmetic and the functions of
-        `chasles.expr`; p are the parameters returned by `task.control`. It is traced once.
+        Function `tau(t, q, qd, p)` that returns joint torques, written with arithmetic and the
+        functions of `chasles.expr`; p are the parameters returned by `task.control`. It is traced
+        once.
     contacts : sequence of contact pairs, or "file"
         Contact pairs, as in `robot.simulate`.
     dt : float
@@ -54,12 +55,12 @@ class RobotVectorEnv(VectorEnv):
     substeps : int
         Number of simulation steps per action.
     episode : float
-        Largest duration of an episode (s), after which it is truncated.
+        Maximum episode duration (s), after which the episode is truncated.
     autoreset : {"same-step", "disabled"}
         "same-step" starts a new episode in the step in which one ends; the last observation is in
         `info["final_obs"]`. With "disabled", call `reset(options={"reset_mask": mask})`.
     threads : int, optional
-        Number of threads of the simulation. Default: all cores.
+        Number of simulation threads. Default: all cores.
     options
         Further options of `robot.simulate`, such as `limits` and `dissipation`.
     """
@@ -134,7 +135,7 @@ class RobotVectorEnv(VectorEnv):
         return self._seen(self.state), {}
 
     def _mask(self, options: Mapping[str, Any]) -> np.ndarray:
-        """Return a mask (num_envs,) of the episodes that begin."""
+        """Return a mask (num_envs,) of the environments to reset."""
         given = options.get("reset_mask", np.ones(self.num_envs, bool))
         mask = some_numbers("reset_mask", given, "reset")
         if mask.shape != (self.num_envs,) or not np.all((mask == 0.0) | (mask == 1.0)):
@@ -150,19 +151,19 @@ class RobotVectorEnv(VectorEnv):
         Parameters
         ----------
         actions : array_like, shape (num_envs, actions)
-            Actions of the policy.
+            Actions, clipped to [-1, 1].
 
         Returns
         -------
         observations : ndarray, shape (num_envs, observations)
             Observations after the step.
         rewards : ndarray, shape (num_envs,)
-            Rewards of the step.
+            Rewards for the step.
         terminated, truncated : ndarray of bool, shape (num_envs,)
-            True for each episode that failed, and for each one that reached its time limit.
+            True for each episode that failed or reached its time limit, respectively.
         info : dict
-            With `autoreset="same-step"`, "final_obs" has the last observations of episodes that
-            ended.
+            With `autoreset="same-step"`, "final_obs" contains the last observations of episodes
+            that ended.
 
         Raises
         ------
@@ -200,7 +201,7 @@ class RobotVectorEnv(VectorEnv):
     def _ended(
         self, state: State, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the results of a step, after starting new episodes where one has ended."""
+        """Return the results of a step, after restarting episodes that have ended."""
         seen, info = self._seen(state), {}
         over = terminated | truncated
         if np.any(over) and self.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP:
@@ -223,9 +224,9 @@ class RobotVectorEnv(VectorEnv):
 
 
 def _time(name: str, value: Any, *, endless: bool = False) -> float:
-    """Return a positive time in s."""
+    """Check that a duration (s) is positive, and return it."""
     found = a_number(name, value, "RobotVectorEnv")
     if not found > 0.0 or not (math.isfinite(found) or (endless and found == math.inf)):
-        problem = f"{name} must be a positive time in s, not {found!r}"
+        problem = f"{name} must be a positive duration in s, not {found!r}"
         raise InputError("E-LEARN-006", problem, part="RobotVectorEnv")
     return found

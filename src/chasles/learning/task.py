@@ -1,4 +1,4 @@
-"""Tasks: initial states, observations, actions and rewards."""
+"""Reinforcement learning tasks: initial states, observations, actions and rewards."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -41,7 +41,7 @@ class State:
 
 
 class Task(Protocol):
-    """A task for a batch of robots; all arrays of its methods have one row per robot.
+    """A task for a batch of robots; arrays passed to and from its methods have one row per robot.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Task(Protocol):
     def start(
         self, rng: np.random.Generator, count: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the states of new episodes.
+        """Return the initial states of new episodes.
 
         Parameters
         ----------
@@ -94,12 +94,12 @@ class Task(Protocol):
         qd : ndarray, shape (count, nv)
             Joint velocities.
         commands : ndarray, shape (count, c)
-            Commands of the episodes.
+            Goals of the episodes, such as target velocities; stored in `State.command`.
         """
         ...
 
     def control(self, state: State) -> np.ndarray:
-        """Return the parameters of the controller for the actions in a state.
+        """Return the controller parameters that correspond to the actions in `state`.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Task(Protocol):
         ...
 
     def reward(self, state: State) -> np.ndarray:
-        """Return the reward of the last step.
+        """Return the rewards for the last step.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Task(Protocol):
         Returns
         -------
         failed : ndarray of bool, shape (n,)
-            True for episodes that end.
+            True for episodes that are to be terminated.
         """
         ...
 
@@ -183,7 +183,7 @@ def answered(name: str, value: Any, shape: Shape) -> np.ndarray:
 
 
 def begun(value: Any, count: int, widths: Shape) -> list[np.ndarray]:
-    """Return q, qd and commands of new episodes, as separate arrays."""
+    """Check the result of a task's `start`, and return q, qd and commands as arrays."""
     if not isinstance(value, tuple | list) or len(value) != len(widths):
         problem = f"the task's start must return q, qd and commands, not {type(value).__name__}"
         raise InputError("E-LEARN-009", problem, part="RobotVectorEnv")

@@ -1,6 +1,5 @@
 """Find errors and suspicious values in a robot file, even if the file does not load."""
 
-import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from chasles import formats
+from chasles.entry_points import imported
 from chasles.errors import ModelError
 from chasles.formats import registry
 from chasles.formats.files import load
@@ -17,7 +17,7 @@ from chasles.lint.checks import CHECKS
 from chasles.lint.repair import unrepaired
 from chasles.lint.sheet import SEVERITIES, Finding, Found, Sheet, at_least
 from chasles.lint.surveys import joined, why
-from chasles.model.ranges import admitted, outside
+from chasles.model.given import admitted, outside
 from chasles.robot import Robot
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
@@ -100,9 +100,8 @@ def surveyed(
     load(file)
     sheet = Sheet(file)
     if row.survey:
-        module, _, survey = row.survey.partition(":")
         with _quiet():
-            sheet = getattr(importlib.import_module(module), survey)(file, meshes=meshes, **given)
+            sheet = imported(row.survey)(file, meshes=meshes, **given)
     try:
         description = formats.written(file, arguments=arguments, trust=trust)
         with _quiet():

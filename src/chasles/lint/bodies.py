@@ -1,4 +1,4 @@
-"""Checks for links: impossible inertias, wrong units, shapes, and left-right differences."""
+"""Checks for links: impossible inertias, wrong units, shapes and left-right asymmetry."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0
-"""Minimum plausible density (kg/m3) of the uniform box with the mass and moments of a link.
+"""Minimum plausible density (kg/m3) of a uniform box with the same mass and moments as a link.
 
 Foam has a density of about 20 kg/m3.
 """
@@ -26,7 +26,7 @@ It is also the maximum plausible distance of a joint or center of mass from the 
 """
 
 MARGIN = 0.25
-"""Allowed distance of a center of mass from the bounding box, relative to its longest edge."""
+"""Allowed distance of a center of mass outside the bounding box, relative to the longest edge."""
 
 SMALLEST = 0.2
 """Minimum plausible radius of gyration, relative to a uniform body with the same shape."""
@@ -43,7 +43,7 @@ VOLUMES = 5.0, 30_000.0
 TOLERANCE = 0.05
 """Tolerance for relative differences between left and right parts.
 
-The measured inertias of real left and right parts differ by less.
+Measured inertias of the left and right parts of real robots differ by less than this.
 """
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
@@ -53,7 +53,7 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Return a check for links with a given fault (see `chasles.model.validate`)."""
+    """Return a check that finds links with a given fault (see `chasles.model.validate`)."""
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -101,7 +101,7 @@ def point_mass(sheet: Sheet) -> Iterator[Found]:
 
 
 def placeholder(sheet: Sheet) -> Iterator[Found]:
-    """Find inertias equal to the identity matrix; for 1 kg, this is a ball of radius 1.6 m."""
+    """Find identity matrices as inertias. A 1 kg ball with this inertia has a radius of 1.6 m."""
     for link in sheet.links:
         if link.mass and np.array_equal(link.moments, np.eye(3)):
             yield link.found(f"{link.mass:g} kg with 1 kg m2 about every axis")
@@ -115,7 +115,7 @@ def copied(sheet: Sheet) -> Iterator[Found]:
         if parent is None or child is None or parent is child:
             continue
         if child.mass and np.any(child.moments) and _same(parent, child):
-            what = f"it has the same mass, center and inertia as {parent.part}"
+            what = f"it has the same mass, center of mass and inertia as {parent.part}"
             yield child.found(what)
 
 
@@ -130,7 +130,7 @@ def _same(a: Link, b: Link) -> bool:
 
 
 def density(sheet: Sheet) -> Iterator[Found]:
-    """Find masses and moments that are implausible for any material."""
+    """Find masses and moments that imply an implausible density."""
     for link in sheet.links:
         if not link.mass or link.mass < 0.0 or not np.sum(link.principal) > 0.0:
             continue
@@ -153,7 +153,7 @@ def _density(mass: float, volume: float) -> str:
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
-    """Find joints and centers of mass that are too far away, and shapes that are too large."""
+    """Find joints and centers of mass far from their link frame, and shapes that are too large."""
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
@@ -207,7 +207,7 @@ def volume(sheet: Sheet) -> Iterator[Found]:
 
 
 def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
-    """Yield each link with mass and shapes, and its shapes as one solid."""
+    """Yield each link that has mass and shapes, with its shapes combined into one solid."""
     for link in sheet.links:
         body = together(link.shapes) if link.mass and link.mass > 0.0 else None
         if body is not None:
@@ -266,7 +266,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
     one, other = float(np.linalg.norm(a.center)), float(np.linalg.norm(b.center))
     if abs(one - other) > TOLERANCE * max(one, other, radius):
         yield (
-            f"its center of mass {1e3 * other:.3g} mm from its origin instead of {1e3 * one:.3g} mm"
+            f"a center of mass {1e3 * other:.3g} mm from its origin instead of {1e3 * one:.3g} mm"
         )
     largest = np.max(np.abs([a.principal, b.principal]))
     if np.max(np.abs(a.principal - b.principal)) > 2.0 * TOLERANCE * largest:
@@ -279,7 +279,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if the centers of mass are equal relative to the principal axes.
+    """Return True if both centers of mass have the same position relative to the principal axes.
 
     The test compares c'(I - m 1)c, where m is the mean of the principal moments.
     """

@@ -8,12 +8,12 @@ from chasles.lint.sheet import Found, Joint, Sheet
 from chasles.model.description import part_of, traits
 
 _SLACK = 1e-6
-"""Amount by which a mimic joint may exceed its limits because of rounding (rad or m)."""
+"""Rounding tolerance for the limits of mimic joints (rad or m)."""
 
 _TURN = 2.0 * math.pi
 
 _FEW_TURNS = 720.0
-"""Limits above this value (degrees or rad) are treated as no limit."""
+"""Value (degrees or rad) above which a limit is treated as unlimited."""
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
@@ -27,7 +27,7 @@ def recovered(sheet: Sheet) -> Iterator[Found]:
 
 
 def refused(sheet: Sheet) -> Iterator[Found]:
-    """Yield the loading errors, one for each line."""
+    """Yield the errors that loading the file raises, one for each line."""
     yield from {found.where: found for found in reversed(sheet.refusals)}.values()
 
 
@@ -172,7 +172,7 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 def degrees(sheet: Sheet) -> Iterator[Found]:
     """Find angles that look like degrees.
 
-    These are integer limits above two turns and orientation angles above one turn.
+    These are integer joint limits above 4 pi and orientation angles above 2 pi.
     """
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]

@@ -1,4 +1,4 @@
-"""Checks for modelling assumptions: rigid links, joint losses, rotor inertias and link frames.
+"""Checks for modelling assumptions: rigid links, joint friction, rotor inertias and link frames.
 
 The checks cover the sources of modelling errors and rounding errors that are visible in a file
 (Featherstone 2008, section 10.1). docs/modelling.md contains the complete checklist.
@@ -11,7 +11,7 @@ from chasles.lint.sheet import Found, Sheet
 from chasles.model.validate import FAR, far_frames
 
 SLENDER = 50.0
-"""Maximum ratio of length to thickness for the uniform box with a link's mass and moments."""
+"""Ratio of length to thickness above which a link is slender (for an equivalent uniform box)."""
 
 REDUCTION = 10.0
 """Gear ratio above which the reflected rotor inertia is rarely negligible."""
@@ -40,7 +40,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
 
 
 def lossless(sheet: Sheet) -> Iterator[Found]:
-    """Find joints without damping and friction in a robot whose other joints have them."""
+    """Find joints without damping and friction in a robot that has them at other joints."""
     if sheet.robot is None:
         return
     moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]

@@ -13,20 +13,20 @@ from chasles.lint.sheet import Edit, Link, Sheet, Table
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3
-"""Minimum ratio of the smallest to the largest second moment in a repaired inertia.
+"""Minimum ratio of the smallest to the largest second moment of mass in a repaired inertia.
 
-It is positive, because rounding could make a zero moment negative.
+It is greater than zero, because rounding could make a zero moment negative.
 """
 
 NOT_WRITTEN = "the file does not contain the numbers literally"
-"""Message for numbers from expressions, defaults or included files, which are not repaired."""
+"""Reason for not repairing numbers that come from expressions, defaults or included files."""
 
 ROUNDING = 1e-14
-"""Relative size below which moments are treated as rounding errors."""
+"""Moments below this value, relative to the largest, are treated as rounding errors."""
 
 
 class Left(NamedTuple):
-    """A fault that cannot be repaired: its part, its "file:line" and the reason."""
+    """A fault that cannot be repaired: the affected part, "file:line" and the reason."""
 
     part: str
     where: str
@@ -76,7 +76,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Yield edits for the moments of a link; None for a missing product of inertia."""
+    """Yield edits that set a link's moments, or None for a product of inertia not in the file."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
@@ -115,13 +115,13 @@ def limits(sheet: Sheet) -> Found:
 
 
 def _text(element: etree._Element, name: str) -> str | None:
-    """Return the text of a child element or, if it is missing, an attribute or None."""
+    """Return the text of a child element, or else of an attribute; None if both are missing."""
     child = element.find(name)
     return element.get(name) if child is None else child.text or ""
 
 
 REPAIRS: dict[str, Callable[[Sheet], Found]] = {"inertia": inertias, "limits": limits}
-"""Repairs by key; `Check.repair` contains the key."""
+"""Repair functions, by the key stored in `Check.repair`."""
 
 
 def unrepaired(sheet: Sheet) -> tuple[Left, ...]:
@@ -141,5 +141,5 @@ def repaired(sheet: Sheet) -> tuple[str, str]:
 
 
 def _found(sheet: Sheet) -> dict[Edit | Left, None]:
-    """Return all edits and unrepaired faults without duplicates, which xacro macros may cause."""
+    """Return all edits and unrepairable faults, without duplicates (from xacro macros)."""
     return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

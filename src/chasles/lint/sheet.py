@@ -14,13 +14,13 @@ from chasles.errors import ModelError, shown
 from chasles.formats.solids import Solid
 from chasles.model import Mimic
 from chasles.model.description import traits
-from chasles.model.ranges import Entry
+from chasles.model.given import Entry
 from chasles.robot import Robot
 
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""Severities in descending order: impossible, probably unintended, and worth checking."""
+"""Severities in descending order: impossible, probably unintended and worth checking."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def at_least(finding: Finding, severity: str) -> bool:
 
 
 class Found(NamedTuple):
-    """Result of a check; if `remedy` is empty, the general remedy of the check applies."""
+    """Problem found by a check; if `remedy` is empty, the check's general remedy applies."""
 
     part: str
     where: str
@@ -68,7 +68,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A link or joint, with its name and its "file:line"."""
+    """Base class for links and joints, with a name and a location ("file:line")."""
 
     name: str
     where: str
@@ -86,10 +86,10 @@ class _Part:
 class Link(_Part):
     """A link with its inertial parameters.
 
-    mass: kg; None if the file contains no inertia. center: center of mass in the link frame (m).
-    moments: inertia about the center of mass (kg m2). axes: axes of `moments`, as columns in the
-    link frame. place: location of the moments in the file, for repairs; None if they cannot be
-    changed. meant_massless: True if the file states that the link has no inertia.
+    mass: mass (kg), or None if the file contains no inertia. center: center of mass in the link
+    frame (m). moments: inertia about the center of mass (kg m2). axes: axes of `moments`, as
+    columns in the link frame. place: location of the moments in the file, for repairs; None if they
+    cannot be changed. meant_massless: True if the file states that the link has no inertia.
     """
 
     mass: float | None = None
@@ -107,7 +107,7 @@ class Link(_Part):
 
     @cached_property
     def principal(self) -> np.ndarray:
-        """Principal moments in ascending order; zeros if they overflow."""
+        """Principal moments in ascending order, or zeros if they overflow."""
         sound = np.isfinite(np.sum(np.abs(self.moments)))
         return np.linalg.eigvalsh(self.moments) if sound else np.zeros(3)
 
@@ -192,7 +192,7 @@ The groups contain the name and the attributes of a start tag.
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """The text of a file, for repairs.
+    """The contents of a robot file, for repairs.
 
     root: root element of an XML file; `Edit.place` is an element of this tree.
     """
@@ -212,7 +212,7 @@ class Document:
 
     @cached_property
     def _starts(self) -> dict[etree._Element, re.Match[str]]:
-        """Match of the start tag of each XML element."""
+        """Regex match of each XML element's start tag."""
         tags = (match for match in _TAG.finditer(self.text) if match[1])
         return dict(zip(self.root.iter(), tags, strict=True))
 
@@ -238,12 +238,12 @@ class Sheet:
     """Contents of a robot file for lint.
 
     document: text of the file; None if the file cannot be repaired. references: joints and links to
-    which transmissions and extensions refer, as tuples ("file:line", referring part, "joint",
-    "link" or "part", name). faults: invalid numbers. recovered: malformed or incomplete elements
-    that can still be read. needs_limits: True if the format requires limits for every revolute and
-    prismatic joint. refusals: loading errors. robot: the robot; None if it does not load. outside:
-    finite numbers outside their valid ranges. reductions: gear ratios of transmissions, as tuples
-    ("file:line", joint, ratio).
+    which transmissions and extensions refer, as tuples ("file:line", referring part, kind, name),
+    where kind is "joint", "link" or "part". faults: invalid numbers. recovered: malformed or
+    incomplete elements that can still be read. needs_limits: True if the format requires limits for
+    every revolute and prismatic joint. refusals: loading errors. robot: the robot; None if it does
+    not load. outside: finite numbers outside their valid ranges. reductions: gear ratios of
+    transmissions, as tuples ("file:line", joint, ratio).
     """
 
     file: str
@@ -269,7 +269,7 @@ class Sheet:
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Return links that have mass or carry it; `fixed` ignores masses beyond moving joints."""
+        """Return links that have or carry mass; `fixed` ignores masses beyond moving joints."""
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

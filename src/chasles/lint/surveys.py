@@ -1,4 +1,4 @@
-"""Read robot files for lint: raw values, even if a file does not load, or the loaded robot."""
+"""Read robot files for lint, as raw values (even if the file does not load) or loaded robots."""
 
 import math
 import os
@@ -28,13 +28,13 @@ _LIMITS = ("lower", "upper", "effort", "velocity")
 _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 
 _LARGEST = sys.float_info.max
-"""Largest float; integers in TOML can be larger."""
+"""Largest finite float. Integers in TOML files can be larger."""
 
 # Loaded parts ----------------------------------------------------------------------------------
 
 
 def loaded(file: str, description: Description) -> Sheet:
-    """Convert the links and tree joints of a loaded robot; omit infinite limits."""
+    """Convert a loaded robot's links and tree joints to a `Sheet`; omit infinite limits."""
     links = (_loaded_link(link, description.massless) for link in description.links)
     return Sheet(file, tuple(links), tuple(map(_loaded_joint, description.joints)))
 
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add the location in the file; restore inverted limits, which loading removes."""
+        """Add a joint's location in the file; restore inverted limits, which loading removes."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -160,7 +160,7 @@ def _document(file: str, notes: list[str]) -> Document:
 
 
 def _tolerant(file: str, space: str = "") -> Source:
-    """Return a source that collects unreadable values instead of raising errors."""
+    """Return an XML source that collects invalid values as faults instead of raising errors."""
     return Source(file, space, False, [], [])
 
 
@@ -181,7 +181,7 @@ def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
-    """Yield elements as parts; their names are used in messages."""
+    """Yield XML elements as parts; messages refer to them by tag (or `what`) and name."""
     for element in elements:
         part = Part(source, element, "")
         yield replace(part, owner=f"{what or part.tag} {element.get('name', '')!r}")
@@ -198,7 +198,7 @@ def _link(
     def solid(shape: Part) -> solids.Solid | None:
         try:
             return solids.of(drawn(shape), part.source.file, meshes=meshes)
-        except ModelError:  # loading adds a note about the shape
+        except ModelError:  # reported when the robot is loaded
             return None
 
     shapes = solids.outer(*([solid(each) for each in part.all(role)] for role in reversed(ROLES)))
@@ -239,7 +239,7 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:
-    """Read a URDF link; its `where` is the line of its moments of inertia."""
+    """Read a URDF link; its location is the line that contains its moments of inertia."""
     seen = _link(part, urdf_file.inertial, lambda shape: urdf_file.drawn(shape, "", {}), meshes)
     inertial = part.find("inertial")
     if inertial is None or seen.mass is None:
@@ -317,7 +317,7 @@ def _mjcf_link(name: str, inertial: Part) -> Link:
 
 
 def _mjcf_joint(part: Part, angle: float) -> Joint:
-    """Read the range of an MJCF joint (rad or m); its links are not read."""
+    """Read the range of an MJCF joint (rad or m), but not the links that it connects."""
     slides = part.element.get("type") == "slide"
     lower, upper = (float(x) if slides else float(x) * angle for x in part.words("range", 2))
     name, given = part.element.get("name", ""), {"lower": lower, "upper": upper}
@@ -358,7 +358,7 @@ def _toml_link(source: TomlFile, document: Document, row: dict[str, Any], k: int
 
 
 def _list_at(text: str, line: str) -> re.Match[str] | None:
-    """Match a key with a list of numbers at the start of a line; None if there is no match."""
+    """Match "key = [list]" on a line of a TOML file; return None if there is no match."""
     before = text.split("\n")[: int(line) - 1] if line.isdigit() else [text]
     return _LIST.match(text, sum(len(x) + 1 for x in before))
 

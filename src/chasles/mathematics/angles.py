@@ -21,7 +21,7 @@ EULER = tuple(a + b + a for a, b in itertools.permutations("xyz", 2))
 SEQUENCES = (*CARDAN, *EULER)
 
 SINGULAR = 1e-15
-"""Cosine (Cardan) or sine (Euler) of the middle angle below which it is treated as zero."""
+"""Threshold below which the middle angle's cosine (Cardan) or sine (Euler) is treated as zero."""
 
 
 def turn(axis: int, angle: Number) -> Rotation:

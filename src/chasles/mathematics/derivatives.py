@@ -1,4 +1,4 @@
-"""Derivatives of products (Leibniz' rule) and of traced functions."""
+"""Derivatives of products (Leibniz rule) and of traced functions."""
 
 import math
 import random
@@ -34,7 +34,7 @@ TRIES = 64
 def by_step(
     value: Callable[..., Sequence[Number]], size: int, *arguments: Vector
 ) -> list[list[Number]]:
-    """Return d value(step, *arguments) / d step[k] for k < size, at a step of zero."""
+    """Return d value(step, *arguments) / d step[k] for k < size, at step = 0."""
     arena = Arena(RULES)
     inputs = [Variable("step", (size,))]
     inputs += [Variable(f"x{k}", (len(x),)) for k, x in enumerate(arguments)]

@@ -227,7 +227,7 @@ class Matrix:
     __array_ufunc__ = None  # for products with a NumPy scalar on the left
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Convert the matrix to a NumPy array. Symbols raise an error."""
+        """Convert the matrix to a NumPy array, or raise an error if an entry is a symbol."""
         import numpy as np  # imported only if needed
 
         if copy is False:
@@ -289,7 +289,7 @@ def mismatch(operation: str, a: object, b: object) -> ArgumentError:
 
 
 class Additive:
-    """Base class of dataclasses that are added and scaled field by field.
+    """Base class for dataclasses that are added and scaled field by field.
 
     Both operands of an addition must have the same type.
     """
@@ -437,7 +437,7 @@ def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
 
 
 # Products and solutions with triangular factors (Featherstone 2008, table 6.5). Branch-induced
-# zeros and a unit diagonal cost no operations, so the same functions serve L' L and L' D L.
+# zeros and a unit diagonal cost no operations, so the same functions apply to L' L and L' D L.
 
 
 def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:

@@ -1,8 +1,8 @@
-"""Planar vector algebra for motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
+"""Planar vectors for motion and force in the x-y plane (Featherstone 2008, sections 2.16 and A.1).
 
 Planar quantities are spatial quantities restricted to rotation about z and translation along x and
-y (rows 3, 4, 5). A vector has three entries, a transform four, a rigid-body inertia four, and an
-articulated-body inertia six.
+y (rows 3, 4 and 5 of spatial vectors). A vector has three entries, a transform four, a rigid-body
+inertia four, and an articulated-body inertia six.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Moved = TypeVar(
 
 @dataclass(frozen=True, slots=True)
 class PlanarMotion(Additive):
-    """Planar velocity or acceleration: w about z, and (x, y) at the origin of the frame."""
+    """Planar velocity or acceleration: angular part w about z, linear part (x, y) at the origin."""
 
     w: Number
     x: Number
@@ -47,7 +47,7 @@ class PlanarMotion(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarForce(Additive):
-    """Planar force or momentum: moment n about the origin of the frame, and components (x, y)."""
+    """Planar force or momentum: moment n about the frame origin, and components (x, y)."""
 
     n: Number
     x: Number

@@ -1,6 +1,6 @@
 """Matrix products that a backend may compute in a loop, and factors of the inverse mass matrix.
 
-For a large robot, the inverse mass matrix and its products account for most operations of some
+For a large robot, the inverse mass matrix and its products account for most operations in some
 programs. They are products of sparse factors. A program can compute only the factors and let the
 backend multiply them.
 """
@@ -15,7 +15,7 @@ from chasles.mathematics.linear import Matrix, absent
 
 @dataclass(frozen=True)
 class Product:
-    """Matrix product left @ right, computed on demand, below the rows `above`.
+    """Rows `above`, followed by the rows of the product left @ right, computed on demand.
 
     If `symmetric` is True, left @ right is symmetric, and only half of its entries are computed.
     """

@@ -14,10 +14,10 @@ FAR = 1e10
 """Distance (m) returned if a ray misses a shape."""
 
 _TINY = 1e-15
-"""Threshold for discriminants and slopes below which a ray misses a shape, as in MuJoCo."""
+"""Discriminant or slope below which a ray is assumed to miss a shape, as in MuJoCo."""
 
 Ray = tuple[Vector, Vector]
-"""Origin and direction of a ray. Distances are multiples of the length of the direction."""
+"""Origin and direction of a ray. Distances are multiples of the direction's length."""
 
 
 def distance(
@@ -127,8 +127,7 @@ SHAPES: dict[str, Callable[[Ray, Sequence[float]], Number]] = {
     "box": _box,
     "plane": _plane,
 }
-"""Function for each kind of shape that returns the distance along a ray. Sizes are as in
-`ShapeData`."""
+"""Functions that return the distance along a ray, by kind of shape. Sizes are as in `ShapeData`."""
 
 
 def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number]]:
@@ -141,7 +140,7 @@ def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number
 
 
 def _quadratic(p: Vector, v: Vector, radius: float) -> tuple[Number, Number, Number]:
-    """Return a, b and c of the equation a t^2 + 2 b t + c = 0 for intersections with a sphere."""
+    """Return a, b and c in the equation a t^2 + 2 b t + c = 0 for intersections with a sphere."""
     return v.dot(v), v.dot(p), p.dot(p) - radius * radius
 
 

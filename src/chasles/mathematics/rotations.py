@@ -239,11 +239,11 @@ _ROUNDING = 1e-15
 
 
 def _factored(E: Matrix) -> tuple[Plane | General, ...]:
-    """Factorize a constant rotation that maps a coordinate axis to a positive or negative axis.
+    """Factorize a constant rotation that maps a coordinate axis to +- a coordinate axis.
 
-    The factors are a rotation about this axis and a signed permutation. Any other rotation is a
-    single factor. Testing for an entry of +-1 is not sufficient, because the cosine of an angle up
-    to 1e-8 rounds to 1.
+    The factors are a rotation about the mapped axis and a signed permutation. Any other rotation is
+    a single factor. Testing for an entry of +-1 is not sufficient, because the cosine of an angle
+    up to 1e-8 rounds to 1.
     """
     for a in range(3):
         for b in range(3):
@@ -349,7 +349,7 @@ def conjugate(q: Vector) -> Vector:
 
 
 SMALL = 1e-2
-"""Squared angle below which functions use a power series, which is accurate to rounding error."""
+"""Squared angle below which functions use a power series, accurate to within rounding error."""
 
 
 def _series(t: Number, *coefficients: float) -> Number:
@@ -446,7 +446,7 @@ def rpy_from_matrix(R: Matrix) -> Vector:
 
 
 def translation_of_screw(w: Vector, v: Vector) -> Vector:
-    """Return the translation of the exponential map exp(w, v) of SE(3).
+    """Return the translation part of the exponential map exp(w, v) on SE(3).
 
     The translation is v + (1 - cos t)/t^2 w x v + (t - sin t)/t^3 w x (w x v), where t is the
     length of w.

@@ -243,7 +243,7 @@ class AngularAcceleration:
     def moment(self, J: Symmetric) -> Vector:
         """Return the moment dual(Omega J - (Omega J)') on a body with Euler tensor J (4.3.41).
 
-        This takes 15 multiplications and 15 additions, because only differences of the diagonal
+        This takes 15 multiplications and 15 additions, because only differences between diagonal
         entries of Omega are needed (section 5.3).
         """
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
@@ -254,9 +254,9 @@ class AngularAcceleration:
         )
 
     def moment_of(self, J: Symmetric) -> Vector:
-        """Return the moment as in `moment`.
+        """Return the same moment as `moment`, computed from w and wd.
 
-        It takes fewer operations if J is constant and Omega is not used elsewhere.
+        This form needs fewer operations if J is constant and Omega is not used elsewhere.
         """
         (x, y, z), (p, q, s) = self.w, self.wd
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
@@ -271,7 +271,7 @@ def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
     """Return a (product + rate) - b (product - rate).
 
     product + rate and product - rate are entries of Omega. If a and b are nonzero constants, the
-    result is rearranged to avoid computing them.
+    result is rearranged to avoid computing these entries.
     """
     if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
         return a * (product + rate) - b * (product - rate)
@@ -340,7 +340,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """Convert an inertia about the origin. The center of a massless body is the origin."""
+        """Convert an inertia about the origin. For a massless body, r is zero."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
@@ -361,10 +361,10 @@ class Center:
 
 
 class GeneralizedLink(NamedTuple):
-    """Composite body of a moving link and its outer links.
+    """Composite body of a moving link and all links beyond it.
 
-    m is the mass, U the first moment, Ud the rate of U, E the inertia, and L the tensor of
-    (7.3.18d). All moments are about the origin of the link.
+    m is the mass, U the first moment, Ud the rate of U, E the inertia, and L the tensor in
+    (7.3.18d). All moments are about the link origin.
     """
 
     m: Number
@@ -374,10 +374,10 @@ class GeneralizedLink(NamedTuple):
     L: Matrix
 
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """Return the wrench about the origin of the link due to a change of its motion (7.3.18e-k).
+        """Return the wrench about the link origin due to a change in the link's motion (7.3.18e-k).
 
-        zdd and xdd are the changes of the angular acceleration and of the acceleration of the
-        origin. zd2 is twice the change of the angular velocity.
+        zdd and xdd are the changes in the angular acceleration and in the acceleration of the
+        origin. zd2 is twice the change in the angular velocity.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

@@ -3,7 +3,7 @@
 from chasles.mechanisms.closed import Closed
 from chasles.mechanisms.closing import Chart, assemble
 from chasles.mechanisms.dynamics import TOLERANCE
-from chasles.mechanisms.mechanism import Coordinates, Mechanism, Named, Timed
+from chasles.mechanisms.mechanism import KINDS, Coordinates, Mechanism, Named, Timed, of
 from chasles.mechanisms.mobility import Cluster, clusters, equivalent, mobility
 from chasles.mechanisms.ranks import CLOSED
 from chasles.mechanisms.reports import (
@@ -41,10 +41,14 @@ class TimedClosed(Timed, Closed):
     """Mechanism with closed loops that depends on time."""
 
 
-def of(model: Model) -> Mechanism:
-    """Return the mechanism of a model, with the class that fits its loops and time dependence."""
-    still, moving = (Closed, TimedClosed) if model.loop_rows else (Mechanism, Timed)
-    return (moving if model.timed else still)(model)
+KINDS.update(
+    {
+        (False, False): Mechanism,
+        (False, True): Timed,
+        (True, False): Closed,
+        (True, True): TimedClosed,
+    }
+)
 
 
 def require_tree(model: Model, what: str, remedy: str, *, loops: bool = False) -> None:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.doors import Load, checked_frame, checked_joints
-from chasles.functions.programs import Derivative
+from chasles.functions.doors import Load
+from chasles.functions.programs import Derivative, checked_frame, checked_joints
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.closing import Loops

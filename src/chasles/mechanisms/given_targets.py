@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.doors import checked_frame, leading_shape, numbers
+from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.programs import checked_frame
 from chasles.functions.reaching import Task
 from chasles.functions.targets import CENTER, CenterOfMass, Relative, Target, stated
 from chasles.mechanisms.mechanism import Mechanism

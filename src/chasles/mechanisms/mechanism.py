@@ -348,6 +348,17 @@ class Mechanism(Named):
         """Raise an error if a program of this function would not keep loops closed."""
 
 
+KINDS: dict[tuple[bool, bool], type[Mechanism]] = {}
+"""Classes of mechanisms by whether there are loops and whether the mechanism depends on time. The
+package fills this table, because the classes are derived from `Mechanism`.
+"""
+
+
+def of(model: Model) -> Mechanism:
+    """Return the mechanism of a model, with the class that fits its loops and time dependence."""
+    return KINDS[model.loop_rows > 0, model.timed](model)
+
+
 class Loose(Loops):
     """Coordinates of a tree, with trivial results for the methods of loops."""
 

@@ -13,7 +13,7 @@ from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
-from chasles.model import ranges, validate
+from chasles.model import validate
 from chasles.model.constraints import Coupling
 from chasles.model.couplings import Drive
 from chasles.model.custom import check_custom
@@ -27,6 +27,7 @@ from chasles.model.description import (
     freedom_names,
     some,
 )
+from chasles.model.given import check_numbers
 from chasles.model.joints import JOINTS, TYPES, Joint, Reversed, Revolute
 from chasles.model.model import (
     WORLD,
@@ -101,7 +102,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
 
 def connected(source: Description, *, mimic: bool) -> Model:
     """Build a model without physical checks, from a description that may contain symbols."""
-    ranges.check_numbers(source)
+    check_numbers(source)
     children = _connect(source)
     validate.check_loops(source)
     links = {link.name: link for link in source.links}

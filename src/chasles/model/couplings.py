@@ -22,8 +22,8 @@ from chasles.model.constraints import (
     taken,
 )
 from chasles.model.description import CouplingData
+from chasles.model.given import value_fault
 from chasles.model.joints import Joint
-from chasles.model.ranges import value_fault
 
 
 def coupling(

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from chasles.errors import ModelError as ModelError
+from chasles.errors import brief
 from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -25,22 +25,6 @@ from chasles.model.machine import (
 from chasles.model.machine import StretchData as StretchData
 from chasles.model.sensors import SensorData
 from chasles.model.shapes import HeightFieldData, ShapeData
-
-
-@cache
-def _defaults(kind: Any) -> dict[str, str]:
-    """Return the repr of each default value in a data class."""
-    values = {x.name: x.default for x in fields(kind) if x.default is not MISSING}
-    made = {x.name: x.default_factory() for x in fields(kind) if x.default_factory is not MISSING}
-    return {name: repr(value) for name, value in (values | made).items()}
-
-
-def _changed(data: Any) -> str:
-    """Return the repr of a data class instance, without hidden fields and default values."""
-    texts = {x.name: repr(getattr(data, x.name)) for x in fields(data) if x.repr}
-    usual = _defaults(data.__class__)
-    shown = (f"{name}={text}" for name, text in texts.items() if usual.get(name) != text)
-    return f"{type(data).__name__}({', '.join(shown)})"
 
 
 @dataclass(frozen=True)
@@ -123,7 +107,7 @@ class JointData:
     forces: Interval = UNBOUNDED
     lifted: bool = False
 
-    __repr__ = _changed
+    __repr__ = brief
 
     @property
     def traits(self) -> type[Joint]:
@@ -153,7 +137,7 @@ class LoopData(JointData):
     coordinates; it constrains the coordinates of the tree.
     """
 
-    __repr__ = _changed
+    __repr__ = brief
 
 
 @dataclass(frozen=True)

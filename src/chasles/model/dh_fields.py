@@ -10,6 +10,7 @@ import numpy as np
 
 from chasles.errors import ModelError
 from chasles.model.description import spelled
+from chasles.model.given import fits
 from chasles.model.ranges import LARGEST, RANGES
 
 _KINDS = tuple(spelled("DH"))
@@ -70,7 +71,7 @@ def _within(key: str) -> "Field":
 
     def convert(value: Any) -> float:
         x = float(value) if value == math.inf else number(value)
-        if not row.fits(x):
+        if not fits(row, x):
             raise ValueError
         return x
 

@@ -10,8 +10,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.constraints import FrameState
 from chasles.model.couplings import coupling
 from chasles.model.description import CouplingData, RollingData
-from chasles.model.given import is_finite
-from chasles.model.ranges import value_fault
+from chasles.model.given import is_finite, value_fault
 
 _GROUND = FrameState(Vector.zero(), Matrix.identity(), Vector.zero(), Vector.zero())
 

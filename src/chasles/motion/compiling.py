@@ -11,7 +11,7 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
 from chasles.expr import RULES, Arena
-from chasles.functions.doors import library_of
+from chasles.functions.doors import is_trajectory, library_of
 from chasles.model import Model
 from chasles.model.given import checked_step, some_numbers
 from chasles.motion import tensors
@@ -27,7 +27,7 @@ from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import DT, Plan
 from chasles.motion.parameters import given_values
 from chasles.motion.records import End, Trajectory
-from chasles.motion.references import alike, is_trajectory
+from chasles.motion.references import alike
 from chasles.motion.steps.stepping import EFFORT
 
 WHOLE = 1e-9

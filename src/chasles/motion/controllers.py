@@ -17,19 +17,17 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable
-from chasles.functions.doors import leading_shape, library_of, numbers
+from chasles.functions.doors import is_trajectory, leading_shape, library_of, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
 from chasles.model import Model
-from chasles.model.given import some_numbers
-from chasles.model.ranges import settle
+from chasles.model.given import settle, some_numbers
 from chasles.model.spaces import PositionSpace
 from chasles.motion.contract import Array, Machine, read_only
 from chasles.motion.controls import Controls, called
 from chasles.motion.keywords import renamed
 from chasles.motion.references import (
     interpolated,
-    is_trajectory,
     quaternion_places,
     row_size,
     samples,

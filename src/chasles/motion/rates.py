@@ -11,7 +11,8 @@ from chasles import backends
 from chasles.backends.arrays import call, checked_count
 from chasles.errors import InputError
 from chasles.expr import Program
-from chasles.functions.doors import checked_frame, numbers
+from chasles.functions.doors import numbers
+from chasles.functions.programs import checked_frame
 from chasles.functions.rates import Kind, Step, Task
 from chasles.functions.targets import CENTER
 from chasles.mechanisms import Mechanism

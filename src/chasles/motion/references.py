@@ -10,20 +10,18 @@ from typing import Any
 import numpy as np
 
 from chasles.expr import Number
-from chasles.functions.doors import library_of, module
+from chasles.functions.doors import is_trajectory, library_of, module
 from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 from chasles.motion.steps.integrators import INTEGRATORS, Table
 
 
-def is_trajectory(given: Any) -> bool:
-    """Return True for a trajectory of `chasles.trajectory`."""
-    return hasattr(given, "duration") and hasattr(given, "inside")
-
-
 def stages(integrator: str) -> tuple[float, ...]:
-    """Return the fractions of a step at which an integrator evaluates the controller."""
-    row = INTEGRATORS.get(integrator)
+    """Return the fractions of a step at which an integrator evaluates the controller.
+
+    Names that are not integrators are refused when the step is compiled.
+    """
+    row = INTEGRATORS.get(integrator) if isinstance(integrator, str) else None
     table = None if row is None else row.advance
     return tuple(sorted(set(table.c))) if isinstance(table, Table) else (0.0,)
 

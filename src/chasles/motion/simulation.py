@@ -10,7 +10,7 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
-from chasles.functions.doors import check_robot, library_of
+from chasles.functions.doors import check_robot, is_trajectory, library_of
 from chasles.model.given import checked_step, some_numbers
 from chasles.motion.compiling import attempted, stepped
 from chasles.motion.contact import watch as watching
@@ -32,7 +32,6 @@ from chasles.motion.measuring import measured
 from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
 from chasles.motion.parameters import check_names
 from chasles.motion.records import End, Trajectory
-from chasles.motion.references import is_trajectory
 from chasles.motion.steps.bodies import along_velocities
 from chasles.motion.steps.integrators import INTEGRATORS, known
 

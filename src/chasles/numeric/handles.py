@@ -178,18 +178,18 @@ def _motion(numbers: Numbers) -> Motion:
 
 
 ALGORITHMS = (moved, composed, loaded, joined, parted)
-"""Algorithms in order of use."""
+"""Functions of this module that are compiled, in order of use."""
 
 
 @cache
 def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
-    """Compile an algorithm. Its inputs are rows of the arrays listed in `SIZES`."""
+    """Compile one of `ALGORITHMS`. Its inputs are rows of the arrays listed in `SIZES`."""
     program = traced(algorithm)
     return backends.prepare(("handles", algorithm.__name__, program.hash), program)
 
 
 def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
-    """Trace an algorithm of this module, and return the program."""
+    """Trace one of `ALGORITHMS`, and return the program."""
     code = algorithm.__code__
     inputs = [Variable(name, (SIZES[name],)) for name in code.co_varnames[: code.co_argcount]]
     arena = Arena(RULES)
@@ -238,7 +238,7 @@ class Chain:
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, *, threads: int | None = None) -> Any:
         """Return joint accelerations (..., n) for q, qd, tau (..., n), without external forces.
 
-        `threads` is the largest number of threads. The default is all cores.
+        `threads` is the maximum number of threads. By default, all cores are used.
         """
         given = [np.asarray(x, dtype=float) for x in (q, qd, tau)]
         lead = leading_shape("forward_dynamics", q=given[0], qd=given[1], tau=given[2])
@@ -280,7 +280,7 @@ class Chain:
 def _run(
     threads: int | None, algorithm: Callable[..., list[Numbers]], *arrays: np.ndarray
 ) -> list[np.ndarray]:
-    """Run an algorithm on arrays (rows, states, size). The first two axes broadcast."""
+    """Run one of `ALGORITHMS` on arrays (rows, states, size). The first two axes broadcast."""
     compiled, shape = kernel(algorithm), np.broadcast_shapes(*(a.shape[:2] for a in arrays))
     flat = [np.broadcast_to(a, (*shape, a.shape[2])).reshape(-1, a.shape[2]) for a in arrays]
     out = [np.empty((shape[0] * shape[1], v.size)) for v in compiled.interface.outputs]

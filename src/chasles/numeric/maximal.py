@@ -1,4 +1,4 @@
-"""Dynamics in maximal coordinates: the accelerations of all bodies and the forces of all joints.
+"""Dynamics in maximal coordinates, with all body accelerations and joint forces as unknowns.
 
 SciPy factorizes one large sparse system (Featherstone 2008, sections 3.7 and 8.13). This method
 shares no recursion with the compiled methods and supports all closed loops, including redundant
@@ -39,7 +39,7 @@ force.
 """
 
 STEPS = 30
-"""Largest number of refinement steps. Consistent equations need only a few."""
+"""Maximum number of refinement steps. Consistent equations need only a few."""
 
 
 CONSISTENT = 1e-7

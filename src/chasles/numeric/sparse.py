@@ -29,7 +29,7 @@ class _Row(NamedTuple):
 
 
 class Operations(NamedTuple):
-    """Operation counts of table 6.6 for a tree with n rows.
+    """Operation counts from table 6.6 for a tree with n rows.
 
     D1 and D2 are the sums of d - 1 and of d (d - 1) / 2 over all rows, where d is the number of
     rows on the path to the root (Eq 6.26 and 6.27). A factorization takes D2 multiplications, D2
@@ -48,7 +48,7 @@ class Operations(NamedTuple):
 
 
 def operations(parents: Parents) -> Operations:
-    """Return n, D1 and D2, which determine the operation counts of table 6.6.
+    """Return n, D1 and D2, which determine the operation counts in table 6.6.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ..
     parents : sequence of int
         Parent of each body, or -1 if the parent is the base.
     freedoms : sequence of int
-        Number of degrees of freedom of the joint of each body, which may be zero. The rows of one
-        joint form a chain.
+        Number of degrees of freedom of each body's joint, which may be zero. The rows of one joint
+        form a chain.
 
     Returns
     -------
@@ -492,7 +492,7 @@ def _checked(function: str, parents: Parents) -> tuple[int, ...]:
     right = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
     if not right or np.any(given < -1) or np.any(given >= np.arange(len(given))):
         problem = f"parents must be integers with -1 <= parents[i] < i, not {parents!r:.60}"
-        remedy = "number the rows from 0 at the root; use -1 as the parent of rows on the base"
+        remedy = "number the rows from 0 at the root; use -1 for rows attached to the base"
         raise InputError("E-MATH-342", problem, remedy, part=function)
     return tuple(map(int, given))
 
@@ -508,7 +508,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Check the sparsity pattern of H, and return a copy of its lower triangle, and the rows."""
+    """Check the sparsity pattern of H. Return a copy of its lower triangle and a `_Row` per row."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
@@ -522,7 +522,7 @@ def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[
 def _pair(
     function: str, matrix: Any, vector: Any, parents: Parents
 ) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
-    """Return the matrix, a copy of the vector with the common batch shape, and the rows."""
+    """Return the matrix, a broadcast copy of the vector, and a `_Row` for each row."""
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):

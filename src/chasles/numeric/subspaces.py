@@ -22,7 +22,7 @@ def span(S: Any) -> np.ndarray:
     Parameters
     ----------
     S : array_like, shape (n, m)
-        Matrix of columns, which may be dependent.
+        Matrix whose columns may be linearly dependent.
 
     Returns
     -------
@@ -168,8 +168,8 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
 
     Notes
     -----
-    An example is the force of a pinion at the rim of a gear. It has the same effect on the motion
-    as a torque about the axis of the gear, but a different load on the bearings (example 3.2).
+    An example is the force that a pinion exerts at the rim of a gear. It has the same effect on the
+    motion as a torque about the gear axis, but loads the bearings differently (example 3.2).
 
     Examples
     --------
@@ -187,7 +187,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
             f"the {F.shape[1]} forces do work on only {_rank(sizes)} of {S.shape[1]} degrees of "
             "freedom"
         )
-        remedy = "pass one force per degree of freedom that does work on it"
+        remedy = "for each degree of freedom, pass a force that does work on it"
         raise InputError("E-MATH-039", problem, remedy, part="active_subspace")
     return F @ np.linalg.inv(work)
 
@@ -244,9 +244,9 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Solve for the acceleration of a constrained body by multipliers lam (Eq 3.55 to 3.58).
+    """Solve for the acceleration of a constrained body with multipliers (Eq 3.55 to 3.58).
 
-    The constraint force is T lam.
+    The constraint force is T lam, where lam are the Lagrange multipliers.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     *subsystems : pair of array_like
-        H (..., n, n) and C (..., n) of the equation of motion H qdd + C = tau of each subsystem.
+        H (..., n, n) and C (..., n) in each subsystem's equation of motion H qdd + C = tau.
         For a free rigid body, H is the spatial inertia (6, 6), and C is the bias force (6,). Batch
         shapes broadcast.
 

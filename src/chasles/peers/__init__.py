@@ -1,6 +1,5 @@
 """Compare robots with other libraries, and find the first difference and its likely cause."""
 
-import importlib
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from chasles import conventions
 from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
+from chasles.entry_points import Sourced
 from chasles.errors import InputError, ModelError, said
 from chasles.formats.motion import read
 from chasles.functions.doors import check_robot
@@ -23,22 +23,23 @@ from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
 from chasles.robot import Robot
 
 TOLERANCE = 1e-9
-"""Default relative tolerance, which is about the precision of rotations in files."""
+"""Default relative tolerance, about the precision to which files specify rotations."""
 
 
 STATES = 20
-"""Maximum number of states of a motion that are compared."""
+"""Maximum number of states compared along a motion."""
 
 State = tuple[np.ndarray | None, np.ndarray | None]
-"""Position and velocity. None stands for a random value."""
+"""Positions and velocities; None stands for random values."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """Adapter, package and file formats of a library, with the preferred format first.
+    """A library's adapter, package and file formats (preferred format first).
 
-    `motors` is True if the library uses armatures only for joints with motors. `weightless` is True
-    if the library does not read gravity from files; its gravity is then set to the robot's value.
+    `motors` is True if the library ignores the armature of joints without motors. `weightless` is
+    True if the library does not read gravity from files; its gravity is then set to the robot's
+    value.
     """
 
     source: str
@@ -47,6 +48,9 @@ class Library:
     convention: Callable[..., conventions.Convention]
     motors: bool = False
     weightless: bool = False
+
+    opened = Sourced("chasles.peers")
+    """The function that opens a file with the library."""
 
 
 LIBRARIES: dict[str, Library] = {
@@ -63,7 +67,7 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """Result of a comparison, with the largest difference of each term.
+    """Result of a comparison, with the largest difference in each term.
 
     `first` is the first difference above the tolerance, and `cause` is its likely cause.
     `uncompared` lists parts of the robot or its file that were not compared.
@@ -105,7 +109,7 @@ def compare(
     seed : int, optional
         Seed of the random state.
     tolerance : float, optional
-        Largest difference relative to the largest entry.
+        Largest allowed difference, relative to the largest entry.
     motion : str or path, optional
         Output of `chasles simulate` (folder or file), or a motion file. Terms are compared at up to
         20 evenly spaced states of the motion instead of at a random state.
@@ -113,15 +117,14 @@ def compare(
     Returns
     -------
     Agreement
-        Largest difference of each term, the first difference and its likely cause.
+        Largest difference in each term, the first difference and its likely cause.
 
     Notes
     -----
-    Joint orders, quaternions and velocities of floating bases are converted
-    (`chasles.conventions`). Terms are compared in the order placements, masses and inertias,
-    Jacobians, mass matrix, gravity and bias forces, accelerations, loops, because a difference in
-    one term causes differences in later terms. Accelerations with actuators are compared only with
-    MuJoCo.
+    Joint orders, quaternions and floating-base velocities are converted (`chasles.conventions`).
+    Terms are compared in this order: placements, masses and inertias, Jacobians, mass matrix,
+    gravity and bias forces, accelerations, loops. A difference in one term causes differences in
+    later terms. Accelerations with actuators are compared only with MuJoCo.
 
     Examples
     --------
@@ -175,7 +178,7 @@ def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
 
 
 def _known_here(robot: Robot, name: str) -> str:
-    """Return the robot's name for a joint of the library.
+    """Return the chasles name of a joint, given its name in the library.
 
     A library may name a free joint after its link.
     """
@@ -184,7 +187,7 @@ def _known_here(robot: Robot, name: str) -> str:
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Make revolute joints continuous or bounded, as in the library."""
+    """Return the robot with each revolute joint continuous or bounded as in the library."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
@@ -197,7 +200,7 @@ def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
 
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:
-    """Save the robot in the first of the library's formats that can represent it."""
+    """Save the robot in the library's first format that can represent it, and return the path."""
     refused: ModelError | None = None
     for suffix in library.suffixes:
         file = folder / f"robot{suffix}"
@@ -225,7 +228,7 @@ def _add_motors(file: Path) -> None:
 def _by_terms(
     found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
 ) -> Agreement:
-    """Compare all terms at the given states. None stands for a random state."""
+    """Compare all terms at the given states (None: random), and add the results to `found`."""
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)
@@ -258,7 +261,7 @@ def _by_terms(
 
 
 def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str, ...]:
-    """Return parts of the robot that exert forces but were not compared."""
+    """Return the force elements of the robot that were not compared."""
     source, whole = robot.model.source, bool(terms["accelerations"])
     damped = any(x.damping for x in source.joints) or any(x.damping for x in source.rotors)
     parts = {
@@ -271,11 +274,10 @@ def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str,
 
 
 def _opened(library: Library, file: Path, robot: Robot) -> Any:
-    module, _, name = library.source.partition(":")
-    make = getattr(importlib.import_module(f"chasles.peers.{module}"), name)
+    module = library.source.partition(":")[0]
     floating = robot.model.floating and file.suffix == ".urdf"
     try:
-        return make(file, floating=floating)
+        return library.opened(file, floating=floating)
     except ImportError:
         problem, remedy = f"{module} is not installed", f"pip install {library.package}"
         raise InputError("E-PEER-003", problem, remedy, part="compare") from None

@@ -18,7 +18,7 @@ class Drake:
     """A robot loaded by Drake. The mass matrix includes reflected rotor inertias.
 
     Drake treats mimic joints and loops as constraints, but does not expose their equations in
-    Python. All joints are therefore independent.
+    Python. All joints are therefore treated as independent.
     """
 
     def __init__(self, path: Path, *, floating: bool) -> None:
@@ -53,7 +53,7 @@ class Drake:
         self.nv = int(plant.num_velocities())
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Compute all results with CalcMassMatrix, CalcBiasTerm and CalcJacobianSpatialVelocity."""
+        """Return Drake's results at positions x and velocities v, in its own coordinates."""
         plant, context, world = self.plant, self.context, self.plant.world_frame()
         plant.SetPositions(context, x)
         plant.SetVelocities(context, v)

@@ -31,7 +31,7 @@ class MuJoCo:
         self.nv = int(self.model.nv)
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Compute all results with mj_mulM, qfrc_bias and mj_jacBody."""
+        """Return MuJoCo's results at positions x and velocities v, in its own coordinates."""
         mujoco, model, data = self._mujoco, self.model, self.data
         data.qpos[:], data.qvel[:] = x, 0.0
         mujoco.mj_forward(model, data)
@@ -65,7 +65,7 @@ class MuJoCo:
         )
 
     def _machine(self) -> Machine:
-        """Return the accelerations for test controls and activations between -1 and 1."""
+        """Return accelerations for fixed test controls and activations between -1 and 1."""
         model, data = self.model, self.data
         data.ctrl[:], data.act[:] = np.cos(np.arange(model.nu)), np.sin(np.arange(model.na))
         self._mujoco.mj_forward(model, data)
@@ -85,7 +85,7 @@ class MuJoCo:
 
 
 def _read(mujoco: Any, path: Path) -> Any:
-    """Compile the file without the meshes of a URDF, whose names MuJoCo cannot resolve."""
+    """Compile a file, without the meshes of URDF files, whose names MuJoCo cannot resolve."""
     if path.suffix != ".urdf":
         return mujoco.MjModel.from_xml_path(str(path))
     robot = parse(str(path), load(str(path)))

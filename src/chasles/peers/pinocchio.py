@@ -10,9 +10,9 @@ from chasles.peers.terms import Answers, ten
 
 
 class Pinocchio:
-    """A robot loaded by Pinocchio. All joints are independent, and loops are ignored.
+    """A robot loaded by Pinocchio. All joints are treated as independent, and loops are ignored.
 
-    Continuous joints of a URDF use a cosine and a sine as coordinates.
+    Continuous joints from URDF files use a cosine and a sine as coordinates.
     """
 
     def __init__(self, path: Path, *, floating: bool) -> None:
@@ -39,7 +39,7 @@ class Pinocchio:
         self.model.gravity.linear = g
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Compute all results with crba, nonLinearEffects and getFrameJacobian."""
+        """Return Pinocchio's results at positions x and velocities v, in its own coordinates."""
         pin, model, data = self.library, self.model, self.data
         pin.computeJointJacobians(model, data, x)
         pin.updateFramePlacements(model, data)
@@ -63,6 +63,6 @@ class Pinocchio:
         )
 
     def _inertia(self, frame: Any) -> np.ndarray:
-        """Return the inertia of all bodies fixed to the frame's joint, in the frame."""
+        """Return the inertia of all bodies fixed to the frame's joint, expressed in the frame."""
         whole = frame.placement.actInv(self.model.inertias[frame.parentJoint])
         return ten(float(whole.mass), np.array(whole.lever), np.array(whole.inertia))

@@ -18,13 +18,13 @@ from chasles.robot import Robot
 class Answers:
     """Results of the other library at one state.
 
-    poses: pose (4, 4) of each link. jacobians: Jacobian (6, nv) of each link along world axes, with
+    poses: pose (4, 4) of each link. jacobians: Jacobian (6, nv) of each link in world axes, with
     angular rows first. inertias: ten inertial parameters of each moving link and the links fixed to
     it, in the link's frame: mass, first moment, inertia about the frame's origin (xx, yy, zz, xy,
-    xz, yz). bias_forces: with gravity and without damping; springs and gravity compensation are
-    included if the library supports them. loops: closure errors, which are empty if there are no
-    loops, or None if the library does not report them. machine: accelerations with actuators, or
-    None.
+    xz, yz). bias_forces: bias forces with gravity and without damping; springs and gravity
+    compensation are included if the library supports them. loops: closure errors (empty without
+    loops), or None if the library does not report them. machine: accelerations with actuators, or
+    None if they are not computed.
     """
 
     poses: Mapping[str, np.ndarray]
@@ -40,7 +40,7 @@ class Answers:
 class Machine(NamedTuple):
     """Accelerations with springs, tendons, damping and actuators, for given controls.
 
-    They exclude contacts, limits, dry friction and loop constraints.
+    The accelerations exclude contacts, limits, dry friction and loop constraints.
     """
 
     controls: np.ndarray
@@ -49,7 +49,7 @@ class Machine(NamedTuple):
 
 
 class Peer(Protocol):
-    """A robot in another library.
+    """A robot loaded by another library.
 
     Joints in `circles` have a cosine and a sine as coordinates.
     """
@@ -79,7 +79,7 @@ def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 
 class Term(NamedTuple):
-    """Relative error of a compared quantity, and both values of the entry that differs most."""
+    """Relative error of a compared quantity, and the two values of the entry that differs most."""
 
     name: str
     of: str
@@ -97,9 +97,10 @@ class Term(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A state of the robot, and the results of the other library.
+    """A state of the robot, with the results of the other library.
 
-    Functions are evaluated on plain floats, because compiling them for every link takes minutes.
+    Methods evaluate chasles functions on Python floats, because compiling them for every link takes
+    minutes.
     """
 
     at: Trial
@@ -125,7 +126,7 @@ class Side(NamedTuple):
         return self.convention.to_position(self.q)
 
     def of_link(self, function: str, name: str, **options: Any) -> np.ndarray:
-        """Evaluate a function for one link."""
+        """Evaluate a function of q for one link."""
         return evaluate(self.robot.model, function, (self.q,), frame=name, **options)[0]
 
     def dynamics(self, function: str, *rates: np.ndarray) -> np.ndarray:
@@ -140,7 +141,7 @@ class Side(NamedTuple):
 
 
 def poses(side: Side) -> Iterator[Term]:
-    """Compare poses of all common links."""
+    """Compare the poses of all links that exist in both libraries."""
     for name in side.links:
         here = side.of_link("forward_kinematics", name)
         yield term("placement", f"link {name!r}", here, side.answers.poses[name], 1.0)
@@ -162,7 +163,7 @@ def inertias(side: Side) -> Iterator[Term]:
 
 
 def jacobians(side: Side) -> Iterator[Term]:
-    """Compare Jacobians in world axes, at the link's origin."""
+    """Compare the Jacobians of all links, in world axes at the link origins."""
     for name in side.links:
         J = side.of_link("jacobian", name, axes="world", at="frame")
         rows = side.convention.spatial(side.answers.jacobians[name], axis=-2)
@@ -171,7 +172,7 @@ def jacobians(side: Side) -> Iterator[Term]:
 
 
 def mass_matrices(side: Side) -> Iterator[Term]:
-    """Compare mass matrices in the robot's coordinates."""
+    """Compare mass matrices in chasles coordinates."""
     there = side.convention.from_mass_matrix(side.x, side.answers.mass_matrix)
     yield term("mass matrix", "", side.mass_matrix, there)
 
@@ -184,7 +185,7 @@ def gravities(side: Side) -> Iterator[Term]:
 
 
 def biases(side: Side) -> Iterator[Term]:
-    """Compare bias forces, after conversion to the robot's acceleration convention."""
+    """Compare bias forces, after conversion to the chasles acceleration convention."""
     convention, qd = side.convention, side.at.qd
     v = convention.to_velocity(side.q, qd)
     zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))
@@ -214,7 +215,7 @@ def machines(side: Side) -> Iterator[Term]:
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Check that loops closed in chasles have zero residuals in the library, if available.
+    """Check that loops closed in chasles have zero residuals in the library, if it reports them.
 
     The library's residuals include the equations of mimic joints, which cannot be separated from
     loops. Nothing is compared if mimic joints are independent in chasles.
@@ -255,11 +256,11 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
 # Causes ---------------------------------------------------------------------------------------
 
 SNAPPED = 1e-3
-"""Largest displacement of a link (rad or m) due to rounding angles to right angles."""
+"""Largest displacement of a link (rad or m) that snapping angles to right angles may cause."""
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
-    """Return the reason why joints or degrees of freedom differ, or "" if they agree."""
+    """Explain why the joints or degrees of freedom differ; return "" if they agree."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]
@@ -290,7 +291,7 @@ def _some(where: str, names: Sequence[str]) -> str:
 def cause_of(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
     """Return the likely cause of the first difference.
 
-    `renamed` compares the robots with joints matched by order.
+    `renamed` repeats the evaluation with joints matched by order instead of by name.
     """
     cause = CAUSES[first.name]
     return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
@@ -346,7 +347,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Report an invalid inertia on the link's body, which other libraries replace."""
+    """Report an impossible inertia on the link's body, which other libraries replace."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
@@ -355,7 +356,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Report a massless link on the same body, whose mass MuJoCo computes from shapes."""
+    """Report a massless link on the link's body, because MuJoCo computes its mass from shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:
@@ -367,7 +368,7 @@ def _of_shapes(robot: Robot, first: Term) -> str:
 
 
 def _fixed_to(robot: Robot, first: Term) -> list[str]:
-    """Return the names of all frames on the body of a term's link."""
+    """Return the names of all frames on the same body as the link that a term compares."""
     frames = robot.model.frames
     body = frames[first.of.split("'")[1]].body
     return [name for name, frame in frames.items() if frame.body == body]
@@ -399,7 +400,7 @@ CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "gravity forces": "gravity: masses agree, but gravity forces differ; compare robot.gravity "
     "with gravity in the other library",
     "bias forces": "velocity: both agree at rest; the other library uses a different "
-    "convention for the velocities of a joint",
+    "joint velocity convention",
     "loops": "loops: a loop that is closed in chasles is open in the other library; its "
     "frames differ",
 }

@@ -7,8 +7,7 @@ import numpy as np
 
 from chasles.algorithms import METHODS
 from chasles.errors import InputError, ModelError
-from chasles.functions.doors import checked_options
-from chasles.functions.programs import program
+from chasles.functions.programs import checked_options, program
 from chasles.plots.paper import (
     ROWS,
     Axes,
@@ -30,12 +29,12 @@ from chasles.robot import Robot
 Array = Any
 
 Plane = Literal["xy", "xz", "yz", "3d"]
-"""Plane onto which points are projected, or "3d"."""
+"""Plane onto which points are projected, or "3d" for a three-dimensional plot."""
 
 FEW = 5
-"""Maximum number of methods in a legend inside the plot. Longer legends are outside."""
+"""Maximum number of methods in a legend inside the plot. Longer legends are next to it."""
 
-_CLOSED = "plot a robot without them; the Jacobian is that of the tree"
+_CLOSED = "use a robot without loops and couplings, because the Jacobian ignores them"
 
 
 class Plots:
@@ -151,7 +150,8 @@ class Plots:
         Parameters
         ----------
         q : array_like, shape (n, nq) or (nq,)
-            Path or, with `joints`, the configuration in which the two joints are varied.
+            Path; or, if `joints` is given, a configuration that specifies the positions of all
+            other joints.
         frame : str, optional
             The frame. Default: `robot.tool`.
         joints : sequence of str, optional
@@ -341,22 +341,22 @@ class Plots:
         axes: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Plot the operation count of each method of a function over the number of joints.
+        """Plot the operation counts of a function's methods over the number of joints.
 
         Operations are multiplications and additions.
 
         Parameters
         ----------
         function : str, optional
-            Name of a function of the robot.
+            Name of a robot function.
         methods : sequence of str, optional
-            Names of methods. Default: all methods with less than cubic growth.
+            Method names. Default: all methods whose cost grows less than cubically.
         lengths : sequence of int, optional
             Numbers of joints n. Default: 1 to the robot's number of joints.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
         **options
-            Options of the function, such as `frame`.
+            Function options, such as `frame`.
 
         Returns
         -------
@@ -399,7 +399,7 @@ class Plots:
 
 
 def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
-    """Return the singular values (..., min(rows, nv)) of Jacobian rows, in descending order."""
+    """Return the singular values (..., min(rows, nv)) of the selected Jacobian rows, descending."""
     if rows not in ROWS:
         raise InputError("E-PLOT-007", f"rows must be {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:
@@ -414,7 +414,7 @@ def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.n
 def swept(
     robot: Robot, q: Any, joints: Sequence[str], points: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the grid positions of two joints, and all configurations (points, points, nq)."""
+    """Return the grid points for both joints, and all configurations (points, points, nq)."""
     if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
         raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
     if points < 2:
@@ -429,7 +429,7 @@ def swept(
 def _count(
     robot: Robot, function: str, method: str, named: bool, options: dict[str, Any]
 ) -> int | None:
-    """Return the operation count for one state.
+    """Return the number of operations for one state.
 
     If the method does not support the robot, raise an error if `named`, otherwise return None.
     """

@@ -11,7 +11,7 @@ from chasles.plots.paper import Axes, curves, finish
 from chasles.trajectory import Move
 
 INSTANTS = 401
-"""Number of evenly spaced samples per curve, in addition to samples around each break."""
+"""Number of evenly spaced samples per curve, in addition to samples around each breakpoint."""
 
 TITLES = ("position", "velocity", "acceleration", "jerk")
 
@@ -69,7 +69,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
 
 
 def _around(given: Any) -> np.ndarray:
-    """Return times just before and after the breaks, where derivatives may jump."""
+    """Return times just before and after each breakpoint, where derivatives may jump."""
     near = 1e-9 * given.duration
     inner = given.breaks[1:-1][: 10 * INSTANTS]
     return np.clip(np.concatenate([inner - near, inner + near]), 0.0, given.duration)

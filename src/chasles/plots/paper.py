@@ -17,7 +17,7 @@ Axes = Any
 """Type alias for `matplotlib.axes.Axes` that avoids importing Matplotlib."""
 
 PICTURES = (".png", ".svg", ".pdf")
-"""Supported suffixes of plot files."""
+"""Supported file suffixes for plots."""
 
 Rows = Literal["linear", "angular", "all"]
 """Jacobian rows for linear velocity, angular velocity, or both."""
@@ -44,9 +44,9 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
 
 
 def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequence[Axes]]:
-    """Create a figure without a window, with axes in one row.
+    """Create a figure without a window, with `count` axes in one row.
 
-    count: number of axes. size: width and height of the figure in inches.
+    size: width and height of the figure in inches.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -57,7 +57,7 @@ def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequ
 
 
 def check_picture(path: Path) -> None:
-    """Raise an error if a path does not name a plot file."""
+    """Raise an error if a path is a directory or has an unsupported suffix."""
     if path.suffix.lower() not in PICTURES:
         problem = "unknown plot format"
         raise InputError(
@@ -70,7 +70,7 @@ def check_picture(path: Path) -> None:
 
 
 def save(figure: Any, stream: Path | BinaryIO, suffix: str) -> None:
-    """Write a figure in the format that `suffix` names."""
+    """Write a figure in the format given by `suffix`."""
     figure.savefig(stream, dpi=110, format=suffix.removeprefix(".").lower())
 
 
@@ -142,7 +142,7 @@ def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | No
 
 
 def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
-    """Yield the name and the unit of every joint torque or force."""
+    """Yield the name and unit of each joint torque or force."""
     for i in robot.model.movers:
         joint, name = robot.model.bodies[i].joint, robot.model.bodies[i].data.name
         for label, unit in zip(numbered(name, joint.nv), joint.velocity_units, strict=True):
@@ -161,12 +161,12 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
 
 
 def times(t: Any, count: int) -> tuple[np.ndarray, str]:
-    """Return the abscissa of a plot (times in s, or indices) and its label."""
+    """Return the x-axis values of a plot (times in s, or row indices) and their label."""
     if t is None:
         return np.arange(count), "instant"
     found = np.asarray(t, float)
     if found.shape != (count,):
-        problem = f"t must have one time for each of {count} instants, not shape {found.shape}"
+        problem = f"t must have one time for each of the {count} instants, not shape {found.shape}"
         raise InputError("E-PLOT-017", problem)
     return _finite("t", found), "time (s)"
 
@@ -203,7 +203,7 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
         problem = f"joint {joint!r} has {body.joint.nq} coordinates"
-        raise InputError("E-PLOT-021", problem, "name a joint with one coordinate")
+        raise InputError("E-PLOT-021", problem, "choose a joint with one coordinate")
     low, high = body.data.limits.lower, body.data.limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return low, high

@@ -11,9 +11,8 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import CouplingData, Description, LoopData, edit
 from chasles.model.couplings import Motion, motion
-from chasles.model.given import a_mapping, a_number, some_names, some_numbers
+from chasles.model.given import a_mapping, a_number, some_names, some_numbers, value_fault
 from chasles.model.parameters import JOINT_NUMBERS, shape, substituted
-from chasles.model.ranges import value_fault
 from chasles.model.validate import inertia_fault
 from chasles.robot.identity import Array, rebuilt
 from chasles.robot.parameters import Parametric

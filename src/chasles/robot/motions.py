@@ -8,6 +8,7 @@ import numpy as np
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import ArgumentError
 from chasles.functions import doors, numeric
+from chasles.functions.programs import checked_order
 from chasles.robot.configuration import Configuring
 from chasles.robot.identity import Array
 
@@ -121,7 +122,7 @@ class Moving(Configuring):
         rates, frame = _frame_last("jacobian_rate", rates, frame)
         rates += doors.rates_by_name("jacobian_rate", rates, named_rates)
         given = doors.order_of("jacobian_rate", rates)
-        if order is not None and doors.checked_order("jacobian_rate", order) != given:
+        if order is not None and checked_order("jacobian_rate", order) != given:
             problem = f"order={order} requires {order} time derivatives after q, but got {given}"
             raise ArgumentError("E-ROBOT-026", problem, part="jacobian_rate")
         view = ("frame", frame, "axes", axes, "at", at, "order", given, "method", method)

@@ -10,7 +10,7 @@
 | `stewart` `delta` | parallel robots |
 | `random_tree` | a tree with all joint types, determined by a seed |
 
-`installed()` lists the robot files of other installed packages. `find(name)` returns the path of a
+`installed()` lists robot files in other installed packages. `find(name)` returns the path to a
 listed file, and `chasles.load(name)` loads it.
 """
 
@@ -26,7 +26,7 @@ from chasles.robots import arms, legged, mechanisms, synthetic
 P = ParamSpec("P")
 
 ROBOTS: dict[str, Callable[..., Robot]] = {}
-"""Functions that build the robots, by name."""
+"""Functions that return the robots, by name."""
 
 
 def _robot(describe: Callable[P, Description]) -> Callable[P, Robot]:

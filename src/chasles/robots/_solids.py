@@ -10,7 +10,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 ORIGIN = Vector.zero()
 
 SHELL, MOTOR = (0.80, 0.82, 0.85, 1.0), (0.22, 0.24, 0.28, 1.0)
-"""Colors of links and of motors (red, green, blue, opacity)."""
+"""Colors of links and motors, respectively (red, green, blue, opacity)."""
 
 
 def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> RigidInertia:
@@ -49,7 +49,7 @@ def capsule(
 
 
 def mirrored(inertia: RigidInertia) -> RigidInertia:
-    """Return the inertia of the body's mirror image in the plane y = 0."""
+    """Return the inertia of a body's mirror image in the plane y = 0."""
     x, y, z = inertia.h
     xx, yy, zz, xy, xz, yz = inertia.I
     return RigidInertia(inertia.m, Vector.of(x, -y, z), Symmetric(xx, yy, zz, -xy, xz, -yz))

@@ -31,8 +31,8 @@ def puma560() -> Description:
     -----
     Inertial parameters are from Armstrong, Khatib and Burdick (1986); frames and motors are from
     Corke and Armstrong-Helouvry (1994). The base frame is at the shoulder. Frame "tool" (= "dh6")
-    is at the center of the wrist. Armature, damping and friction of the motors are reflected
-    through the gears.
+    is at the center of the wrist. Motor armature, damping and friction are reflected through the
+    gears.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def stanford_arm() -> Description:
 
 
 def microbot() -> Description:
-    """Return the five-axis arm R R R R P from Mitra's examples, similar to Uicker's Microbot.
+    """Return the five-axis RRRRP arm from Mitra's examples, similar to Uicker's Microbot.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def microbot() -> Description:
 
 
 def _read(name: str) -> Description:
-    """Return the arm in the data file `<name>.toml`. Comments in the file explain its keys."""
+    """Return the arm defined in the data file `<name>.toml`; comments there explain the keys."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]
@@ -107,7 +107,7 @@ def _read(name: str) -> Description:
 def _shape(row: dict[str, Any], frames: dict[str, Transform]) -> ShapeData:
     """Create a box from two corners, or a cylinder or capsule from its end points.
 
-    The points are given in the Denavit-Hartenberg frame of the link.
+    The points are given in the link's Denavit-Hartenberg frame.
     """
     kind, start, end = row["kind"], np.array(row["from"]), np.array(row["to"])
     span = end - start

@@ -42,7 +42,7 @@ class Solid(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A joint and its link: position in the parent, axis, limits (degrees), torque and solid."""
+    """A joint and its link: position on the parent, axis, limits (degrees, N m) and solid."""
 
     joint: str
     link: str
@@ -114,7 +114,7 @@ _ARM = (
 
 
 def quadruped() -> Description:
-    """Return a four-legged robot of 18.6 kg: a free trunk and four legs with three joints each.
+    """Return an 18.6 kg quadruped with a free trunk and four legs with three joints each.
 
     Returns
     -------
@@ -123,9 +123,9 @@ def quadruped() -> Description:
 
     Notes
     -----
-    Each leg has the joints abduction (x), hip (y) and knee (y), in this order from the trunk. The
-    order of the legs is front left, front right, rear left, rear right. Feet are links fixed to the
-    shanks: `front_left_foot`, ...
+    Each leg has the joints abduction (x axis), hip (y) and knee (y), in this order from the trunk.
+    The legs are ordered front left, front right, rear left, rear right. The feet
+    (`front_left_foot`, ...) are links fixed to the shanks.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def quadruped() -> Description:
 
 
 def humanoid() -> Description:
-    """Return a humanoid of 67.2 kg and 1.86 m with a free pelvis and thirty revolute joints.
+    """Return a humanoid (67.2 kg, 1.86 m) with a free pelvis and thirty revolute joints.
 
     Returns
     -------
@@ -161,11 +161,10 @@ def humanoid() -> Description:
 
     Notes
     -----
-    The joints in order are waist (yaw, pitch), neck (yaw, pitch), then the left and right legs with
-    six joints each (hip yaw, roll, pitch; knee; ankle pitch, roll), and the left and right arms
-    with seven joints each (shoulder pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames
-    `left_sole`, `right_sole`, `left_hand`, `right_hand` and `eyes` are for contact, grasps and
-    gaze.
+    The order of the joints is waist (yaw, pitch), neck (yaw, pitch), left leg, right leg, left arm,
+    right arm. Each leg has six joints (hip yaw, roll, pitch; knee; ankle pitch, roll). Each arm has
+    seven joints (shoulder pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`,
+    `right_sole`, `left_hand`, `right_hand` and `eyes` are for contact, grasping and gaze.
 
     Examples
     --------
@@ -192,7 +191,7 @@ def humanoid() -> Description:
 
 
 class Limb(NamedTuple):
-    """Links, joints and visual shapes of a limb."""
+    """The links, joints and visual shapes of a limb."""
 
     links: list[LinkData]
     joints: list[JointData]
@@ -202,7 +201,7 @@ class Limb(NamedTuple):
 def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False) -> Limb:
     """Return a limb. A right limb is mirrored in the plane y = 0.
 
-    Axes are not mirrored, so joint limits about x and z are reversed. Armature, damping and
+    Axes are not mirrored, so joint limits about x and z are reversed. Joint armature, damping and
     friction are proportional to the torque limit.
     """
     links, joints, shapes = limb = Limb([], [], [])
@@ -226,9 +225,9 @@ def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False)
 def _drawn(link: str, part: Part, solid: Solid) -> list[ShapeData]:
     """Return the visual shapes of a link: its solid, and a cylinder for its motor.
 
-    The motor's volume is proportional to the torque. If a capsule lies along the joint axis, the
-    motor is large enough to enclose it. A cylindrical link smaller than the motor has the color of
-    the motor, so that coincident surfaces have the same color.
+    The motor's volume is proportional to its torque. If the link is a capsule along the joint axis,
+    the motor is large enough to enclose it. A cylindrical link smaller than the motor has the
+    motor's color, so that coincident surfaces have the same color.
     """
     radius = 0.0115 * part.effort ** (1.0 / 3.0)
     if solid.kind == "capsule" and part.axis == _Z:

@@ -39,11 +39,11 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
     Notes
     -----
     q = (alpha1, alpha2, alpha3, a). The angles are measured from x to the crank, from the crank to
-    the rod, and from the rod to the slider, in the world's x-y plane. The distance of the slider
-    from the crank's axis is a. As in the paper, the last joint leads from the slider back to the
-    ground (M34 = translation by -a along x), where loop "closure" welds link "guide" to "base". The
-    rods have a mass of 1 kg/m; base, slider and guide have a mass of 1 kg each. The guide is at
-    rest if the loop is closed. Gravity is along -y.
+    the rod, and from the rod to the slider, in the world's x-y plane. The slider is at distance a
+    from the crank's axis. As in the paper, the last joint connects the slider back to the ground
+    (M34 = translation by -a along x), where loop "closure" welds link "guide" to "base". The rods
+    have a mass of 1 kg/m; base, slider and guide have a mass of 1 kg each. The guide is at rest if
+    the loop is closed. Gravity is along -y.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     """
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
-        problem = f"ground ({ground:g} m) must be shorter than both cranks and couplers together"
+        problem = f"ground ({ground:g} m) must be shorter than both cranks plus both couplers"
         raise ModelError("E-ROBOT-029", problem, "reduce ground", part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
@@ -229,12 +229,12 @@ def six_bar() -> Description:
 
     Notes
     -----
-    The linkage is a four-bar (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m). Its coupler carries
-    a link "fifth" (0.6 m) at 0.45 m along its length, and its rocker carries a link "sixth" (0.7 m)
-    at 0.4 m. Loop "inner" pins the coupler to the rocker, and loop "outer" pins the ends of the two
-    links. q = (crank, coupler, rocker, fifth, sixth). The angles of the crank and the rocker are
-    measured from x, and the other angles from the parent links. The rods have a mass of 1 kg/m, and
-    gravity is along -y.
+    The linkage extends a four-bar linkage (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m). The
+    coupler carries link "fifth" (0.6 m) at 0.45 m along its length, and the rocker carries link
+    "sixth" (0.7 m) at 0.4 m. Loop "inner" pins the coupler to the rocker, and loop "outer" pins the
+    ends of links "fifth" and "sixth" together. q = (crank, coupler, rocker, fifth, sixth). The
+    angles of the crank and the rocker are measured from x, and the other angles from the parent
+    links. The rods have a mass of 1 kg/m, and gravity is along -y.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def _linkage(
     pins: Mapping[str, tuple[str, str]],
     independent: tuple[str, ...] = (),
 ) -> Description:
-    """Return a linkage of rods with a mass of 1 kg/m, pinned at their ends.
+    """Return a planar linkage of rods (1 kg/m) connected by pin joints.
 
     bars: length, parent and position along the parent for each rod. pins: the two rods that each
     loop joint connects.
@@ -305,12 +305,13 @@ def stewart() -> Description:
 
     Notes
     -----
-    Feet are in pairs on a circle of radius 1 m, heads in pairs on a circle of radius 0.6 m. In the
-    neutral configuration, the platform is 0.8 m above the ground. Each leg has a cylinder and a
-    piston, each with a mass of 1 kg and a length of 0.5 m. The platform (10 kg) is connected to the
-    ground by a free joint "platform". Leg k has joints "foot<k>" (universal) and "leg<k>"
-    (prismatic; extension from neutral in m); loop "head<k>" is a spherical joint. The extensions
-    are the independent coordinates. Gravity is along -z.
+    The lower ends of the legs (feet) are arranged in pairs on a circle of radius 1 m, and the upper
+    ends (heads) in pairs on a circle of radius 0.6 m. In the neutral configuration, the platform is
+    0.8 m above the ground. Each leg has a cylinder and a piston, each with a mass of 1 kg and a
+    length of 0.5 m. The platform (10 kg) is connected to the ground by a free joint "platform". Leg
+    k has joints "foot<k>" (universal) and "leg<k>" (prismatic; extension from neutral in m); loop
+    "head<k>" is a spherical joint. The extensions are the independent coordinates. Gravity is along
+    -z.
 
     Examples
     --------
@@ -353,8 +354,8 @@ def delta() -> Description:
 
     Notes
     -----
-    Arms of 0.5 m rotate about axes tangent to a circle of radius 0.3 m under the ceiling. From each
-    arm, a pair of rods of 0.8 m, 0.2 m apart, leads to a platform of radius 0.15 m. Joints are
+    Arms of 0.5 m rotate about axes tangent to a circle of radius 0.3 m under the ceiling. Two
+    parallel rods of 0.8 m, 0.2 m apart, connect each arm to a platform of radius 0.15 m. Joints are
     "arm<k>" (angle downward from horizontal), "rod<k>a" and "rod<k>b" (universal), and "platform"
     (free); the rods end in spherical loop joints "ball<k>a" and "ball<k>b". The arms are the
     independent coordinates. Each arm has a mass of 1 kg, each rod 0.3 kg, and the platform 2 kg.
@@ -402,7 +403,7 @@ def _at(place: Vector) -> Transform:
 
 
 def _axes(x: Vector, y: Vector) -> Rotation:
-    """Return the rotation of coordinates to a frame with the given x and y axes."""
+    """Return the coordinate transformation to a frame with the given x and y axes."""
     return Rotation.of(Matrix((tuple(x), tuple(y), tuple(x.cross(y)))))
 
 

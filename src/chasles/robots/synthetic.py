@@ -1,4 +1,4 @@
-"""Synthetic robots: equal rods in a plane, general chains and trees, random trees.
+"""Synthetic robots: planar arms of equal rods, general chains and trees, and random trees.
 
 Only `Random.random` and `Random.uniform` are used. Their sequences do not change between versions
 of Python, so a seed gives the same tree everywhere.
@@ -23,7 +23,7 @@ from chasles.robots._solids import points, rod
 T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
 _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
-"""Joint types with one degree of freedom, which can mimic or be mimicked."""
+"""Joint types with one degree of freedom, which can mimic others or be mimicked."""
 
 
 def planar(n: int) -> Description:
@@ -47,8 +47,8 @@ def planar(n: int) -> Description:
     Notes
     -----
     The joint axes are horizontal, along -y. At q = 0 the arm lies along x, and a positive angle
-    raises the rod and all rods after it. Frame "tip" is at (sum of cosines, 0, sum of sines) of the
-    angles between the rods and x.
+    raises the rod and all rods after it. Frame "tip" is at (sum of cos a, 0, sum of sin a), where a
+    are the angles between the rods and x.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def zigzag(n: int) -> Description:
 
     Notes
     -----
-    The rods are the same as in `planar` (moment 1/12 about the center). At q = 0, the angles
-    between rods alternate between +75 and -75 degrees, so that the results in the book are for the
-    neutral configuration.
+    The rods are the same as in `planar` (moment of inertia 1/12 about the center). At q = 0, the
+    angles between rods alternate between +75 and -75 degrees, so that the neutral configuration is
+    the one in the book.
 
     Examples
     --------
@@ -107,14 +107,14 @@ def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
 
 
 def general_chain(n: int, *, right_angles: bool = False) -> Description:
-    """Return an arm of n revolute joints with general modified D-H parameters and inertias.
+    """Return an arm with n revolute joints, general modified D-H parameters and general inertias.
 
     Parameters
     ----------
     n : int
         Number of joints, at least 1.
     right_angles : bool, optional
-        Use a twist of 90 degrees at every joint, as in a separate column of the book's tables.
+        Use a twist of 90 degrees at every joint, a case with its own column in the book's tables.
 
     Returns
     -------
@@ -128,9 +128,9 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
 
     Notes
     -----
-    All lengths, twists, moments and products of inertia are different and not 0 or 1, so that only
-    the D-H structure reduces the number of operations. Balafoutis and Patel (1991) count operations
-    for "general" arms in this way. Gravity is along -z.
+    All lengths, twists, moments and products of inertia are different, and none is 0 or 1.
+    Therefore, only the D-H structure reduces the number of operations. Balafoutis and Patel (1991)
+    count operations for "general" arms in this way. Gravity is along -z.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
 
 
 def general_tree(n: int, children: int) -> Description:
-    """Return a general tree of n revolute joints, with `children` joints on each link.
+    """Return a general tree with n revolute joints and `children` joints on each link.
 
     Parameters
     ----------
@@ -174,8 +174,9 @@ def general_tree(n: int, children: int) -> Description:
     -----
     Featherstone (2008, section 10.3) counts operations for these trees: one child per link gives
     the chain GU(n), and two children give the binary tree. The child of the base and the first
-    child of each link have a Denavit-Hartenberg placement: d along z and a along x of the parent,
-    rotated about x only. Other children have general placements. Gravity is along -z.
+    child of each link have a Denavit-Hartenberg placement: translated by d along z and a along x of
+    the parent, and rotated about x only. Other children have general placements. Gravity is along
+    -z.
 
     Examples
     --------
@@ -202,7 +203,7 @@ def general_tree(n: int, children: int) -> Description:
 
 
 def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
-    """Return random parameters a, d and alpha of a link, and the inertia of six point masses."""
+    """Return random D-H parameters a, d and alpha, and the inertia of six random point masses."""
     a, d = rng.uniform(0.1, 0.4), rng.uniform(0.05, 0.3)
     alpha = rng.uniform(0.3, 1.2) * (1.0 if rng.random() < 0.5 else -1.0)
     masses = [rng.uniform(0.2, 0.8) for _ in range(6)]
@@ -227,7 +228,7 @@ def random_tree(
     fixed: bool = True,
     mimics: bool = False,
 ) -> Description:
-    """Return a random tree of n moving joints, determined by its seed.
+    """Return a random tree with n moving joints, determined by the seed.
 
     Parameters
     ----------
@@ -237,8 +238,7 @@ def random_tree(
     seed : int
         Seed of the random numbers.
     floating : bool, optional
-        True for a free joint at the root, False for another type. None (default): the choice is
-        random.
+        True for a free joint at the root, False for another type. None (default) chooses at random.
     fixed : bool, optional
         Add links on fixed joints; some have no inertia, and some carry other joints.
     mimics : bool, optional
@@ -256,7 +256,7 @@ def random_tree(
 
     Notes
     -----
-    Some joints have axes and poses along the coordinate axes; others have general axes and poses.
+    Some joint axes and poses are aligned with the coordinate axes, and others are general.
     Inertias are computed from point masses, so they are physically valid. Some joints have
     armature, damping and friction.
 
@@ -307,7 +307,7 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """Return the parent of joint k: link1 for k = 2 and 3, else a random link."""
+    """Return the parent link of joint k: link1 for k = 2 and 3, otherwise a random link."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name
@@ -354,7 +354,7 @@ def _axis(rng: random.Random) -> Vector:
 
 
 def _pose(rng: random.Random) -> Transform:
-    """Return a random pose with a rotation by zero, right angles or any angle.
+    """Return a random pose, rotated by zero, by right angles or by arbitrary angles.
 
     The position is within 0.3 m along each axis.
     """
@@ -370,7 +370,7 @@ def _pose(rng: random.Random) -> Transform:
 
 
 def _inertia(rng: random.Random) -> RigidInertia:
-    """Return the inertia of six point masses around a random center."""
+    """Return the inertia of six random point masses around a random center."""
     center = Vector.of(*(rng.uniform(-0.1, 0.1) for _ in range(3)))
     masses = [rng.uniform(0.1, 0.6) for _ in range(6)]
     around = [Vector.of(*(rng.uniform(-0.15, 0.15) for _ in range(3))) for _ in masses]

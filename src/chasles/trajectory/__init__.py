@@ -1,4 +1,4 @@
-"""Trajectories as values: `move(t)` returns positions, velocities and accelerations.
+"""Trajectories: `move(t)` returns positions, velocities and accelerations.
 
     move = chasles.trajectory.minimum_jerk(q0, q1, duration=2.0)
     q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) also returns the jerk

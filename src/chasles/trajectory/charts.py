@@ -1,4 +1,4 @@
-"""Coordinates in which trajectories are polynomials, for vectors, robots and robots with loops."""
+"""Charts: coordinates in which trajectories of vectors and robots are polynomials."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,15 +12,15 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""Largest distance (rad or m) between configurations on the same assembly branch."""
+"""Largest allowed distance (rad or m) between the computed and the given last configuration."""
 
 NEAR = 16
-"""Number of stored configurations per piece, used as initial guesses for closing the loops."""
+"""Number of configurations stored per polynomial piece as initial guesses for closing loops."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A configuration space, points in it, and the robot that moves.
+    """A configuration space, points in it, and the robot (or None for vectors).
 
     given: configurations (m, nq) of the robot. rows: indices of the independent velocities, if
     loops determine the others.
@@ -38,15 +38,16 @@ class Chart:
 
     @property
     def sizes(self) -> int:
-        """Number of velocities of the robot, or size of a vector."""
+        """Number of velocity coordinates of the robot, or size of the vectors."""
         return self.space.size if self.robot is None else self.robot.nv
 
     def move(
         self, curve: "scipy.interpolate.PPoly", anchors: np.ndarray, *, periodic: bool = False
     ) -> Move:
-        """Return the trajectory of polynomials in this space.
+        """Return the trajectory defined by piecewise polynomials in this space.
 
-        anchors: one element of the space for all pieces, or one per piece.
+        anchors: elements of the space from which displacements are measured, one for all pieces or
+        one per piece.
         """
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)
@@ -68,7 +69,7 @@ class Chart:
             problem = (
                 f"the loops close {last:.3g} (rad or m) away from the last given configuration"
             )
-            remedy = "give configurations of one branch, or more points between them"
+            remedy = "give configurations on one assembly branch, or more points between them"
             raise InputError("E-PATH-015", problem, remedy, part="trajectory")
         return Closed(curve, np.array(near), times, self.robot, periodic)
 
@@ -105,5 +106,5 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
 
 
 def steps(chart: Chart) -> np.ndarray:
-    """Return the steps (m - 1, n) from each point to the next."""
+    """Return the differences (m - 1, n) between consecutive points."""
     return np.asarray(chart.space.difference(chart.points[:-1], chart.points[1:]))

@@ -25,14 +25,14 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     robot
         The robot that moves. The file must contain its joints.
     step
-        Time step (s) of a file without times.
+        Time step (s), for files without times.
 
     Returns
     -------
     Move
-        A trajectory through all states of the file, which starts at time 0. Its degree is 5 if the
-        file has velocities and accelerations, and 3 if it has only velocities. Otherwise it is a
-        natural spline.
+        A trajectory through all states in the file, starting at time 0. Its polynomials have degree
+        5 if the file contains velocities and accelerations, and degree 3 if it contains only
+        velocities. Otherwise, it is a natural spline.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
 
 
 def _through(at: Chart, t: np.ndarray, rates: list[np.ndarray]) -> Move:
-    """Return polynomials between instants with given velocities and accelerations."""
+    """Return the trajectory with given velocities (and accelerations) at the points."""
     rates = [at.rate(each) for each in rates]
     if not at.space.brackets:
         return at.move(hermite(t, [at.points - at.points[0], *rates]), at.points[:1])

@@ -54,13 +54,13 @@ def fourier(
     center
         The constant term (n,).
     sines, cosines
-        Coefficients (harmonics, n) of the harmonics k = 1, 2, ... of w = 2 pi / duration.
+        Coefficients (harmonics, n) for k = 1, 2, ..., where w = 2 pi / duration.
     duration
         The period, in s.
     robot
         The robot that moves. Its joints must have one coordinate each, and it must not have loops.
     periodic
-        True repeats the motion after its end.
+        If True, the motion repeats after its end.
 
     Returns
     -------

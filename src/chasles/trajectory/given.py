@@ -1,4 +1,4 @@
-"""Checks of the inputs of trajectories: states, times, limits."""
+"""Checks of trajectory inputs: states, times and limits."""
 
 import math
 from typing import Any
@@ -36,7 +36,7 @@ def all_finite(what: str, found: np.ndarray, part: str) -> np.ndarray:
 
 
 def positive(what: str, value: Any, part: str) -> float:
-    """Return one positive finite number."""
+    """Check that a number is positive and finite, and return it."""
     found = a_number(what, value, part)
     if not (math.isfinite(found) and found > 0.0):
         problem = f"{what} must be a positive number, not {found!r}"
@@ -45,7 +45,7 @@ def positive(what: str, value: Any, part: str) -> float:
 
 
 def increasing(value: Any, count: int, part: str) -> np.ndarray:
-    """Return increasing times (count,) that start at 0."""
+    """Check that times (count,) start at 0 and increase, and return them."""
     t = finite("times", value, None, part)
     if len(t) != count:
         raise InputError("E-PATH-007", f"{len(t)} times were given for {count} points", part=part)
@@ -85,16 +85,16 @@ def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
 
 
 def two_points(q0: Any, q1: Any, robot: Robot | None, part: str) -> np.ndarray:
-    """Return positions (2, n) at both ends."""
+    """Return the checked start and end positions (2, n)."""
     size = None if robot is None else robot.nq
     first = finite("q0", q0, size, part)
     return points("q0 and q1", [first, finite("q1", q1, len(first), part)], robot, part)
 
 
 def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = False) -> np.ndarray:
-    """Return positive limits (size,), from one number or one for each coordinate."""
+    """Return positive limits (size,), given as one number or one per coordinate."""
     if type(value) is np.ndarray and value.dtype == float and value.shape == (size,):
-        found = value  # shortcut for the common case, three times as fast
+        found = value  # fast path for the common case
     else:
         found = some_numbers(what, value, part).astype(float)
     if found.shape not in ((), (size,)):

@@ -1,7 +1,8 @@
-"""Arrays and programs for the grid intervals along a path, prepared once.
+"""Preallocated arrays and compiled programs for the grid intervals along a path.
 
-A call of `time_optimal` fills the arrays of a grid and runs its programs. The next call with the
-same numbers of intervals and limits reuses them, so that it spends most time in compiled code.
+A call to `time_optimal` fills the arrays of a grid and runs its programs. The next call with the
+same numbers of intervals and limits reuses them, and therefore spends most of its time in compiled
+code.
 """
 
 from typing import Any, NamedTuple
@@ -12,17 +13,17 @@ from chasles import backends
 from chasles.trajectory.reachable import FAR, PLACES, kernel, loop, rows
 
 MOST_ROUNDS = 12
-"""Largest number of times that limits are tightened to allow for errors of the parabolas."""
+"""Maximum number of times that limits are tightened to allow for interpolation errors."""
 
 KEPT, LONGEST = 4, 4096
-"""Number of cached grids, and the largest number of intervals of a cached grid."""
+"""Number of cached grids, and the maximum number of intervals in a cached grid."""
 
 
 class Size(NamedTuple):
-    """Sizes of a grid: numbers of intervals, of coordinates, and of limited quantities.
+    """Sizes of a grid: numbers of intervals, coordinates and limited quantities.
 
-    accelerations, torques: numbers of limited accelerations and torques. terms: number of terms of
-    a path that is a polynomial in each interval, 0 for other paths.
+    accelerations, torques: numbers of limited accelerations and torques. terms: number of
+    polynomial coefficients per interval, or 0 if the path is not polynomial.
     """
 
     intervals: int
@@ -34,16 +35,17 @@ class Size(NamedTuple):
 
 
 class Grid:
-    """Constraints at places within each interval, and the largest speeds that satisfy them.
+    """Constraints at three places in each interval, and the largest speeds that satisfy them.
 
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
     speed x. length (N, 1): lengths of the intervals. q (PLACES, N, nq) and rates (2, PLACES, N,
     nv): q, q' and q'' of the path. bent: q' and q'' of coordinates whose accelerations q' u + q'' x
-    are limited. torques: c, c + a and c + b of limited torques; `loads` is the kernel that computes
-    them (`functions.loads`), or None. velocity (1, nv) and limits (1, r): hi = -lo. end (1,): the
-    largest squared speed at the end that the velocity limits allow. After `fastest`, x (N + 1,):
-    the largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which the end can be
-    reached; dt (N, 1): durations; motion (2, N, 1): half of u, and the initial speed.
+    are limited. torques: values of c, c + a and c + b for the limited torques; `loads` is the
+    kernel that computes them (`functions.loads`), or None. velocity (1, nv) and limits (1, r):
+    symmetric limits hi = -lo. end (1,): the largest squared speed that the velocity limits allow at
+    the end of the path. `fastest` computes x (N + 1,): the largest squared speeds; reach (N + 1,
+    2): bounds on the squared speeds from which the end can be reached; dt (N, 1): durations; and
+    motion (2, N, 1): half of u, and the speed at the start of each interval.
     """
 
     def __init__(self, size: Size, loads: Any = None) -> None:
@@ -66,7 +68,7 @@ class Grid:
         self._rounds = backends.rounds(self._round_parts(), MOST_ROUNDS)
 
     def _path_parts(self) -> list[Any]:
-        """Return the programs for the path, if it is a polynomial, and for torques along it."""
+        """Return programs that evaluate the path, if it is polynomial, and the torques along it."""
         n, _, velocities, *_, terms = self.size
         self.pieces, self.start = np.empty((terms, n, velocities)), np.empty((n, 1))
         self.anchor, parts = np.empty((1, velocities)), []
@@ -81,7 +83,7 @@ class Grid:
         return parts
 
     def _top_parts(self) -> list[Any]:
-        """Return the programs that bound speeds by velocity limits."""
+        """Return programs that compute the speeds allowed by the velocity limits."""
         n, _, velocities, *_ = self.size
         *coefficients, safe = (np.empty((n, velocities)) for _ in range(PLACES + 1))
         bend, last = _padded(n, velocities, np.inf), _padded(n, 1, FAR)
@@ -98,7 +100,7 @@ class Grid:
         ]
 
     def _round_parts(self) -> list[Any]:
-        """Return the programs of one round, which finds speeds and tightens limits if needed."""
+        """Return the programs of one iteration: find the speeds, and tighten limits if needed."""
         n, _, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))
@@ -124,7 +126,7 @@ class Grid:
         ]
 
     def _passes(self) -> tuple[Any, Any, Any, list[np.ndarray]]:
-        """Return three programs (start, backward and forward pass) and the rows that they read."""
+        """Return three programs (start, backward pass, forward pass) and the arrays they read."""
         n, _, _, *key, _ = self.size
         m = PLACES * sum(key) + 1
         high, low, slope, inverse = (np.empty((n, m)) for _ in range(4))
@@ -139,18 +141,19 @@ class Grid:
         return start, backward, forward, [high, low, slope, inverse, self._alone]
 
     def bound(self, velocity: np.ndarray, limits: np.ndarray) -> None:
-        """Bound the speeds by velocity limits (n,), and set the other limits (r,).
+        """Bound the speeds by the velocity limits (nv,), and set the other limits (r,).
 
-        Also compute the path, if it is a polynomial, and the torques along it, if `loads` is given.
+        Also evaluate the path, if it is polynomial, and the torques along it, if `loads` is given.
         """
         self.velocity[...], self.limits[...], self._now[...] = velocity, limits, limits
         self._bound()
 
     def fastest(self, first: float, last: float) -> int | None:
-        """Find the largest squared speeds, from `first` to `last` at the ends.
+        """Find the largest feasible squared speeds, given `first` and `last` at the path ends.
 
-        Limits are tightened until they also hold between the places. Return None, or the index of
-        the last infeasible interval.
+        Limits are tightened until they also hold between the three places of each interval. Return
+        None if the limits can be satisfied, and otherwise the index of the last infeasible
+        interval.
         """
         self.reach[-1], self.x[0] = last, first
         self._ends[0] = first, first / (1.0 + 1e-9)
@@ -162,17 +165,17 @@ class Grid:
 
 
 def _padded(n: int, size: int, value: float) -> np.ndarray:
-    """Return constant rows for n intervals, with one more row before and after."""
+    """Return an array filled with `value`: one row per interval, and one more at each end."""
     return np.full((n + 2, size), value)
 
 
 def _neighbors(padded: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of the previous, the current and the next interval, for all intervals."""
+    """Return views of a padded array: the rows of the previous, current and next intervals."""
     return [padded[:-2], padded[1:-1], padded[2:]]
 
 
 def _joined(places: np.ndarray) -> np.ndarray:
-    """Return the rows of all places, in one array."""
+    """Merge the first two axes (places and intervals) of an array."""
     return places.reshape(-1, places.shape[-1])
 
 
@@ -180,12 +183,12 @@ _GRIDS: dict[tuple[Size, Any], Grid] = {}
 
 
 def taken(size: Size, loads: Any) -> Grid:
-    """Return a grid for exclusive use; `keep` makes it available again."""
+    """Take a grid out of the cache, or create it; `keep` returns it to the cache."""
     return _GRIDS.pop((size, loads), None) or Grid(size, loads)
 
 
 def keep(grid: Grid) -> None:
-    """Cache a grid for further calls, unless it is long."""
+    """Cache a grid for further calls, unless it has more than `LONGEST` intervals."""
     if grid.size.intervals <= LONGEST:
         _GRIDS[grid.size, grid.loads] = grid
         for old in list(_GRIDS)[:-KEPT]:

@@ -8,7 +8,7 @@ from chasles.errors import InputError
 from chasles.trajectory.moves import Joined, Move
 
 GAP = 1e-9
-"""Largest distance between the end of a trajectory and the start of the next one."""
+"""Largest allowed distance between the end of a trajectory and the start of the next one."""
 
 
 def join(*moves: Move) -> Move:
@@ -17,7 +17,7 @@ def join(*moves: Move) -> Move:
     Parameters
     ----------
     *moves : Move
-        Trajectories in order. Positions must agree to 1e-9; velocities may jump.
+        Trajectories in order. Positions must agree to within 1e-9; velocities may jump.
 
     Returns
     -------

@@ -20,16 +20,16 @@ from chasles.trajectory.routes import Route, Via, make_route
 from chasles.trajectory.splines import in_pieces, rigid
 
 FEWEST, MOST = 32, 1024
-"""Initial and largest number of configurations along a path."""
+"""Initial and maximum number of configurations along a path."""
 
 EXACT = 1e-10
-"""Tolerance of inverse kinematics along the path, in rad and m."""
+"""Inverse kinematics tolerance along the path (rad and m)."""
 
 Orientation = Literal["path", "free"]
 """"path": the frame also follows the path's orientation. "free": only its position follows."""
 
 JUMP = 0.5
-"""Largest change of a coordinate between two configurations, in rad or m."""
+"""Largest allowed change in a coordinate between consecutive configurations (rad or m)."""
 
 
 def line(
@@ -48,8 +48,7 @@ def line(
     Parameters
     ----------
     robot
-        A robot without rolling joints. Closed loops stay closed (a Stewart platform, a delta
-        robot).
+        A robot without rolling joints. Closed loops stay closed, for example in a Stewart platform.
     frame
         The frame that follows the lines. Along each line it rotates about a single axis.
     through
@@ -58,8 +57,8 @@ def line(
     start
         Initial configuration (nq,).
     blend
-        Distance (m) before a corner at which the frame leaves a line for the next one; at most half
-        of the shorter line. With 0, the frame stops at corners.
+        Distance (m) before a corner at which the frame begins to blend into the next line; at most
+        half of the shorter line. If it is 0, the frame stops at corners.
     duration
         Duration (s) of a motion from rest to rest with minimum jerk along the path. By
         default, the path has unit speed (m/s, or rad/s where the frame only rotates) and can be
@@ -67,8 +66,9 @@ def line(
     tolerance
         Largest deviation from the path, in m and rad.
     orientation
-        "path": the frame rotates from pose to pose, or keeps its orientation. "free": only its
-        position follows the path, as for a five-bar linkage or an arm with few joints.
+        "path": the frame rotates from pose to pose, or keeps its orientation if positions are
+        given. "free": only its position follows the path, for example for a five-bar linkage or an
+        arm with few joints.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def arc(
     tolerance: float = 1e-6,
     orientation: Orientation = "path",
 ) -> Move:
-    """Return the motion of a robot in which a frame follows arcs of circles.
+    """Return the motion of a robot in which a frame follows circular arcs.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def arc(
     via : array_like, shape (3,) or (m, 3)
         A position on each arc (m, world).
     goal : array_like, shape (4, 4), (3,), (m, 4, 4) or (m, 3)
-        The end of each arc: a pose, to which the frame rotates about a single axis, or a position,
-        which keeps the orientation.
+        The end of each arc. For a pose, the frame rotates about a single axis; for a position, it
+        keeps its orientation.
     start : array_like, shape (nq,)
         Initial configuration.
     blend, duration, tolerance, orientation
@@ -176,8 +176,8 @@ def path(
     Notes
     -----
     In a blend, the speed along one segment decreases while the speed along the next one increases.
-    The displacements along both segments add up, and their rotations are composed. Accelerations
-    are continuous, and the speed is at most that of the segments.
+    The displacements along the two segments are added, and their rotations are composed.
+    Accelerations are continuous, and the speed does not exceed that of the segments.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def path(
 
 
 def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
-    """Return poses (4, 4), from poses or positions."""
+    """Return end points as poses (4, 4); positions are combined with the initial orientation."""
     given = some_numbers("through", through, name).astype(float)
     if given.shape[-2:] == (4, 4) and given.ndim in (2, 3):
         return list(rigid(given.reshape(-1, 4, 4))[1])
@@ -210,13 +210,13 @@ def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
 
 
 def _vias(name: str, via: Any, count: int) -> list[Via]:
-    """Return a position for each arc, and None for each line."""
+    """Check the via points: a position for each arc, and None for each line."""
     if via is None:
         return [None] * count
     if not isinstance(via, Sequence | np.ndarray) or len(via) != count:
         given = len(via) if isinstance(via, Sequence | np.ndarray) else "no"
         problem = f"{given} via points were given for {count} end points"
-        remedy = "give one via point per end point; None makes a line"
+        remedy = "give one via point per end point; use None for a line"
         if name == "arc":
             remedy = "give one via point per end point"
         raise InputError("E-PATH-061", problem, remedy, part=name)
@@ -225,7 +225,7 @@ def _vias(name: str, via: Any, count: int) -> list[Via]:
 
 @dataclass(frozen=True)
 class Guided:
-    """A frame of a robot that follows routes. `name` is the function name shown in errors."""
+    """A robot frame that follows routes. `name` is the function name shown in errors."""
 
     robot: Robot
     frame: str
@@ -258,7 +258,7 @@ class Guided:
         segments: Iterable[tuple[np.ndarray, Via]],
         duration: float,
     ) -> Move:
-        """Return the motion that comes to rest at each corner."""
+        """Return the motion along the segments that stops at each corner."""
         moves: list[Move] = []
         for goal, on in segments:
             moves.append(self.followed(make_route(first, [goal], [on], 0.0, self.name), q))
@@ -269,7 +269,7 @@ class Guided:
         return Joined(tuple(_timed(move, duration * move.duration / whole) for move in moves))
 
     def _begin(self, start: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Check the robot and options; return the configuration and the frame's first pose."""
+        """Check the robot and options; return the initial configuration and frame pose."""
         robot, name = self.robot, self.name
         check_robot(name, robot)
         if self.orientation not in get_args(Orientation):
@@ -278,7 +278,7 @@ class Guided:
         q = finite("start", start, robot.nq, name)
         for body in robot.model.bodies:
             if not body.joint.holonomic:
-                problem = f"the motion of joint {body.data.name!r} depends on its past"
+                problem = f"joint {body.data.name!r} is nonholonomic"
                 raise InputError("E-PATH-039", problem, "lock the joint with robot.lock", part=name)
         if robot.model.constraints:
             robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)
@@ -306,17 +306,17 @@ class Guided:
             count *= 2
 
     def _steps(self, at: Chart, route: Route, s: np.ndarray) -> np.ndarray:
-        """Return steps (m, n) from the first configuration, which do not jump."""
+        """Return differences (m, n) from the first configuration; raise an error if they jump."""
         steps = at.space.difference(at.points[:1], at.points)
         jumps = np.abs(np.diff(steps, axis=0)).max(axis=-1)
         if at.space.brackets and jumps.max() > np.pi:
             place = _place(s[int(np.argmax(jumps))], route)
-            problem = f"a joint has turned by half a turn from its first position {place}"
-            raise InputError("E-PATH-062", problem, "divide the path, and join it", part=self.name)
+            problem = f"a joint has rotated by half a turn from its initial position {place}"
+            raise InputError("E-PATH-062", problem, "split the path, and use join", part=self.name)
         return np.asarray(steps)
 
     def _off(self, q: np.ndarray, T: np.ndarray) -> np.ndarray:
-        """Return the deviation from poses (n, 4, 4) in m and rad."""
+        """Return the frame's deviation (n,) from poses (n, 4, 4), in m and rad."""
         away = np.abs(self.robot.forward_kinematics(q, frame=self.frame) - T)
         counted = away[:, :3, 3:] if self.orientation == "free" else away
         return np.asarray(counted.max(axis=(-1, -2)))
@@ -334,7 +334,7 @@ class Guided:
             solution = self.robot.inverse_kinematics(target, guess=found[-1], tries=1)
             if not solution.solved:
                 problem = f"{frame!r} cannot reach the path {_place(place, route)}"
-                remedy = "choose another start or goal, within reach and within the joint limits"
+                remedy = "choose a start and a goal within reach and within the joint limits"
                 if self.orientation == "path":
                     remedy += ", or let the frame turn: orientation='free'"
                 raise InputError("E-PATH-044", problem, remedy, part=self.name)
@@ -351,7 +351,7 @@ def _place(s: float, route: Route) -> str:
 
 
 def _timed(path: Move, duration: float | None) -> Move:
-    """Return a path timed from rest to rest, with minimum jerk of its parameter."""
+    """Return a path timed from rest to rest, with minimum jerk in its path parameter."""
     if duration is None:
         return path
     profile = minimum_jerk([0.0], [path.duration], duration)

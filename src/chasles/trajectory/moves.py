@@ -1,4 +1,4 @@
-"""Trajectories as values: functions of time that return positions and their rates."""
+"""Trajectory classes: functions of time that return positions and their derivatives."""
 
 import math
 import os
@@ -21,7 +21,7 @@ from chasles.trajectory.spaces import Space
 Array = Any
 
 ORDERS = 3
-"""Highest derivative of a trajectory: jerk."""
+"""Order of the highest derivative that trajectories provide (jerk)."""
 
 
 class Move:
@@ -29,9 +29,9 @@ class Move:
 
     `move(t)` returns positions, velocities and accelerations at times t of any shape: q (..., n),
     qd and qdd (..., nv). `move(t, order=3)` also returns the jerk; `move(t, order=0)` returns a
-    tuple with positions only. Before its start and after its end, a trajectory is at rest; a
-    periodic trajectory repeats. With a robot, velocities are defined as in the robot: for joints
-    with quaternions, along the body axes.
+    tuple with positions only. Before its start and after its end, a trajectory is at rest, unless
+    it is periodic. If `robot` is set, velocities follow the robot's conventions: for joints with
+    quaternions, they are expressed in body axes.
     """
 
     duration: float
@@ -39,7 +39,7 @@ class Move:
     periodic: bool = False
 
     def __call__(self, t: Array, order: int = 2) -> tuple[np.ndarray, ...]:
-        """Return positions and their rates up to an order from 0 to 3, at times t in s."""
+        """Return positions and their derivatives up to `order` (0 to 3), at times t (s)."""
         times = some_numbers("t", t, "trajectory")
         if order not in range(ORDERS + 1):
             raise InputError("E-PATH-001", f"order must be 0, 1, 2 or 3, not {order!r}")
@@ -57,7 +57,7 @@ class Move:
         return found
 
     def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
-        """Return positions and rates at checked times from 0 to the duration.
+        """Return positions and derivatives at valid times from 0 to the duration.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Move:
 
     @property
     def breaks(self) -> np.ndarray:
-        """Times (k,) between which the motion is smooth, including the first and the last."""
+        """Times (k,) between which the motion is smooth, including the start and the end."""
         return np.array([0.0, self.duration])
 
     @cached_property
@@ -153,7 +153,7 @@ class Move:
         path : str or path
             File to write, ending in .csv.
         robot : Robot, optional
-            The robot that moves. Default: the robot of the trajectory.
+            The robot that moves. Default: the trajectory's robot.
         step : float, optional
             Largest time step (s).
         overwrite : bool, optional
@@ -181,7 +181,7 @@ class Move:
             problem = (
                 f"positions have shape {self.start.shape}, but the robot has {moved.nq} coordinates"
             )
-            raise InputError("E-PATH-053", problem, "give the robot of this motion", part="save")
+            raise InputError("E-PATH-053", problem, "give the trajectory's robot", part="save")
         t = self.times(step)
         motion.write(path, moved.model, t, self(t), overwrite=overwrite)
 
@@ -191,10 +191,10 @@ class Move:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Polynomial(Move):
-    """Piecewise polynomials of time: `curve` (a SciPy PPoly) gives steps from anchors.
+    """Piecewise polynomial trajectory: `curve` (a SciPy PPoly) gives displacements from anchors.
 
-    anchors: the element of the space from which the steps of each piece start, or one element for
-    all pieces.
+    anchors: for each piece, the element of the space from which displacements are measured, or one
+    element for all pieces.
     """
 
     curve: "scipy.interpolate.PPoly"
@@ -209,9 +209,9 @@ class Polynomial(Move):
 
     @cached_property
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients (terms, pieces, size) and breaks of the curve.
+        """Coefficients (terms, pieces, size) and breakpoints of the curve.
 
-        They are cached because access to SciPy's attributes takes microseconds.
+        They are cached, because each access to SciPy's attributes takes microseconds.
         """
         return np.asarray(self.curve.c), np.asarray(self.curve.x)
 
@@ -264,7 +264,7 @@ class Timed(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined(Move):
-    """Concatenation of moves."""
+    """Concatenation of trajectories."""
 
     moves: tuple[Move, ...]
     duration: float = field(init=False)
@@ -300,7 +300,7 @@ class Joined(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Closed(Move):
-    """Motion of a robot with loops: polynomials of its independent coordinates.
+    """Motion of a robot with loops: piecewise polynomials in its independent coordinates.
 
     near: configurations (k, nq) at times near_times (k,), used as initial guesses for closing the
     loops.
@@ -331,7 +331,7 @@ class Closed(Move):
         return (*found, self._jerk(t)) if order > 2 else found[: order + 1]
 
     def _jerk(self, t: np.ndarray) -> np.ndarray:
-        """Return central differences of the accelerations, with a relative error of about 1e-7."""
+        """Return the jerk by central differences of accelerations (relative error about 1e-7)."""
         h = 1e-4 * self.duration
         low, high = np.clip(t - h, 0.0, self.duration), np.clip(t + h, 0.0, self.duration)
         change = self.inside(high, 2)[2] - self.inside(low, 2)[2]

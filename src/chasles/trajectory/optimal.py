@@ -19,10 +19,10 @@ from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
 STILL = 1e-6
-"""Fraction of its largest velocity below which a path counts as at rest."""
+"""Fraction of a path's largest velocity below which it counts as at rest."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
-"""Positions within a grid interval."""
+"""Places within a grid interval, as fractions of its length."""
 
 
 def time_optimal(
@@ -49,13 +49,14 @@ def time_optimal(
         velocity must not be zero. If the trajectory was timed by `line`, `arc` or this function,
         its timing is ignored.
     velocity, acceleration, effort
-        Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N). By
-        default, velocity and effort are taken from `robot.limits`, and accelerations are unlimited.
+        Largest absolute values, given as one number or an array (nv,), in rad/s, rad/s2 and N m
+        (m/s, m/s2 and N for prismatic joints). By default, velocity and effort are taken from
+        `robot.limits`, and accelerations are unlimited.
     grid
         Number of intervals along the path, or grid points that increase from 0 to its duration.
-        Breaks of the path are added.
+        The breakpoints of the path are added.
     start_speed, end_speed
-        The speed ds/dt at the ends; by default the motion begins and ends at rest.
+        The speed ds/dt at each end; by default, the motion begins and ends at rest.
     actuated
         For a robot with loops, the degrees of freedom with motors, as in `Robot.inverse_dynamics`.
 
@@ -72,10 +73,11 @@ def time_optimal(
 
     Notes
     -----
-    With sd = ds/dt, torques are tau = a(s) sdd + b(s) sd^2 + c(s). Batches of inverse dynamics give
-    all coefficients. Reachability analysis (Pham and Pham, IEEE Transactions on Robotics 34, 2018)
-    gives the speeds. Limits also hold between grid points: they bound the Bernstein coefficients of
-    each interval, and are tightened where these are not accurate enough.
+    With sd = ds/dt and sdd its derivative, torques are tau = a(s) sdd + b(s) sd^2 + c(s). The
+    coefficients are computed by batched inverse dynamics, and the speeds by reachability analysis
+    (Pham and Pham, IEEE Transactions on Robotics 34, 2018). Limits also hold between grid points,
+    because they are imposed on the Bernstein coefficients of each interval. They are tightened
+    where these coefficients are not accurate enough.
 
     Examples
     --------
@@ -120,7 +122,7 @@ def time_optimal(
 
 
 def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
-    """Check limits of velocities, accelerations and torques; return them as an array (3, nv)."""
+    """Check the velocity, acceleration and torque limits; return them as an array (3, nv)."""
     found = np.empty((3, robot.nv))
     for row, (name, value) in zip(found, given.items(), strict=True):
         if type(value) is np.ndarray and value.dtype == float and value.shape == row.shape:
@@ -139,7 +141,7 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
 
 
 def _check_moving(on: "Along", course: Grid) -> None:
-    """Raise an error if the path is at rest somewhere, since no speed is defined there."""
+    """Raise an error if the path's velocity is zero somewhere, because s(t) is undefined there."""
     pace = course.pace.ravel()
     if np.minimum.reduce(pace) <= STILL * np.maximum.reduce(pace):
         k, end = divmod(int(pace.argmin()), 2)
@@ -157,7 +159,7 @@ def _speed(what: str, value: Any) -> float:
 
 
 def _points(path: Move, grid: Any) -> np.ndarray:
-    """Return grid points that include the breaks of the path."""
+    """Return grid points that include the breakpoints of the path."""
     breaks = path.breaks
     if np.ndim(grid) == 0:
         count, length = checked_count("time_optimal: grid", grid), breaks[1:] - breaks[:-1]
@@ -185,9 +187,9 @@ def _points(path: Move, grid: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """A robot on a path: grid points s (N + 1,), limits (3, nv), and masks of finite limits.
+    """A robot on a path, with grid points s (N + 1,), limits (3, nv) and masks of finite limits.
 
-    The rows of `limits` are the limits of velocities, accelerations and torques.
+    The rows of `limits` are the velocity, acceleration and torque limits.
     """
 
     robot: Robot
@@ -204,7 +206,7 @@ class Along:
         return path if isinstance(path, Polynomial) and not path.space.brackets else None
 
     def grid(self) -> Grid:
-        """Return a grid of the required size, with the robot's torques."""
+        """Return a grid of the required size, with the program for the robot's torques."""
         bent, loaded = self.finite[1:].tolist()
         terms = 0 if self.polynomial is None else len(self.polynomial.pieces[0])
         robot = self.robot
@@ -212,7 +214,7 @@ class Along:
         return taken(size, self._loads(tuple(loaded)))
 
     def _loads(self, limited: tuple[bool, ...]) -> Any:
-        """Return the program for the limited torques, which is made once per robot."""
+        """Return the program that computes the limited torques; it is compiled once per robot."""
         key, kept = ("torques along a path", limited), self.robot.mechanism.kept
         if key not in kept:
             with COMPILING:
@@ -220,7 +222,7 @@ class Along:
         return kept[key]
 
     def fill(self, course: Grid) -> None:
-        """Store the path, its torques and its limits at all places of a grid."""
+        """Store the path, its torques and its limits at all places in a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
         self._follow(course)
         course.bound(self.limits[0], self.limits[1:][self.finite[1:]])
@@ -234,7 +236,7 @@ class Along:
                 tau[...] = self.torques(course.q, *rates)[..., loaded]
 
     def _follow(self, course: Grid) -> None:
-        """Store the pieces of a polynomial in the grid, or q, q' and q'' of another path."""
+        """Store a polynomial path's coefficients in the grid, or another path's q, q' and q''."""
         path, begin = self.polynomial, self.s[:-1]
         if path is None:
             # stay inside each interval, since rates may jump at its ends
@@ -249,17 +251,17 @@ class Along:
         course.anchor[0] = path.anchors[0]  # without brackets, steps are additive
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
-        """Return joint torques, at the actuated joints if there are loops."""
+        """Return joint torques; for a robot with loops, those of the actuated joints."""
         if self.robot.model.constraints:
             return self.robot.inverse_dynamics(q, qd, qdd, actuated=self.actuated)
         return self.robot.inverse_dynamics(q, qd, qdd)
 
 
 def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Move:
-    """Return the fastest motion."""
+    """Return the fastest motion along the path."""
     most = math.sqrt(course.end[0])
     if end_speed > most * (1.0 + 1e-9):
-        problem = f"end_speed {end_speed:g} is above {most:.6g}, the limit set by joint velocities"
+        problem = f"end_speed {end_speed:g} is above {most:.6g}, the limit due to joint velocities"
         remedy = "choose an end_speed within the limits"
         raise InputError("E-PATH-059", problem, remedy, part="time_optimal")
     failed = course.fastest(start_speed**2, end_speed**2)
@@ -269,7 +271,7 @@ def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Mo
 
 
 def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
-    """Return s(t), a parabola in every interval."""
+    """Return the timing s(t), a quadratic polynomial in each interval."""
     n = len(course.dt)
     c, t = np.empty((3, n)), np.empty(n + 1)
     c[:2], c[2], t[0] = course.motion[..., 0], on.s[:-1], 0.0
@@ -283,7 +285,7 @@ def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """Return an error with the location, and the joint if its static torque exceeds the limit."""
+    """Return an error that gives the location, and the joint if its static torque is too large."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.limits[2]
@@ -291,7 +293,7 @@ def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputErr
         j = int(np.argmax(share))
         name = _freedom(on.robot, j)
         problem = (
-            f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to stand still, but "
+            f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to stay at rest, but "
             f"its limit is {on.limits[2][j]:.4g}"
         )
         remedy = "increase `effort`, or choose another path"

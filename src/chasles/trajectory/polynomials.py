@@ -148,12 +148,13 @@ def minimum_jerk(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
     Returns
     -------
     Move
-        The quintic polynomial 10 s^3 - 15 s^4 + 6 s^5 of s = t / duration.
+        The motion from q0 to q1. The fraction covered at time t is 10 s^3 - 15 s^4 + 6 s^5, where s
+        = t / duration.
 
     Notes
     -----
-    See Flash and Hogan, Journal of Neuroscience 5, 1985. Through several points, use `spline(...,
-    degree=5, ends="clamped")`.
+    See Flash and Hogan, Journal of Neuroscience 5, 1985. For a motion through several points, use
+    `spline(..., degree=5, ends="clamped")`.
 
     Examples
     --------
@@ -181,12 +182,13 @@ def minimum_snap(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
     Returns
     -------
     Move
-        The polynomial 35 s^4 - 84 s^5 + 70 s^6 - 20 s^7 of s = t / duration.
+        The motion from q0 to q1. The fraction covered at time t is 35 s^4 - 84 s^5 + 70 s^6 - 20
+        s^7, where s = t / duration.
 
     Notes
     -----
-    See Mellinger and Kumar, ICRA 2011. Through several points, use `spline(..., degree=7,
-    ends="clamped")`.
+    See Mellinger and Kumar, ICRA 2011. For a motion through several points, use `spline(...,
+    degree=7, ends="clamped")`.
 
     Examples
     --------
@@ -205,7 +207,7 @@ def between(
     ends: Sequence[tuple[Array, Array]],
     robot: Robot | None,
 ) -> Move:
-    """Return the polynomial with given derivatives at both ends. None means zero."""
+    """Return the polynomial trajectory with given derivatives at both ends (None: zero)."""
     length = positive("duration", duration, name)
     at = chart(robot, two_points(q0, q1, robot, name), name)
     rates = [

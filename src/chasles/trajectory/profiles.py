@@ -1,11 +1,11 @@
 """Fastest motions within limits: trapezoidal velocities, and S-curves with limited jerk.
 
-A coordinate changes from velocity v0 to a peak velocity, keeps it, and changes to v1. With limited
-jerk, accelerations are zero at both ends and at the peak. Without a jerk limit, a change of
-velocity dv takes dv / a seconds. With limited jerk, it takes dv / a + a / j, or 2 sqrt(dv / j) if
-it does not reach the acceleration a. The distance is this time multiplied by the mean velocity
-(Biagiotti and Melchiorri, Trajectory Planning for Automatic Machines and Robots, 2008, sections 3.2
-and 3.4).
+The velocity of a coordinate changes from v0 to a peak value, stays constant, and changes to v1.
+With limited jerk, accelerations are zero at both ends and at the peak. Without a jerk limit, a
+change of velocity dv takes dv / a seconds. With limited jerk, it takes dv / a + a / j, or 2 sqrt(dv
+/ j) if it does not reach the acceleration a. The distance covered is this time multiplied by the
+mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic Machines and Robots,
+2008, sections 3.2 and 3.4).
 """
 
 import math
@@ -23,10 +23,10 @@ from chasles.trajectory.given import bounds, finite, positive, two_points
 from chasles.trajectory.moves import Array, Move
 
 SAMPLES = 129
-"""Number of equally spaced peak velocities in the search for sign changes."""
+"""Number of equally spaced peak velocities that are evaluated to find sign changes."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
-"""Offsets of further peak velocities from the end velocities, where distances change fast.
+"""Offsets of additional peak velocities from the end velocities, near which distances vary fast.
 
 They are relative to the velocity limit.
 """
@@ -57,7 +57,7 @@ def trapezoid(
     q0, q1
         Positions (n,) at the start and at the end.
     velocity, acceleration
-        The largest absolute values, one number or (nv,).
+        Largest absolute values, given as one number or an array (nv,).
     qd0, qd1
         Velocities (nv,) at the ends, within the limits; zero by default.
     duration
@@ -103,7 +103,7 @@ def s_curve(
     q0, q1 : array_like, shape (n,)
         Positions at the start and at the end.
     velocity, acceleration, jerk : float or array_like, shape (nv,)
-        Largest absolute values, in rad or m and s.
+        Largest absolute values, in rad/s, rad/s2 and rad/s3 (or m/s, m/s2 and m/s3).
     qd0, qd1 : array_like, shape (nv,), optional
         Velocities at the ends, within the limits. Default: zero. Accelerations are zero there.
     duration : float, optional
@@ -133,7 +133,7 @@ def s_curve(
 
 @dataclass(frozen=True)
 class Axis:
-    """A coordinate to move by `distance`, with limits v, a, j and end velocities v0, v1."""
+    """A coordinate that moves by `distance`, with limits v, a, j and end velocities v0, v1."""
 
     distance: float
     v: float
@@ -143,7 +143,7 @@ class Axis:
     v1: float = 0.0
 
     def time(self, change: np.ndarray | float) -> np.ndarray:
-        """Return the duration (s) of a change of velocity."""
+        """Return the duration (s) of a velocity change."""
         dv = np.abs(change)
         if math.isinf(self.j):
             return np.asarray(dv / self.a)
@@ -173,7 +173,7 @@ class Axis:
 
     @cached_property
     def fastest(self) -> tuple[float, float]:
-        """Shortest duration, and its peak velocity."""
+        """Shortest duration (s), and the corresponding peak velocity."""
         if self.still:
             return 0.0, 0.0
         found = []
@@ -191,7 +191,7 @@ class Axis:
         return self.distance == 0.0 and self.v0 == self.v1 == 0.0
 
     def peak(self, duration: float) -> float | None:
-        """Return the smallest peak velocity of a motion of this duration; None if impossible."""
+        """Return the smallest peak velocity for a given duration, or None if it is impossible."""
         shortest, quick = self.fastest
         if self.still or abs(duration - shortest) <= NEARLY * duration:
             return quick
@@ -204,7 +204,7 @@ class Axis:
         return min(found, key=abs) if found else None
 
     def curve(self, peak: float, duration: float) -> "scipy.interpolate.PPoly":
-        """Return the coordinate over time, in pieces of constant jerk or acceleration."""
+        """Return the coordinate over time, with piecewise constant jerk or acceleration."""
         up, down = float(self.time(peak - self.v0)), float(self.time(self.v1 - peak))
         flat = max(duration - up - down, 0.0)
         pieces = [
@@ -285,7 +285,7 @@ def _fastest(
 def _axes(
     at: Chart, limits: list[np.ndarray], rates: list[np.ndarray], name: str
 ) -> tuple[list[Axis], list[np.ndarray]]:
-    """Return independent coordinates and their directions.
+    """Return the coordinates that move independently, and the direction (n,) of each.
 
     A joint with a quaternion is a single coordinate from 0 to 1.
     """
@@ -311,9 +311,10 @@ def _axes(
 
 
 def _common(axes: list[Axis], shortest: float, name: str) -> float:
-    """Return the shortest duration that all coordinates can have.
+    """Return the shortest duration that is possible for all coordinates.
 
-    A coordinate that must reverse can arrive early or late, but not at every time in between.
+    A coordinate that must reverse its direction can arrive early or late, but not at every time in
+    between.
     """
 
     def possible(duration: float) -> bool:
@@ -334,11 +335,11 @@ def _common(axes: list[Axis], shortest: float, name: str) -> float:
 def _together(
     curves: "list[scipy.interpolate.PPoly]", directions: np.ndarray, duration: float
 ) -> "scipy.interpolate.PPoly":
-    """Combine curves along directions (k, n), which may end early, into one vector curve."""
+    """Combine scalar curves, which may end early, into one vector curve along directions (k, n)."""
     x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
     x = x[np.append(True, np.diff(x) > NEARLY * duration)]
     x[-1] = duration
-    middle = 0.5 * (x[:-1] + x[1:])  # selects the piece for each interval
+    middle = 0.5 * (x[:-1] + x[1:])  # determines the piece of each interval
     values = np.zeros((4, len(middle), len(curves)))
     for k, curve in enumerate(curves):
         piece = np.clip(np.searchsorted(curve.x, middle) - 1, 0, len(curve.x) - 2)

@@ -1,20 +1,20 @@
-"""Speeds along a path from which its end can be reached: programs for a grid of intervals.
+"""Reachability analysis: programs that find feasible speeds along a path divided into intervals.
 
 Between grid points the acceleration u along the path is constant, so the squared speed x is linear
 in the path parameter: over an interval of length D, the next value is y = x + 2 D u. A constraint
 lo <= a u + b x + c <= hi becomes a row low + slope x <= y <= high + slope x. A backward pass finds
-the interval of speeds at each grid point from which the end can be reached, and a forward pass the
-fastest motion within these intervals (Pham and Pham, IEEE Transactions on Robotics 34, 2018:
-reachability analysis).
+the interval of speeds at each grid point from which the end can be reached. A forward pass finds
+the fastest motion within these intervals (Pham and Pham, IEEE Transactions on Robotics 34, 2018).
 
-For a given x, each row restricts y to an interval, and all these intervals intersect if every two
-of them do. Pairs of rows of the same grid interval bound x independently of later intervals.
-Newton's method finds these bounds for all grid intervals at once, because the gap between rows is
-concave in x. Pairs of a row and the next interval of speeds are treated point by point.
+For a given x, each row restricts y to an interval, and all these intervals have a common point if
+every two of them intersect. Pairs of rows from the same grid interval bound x independently of
+later intervals. Newton's method finds these bounds for all grid intervals at once, because the gap
+between rows is concave in x. Pairs of a row and the speed interval at the next grid point are
+handled one grid point at a time.
 
-Constraints are known at three places of a grid interval. Rows are the Bernstein coefficients of the
-parabolas through them. These coefficients bound the parabolas, so a constraint also holds between
-grid points.
+Constraints are evaluated at three places in each grid interval. The rows are formed from the
+Bernstein coefficients of the parabolas through these values. These coefficients bound the
+parabolas, so a constraint also holds between grid points.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,35 +38,35 @@ from chasles.expr import (
 )
 
 FAR = 1e30
-"""Bound so large that it has no effect."""
+"""Bound that is too large to have any effect."""
 
 PLACES = 3
-"""Number of places in a grid interval where constraints are known: its ends and its middle."""
+"""Number of places in a grid interval where constraints are evaluated: its ends and its middle."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
-"""Newton's method: steps per call, largest number of steps, relative change at convergence."""
+"""Newton's method: steps per call, maximum number of steps, relative change at convergence."""
 
 CUBIC = 1.0 / 24.0
-"""Factor of the change of second differences that bounds the error of the parabolas.
+"""Ratio of the error bound for the parabolas to the change in second differences.
 
-For a cubic, the parabola through three places of an interval differs by at most 1/31 of the change
-of its second difference between intervals.
+For a cubic, the error of the parabola through the three places of an interval is at most 1/31 of
+the change in the second difference from one interval to the next.
 """
 
 CAUTION = 1.2
-"""Ratio of the tightening of limits to the errors of the parabolas.
+"""Ratio of the amount by which limits are tightened to the errors of the parabolas.
 
 It is larger than 1 because the errors change slightly with the speeds.
 """
 
 SMALL = 1e-11
-"""Smallest ratio of the coefficients of u and x, and smallest slope of a row."""
+"""Lower bound on the ratio of the coefficients of u and x, and on the slope of a row."""
 
 SLACK = 5e-7
-"""Fraction of every limit reserved for rounding and for errors of the parabolas."""
+"""Fraction of each limit reserved for rounding errors and errors of the parabolas."""
 
 STEADY = 0.5
-"""Ratio of smallest to largest squared rate q' in an interval above which the bound may vary.
+"""Ratio of the smallest to the largest q'^2 in an interval above which its speed bound may vary.
 
 For smaller ratios, one bound applies to the whole interval.
 """
@@ -78,17 +78,17 @@ Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller number in one instruction, or b if one of them is NaN."""
+    """Return the smaller of two numbers in one instruction, or b if either is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger number in one instruction, or b if one of them is NaN."""
+    """Return the larger of two numbers in one instruction, or b if either is NaN."""
     return select(less(b, a), a, b)
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
-    """Return the coefficients a, b and c of each constraint at the places."""
+    """Return the coefficients a, b and c of each constraint at the three places."""
     q1, q2, held, pushed, turned = (given[k : k + PLACES] for k in range(0, 5 * PLACES, PLACES))
     found: list[list[Any]] = [
         [(q1[p][k], q2[p][k], 0.0) for p in range(PLACES)] for k in range(accelerations)
@@ -106,11 +106,11 @@ def bernstein(values: Numbers) -> list[Number]:
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the initial state of Newton's method for the bounds of x: point, memory, data.
+    """Return the initial point, memory and data of Newton's method for the bounds on x.
 
-    The data are the rows high, low and slope of all constraints. The limits are -hi and hi. top is
-    the middle Bernstein coefficient of the largest x. The last input holds the bounds of x found so
-    far.
+    The data are high, low and slope of the rows of all constraints. The limits are -hi and hi. top
+    is the middle Bernstein coefficient of the largest x allowed. The last input contains the bounds
+    on x found so far.
     """
     hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []
@@ -135,11 +135,12 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
 
 
 def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return the next point and memory of Newton's method for {x: low + s x <= high + s x}.
+    """Return the next point and memory of Newton's method for the ends of the feasible set of x.
 
-    The iteration starts outside the set, at its upper end (side -1), and continues at the lower end
-    (side 1) unless x = 0 is inside. x moves far outside if the set is empty. point: x, the upper
-    end, side. memory: 1 if both ends are found, and the number of steps.
+    The set is {x: low + slope x <= high + slope x for all pairs of rows}. The iteration starts
+    above its upper end (side -1), and then finds the lower end (side 1) unless x = 0 is in the set.
+    If the set is empty, x moves far away. point: x, the upper end and the side. memory: 1 if both
+    ends have been found, and the number of steps.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)
@@ -164,7 +165,7 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return rows, inverse slopes and bounds of x. The bounds are empty if a row is NaN."""
+    """Return rows, inverse slopes and bounds on x, which are contradictory if a row is NaN."""
     (x, upper, side), _, data = given[-3:]
     high, low, slope, (bottom, _, bounded) = _split(data, m)
     inverse = [1.0 / select(less(absolute(s), SMALL), SMALL, s) for s in slope]
@@ -179,7 +180,7 @@ def _split(data: Numbers, m: int) -> list[list[Number]]:
 
 
 def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the largest absolute value of each constraint, and its second difference."""
+    """Return the largest absolute value and the second difference of each constraint."""
     (x,), (y,), (d,) = given[5 * PLACES :]
     u, middle = (y - x) / (2.0 * d), 0.5 * (x + y)
     peak, second = [], []
@@ -192,7 +193,7 @@ def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[l
 
 
 def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alone: Numbers) -> Any:
-    """Return the interval of x from which the next interval can be reached."""
+    """Return the interval of x from which the interval at the next grid point can be reached."""
     (least, most), (bottom, top) = state, alone
     tops, bottoms = [top], [bottom]
     for up, down, by in zip(high, low, inverse, strict=True):
@@ -242,13 +243,13 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step of each loop, and the sizes of its inputs, where 0 means the number of rows."""
+"""Step function of each loop, and the sizes of its inputs (0 means the number of rows)."""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
-    """Return the values and two derivatives of n polynomials at the places.
+    """Return the values and two derivatives of n polynomials at the three places.
 
-    The anchor is added to the values. No interval contains a break of the curve.
+    The anchor is added to the values. Intervals do not contain breakpoints of the curve.
     """
     *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]
@@ -270,7 +271,7 @@ def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
     """Return Bernstein coefficients of the largest x allowed by each velocity limit.
 
     They are the coefficients of (velocity / q')^2 if q' changes little, and -FAR otherwise. Also
-    return the second difference of these squares, a bound of x for the whole interval, and the
+    return the second difference of these squares, a bound on x for the whole interval, and the
     largest rates at its ends.
     """
     *rates, velocity = given
@@ -293,15 +294,16 @@ def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 def _deviation(before: Number, second: Number, after: Number) -> Number:
     """Return the largest deviation of a curve from a parabola with the given second difference.
 
-    The smaller of the changes to the two neighbors is used, because the path may have a break on
-    the other side. The second differences of missing neighbors are infinite.
+    The deviation is estimated from the change in second differences to the neighboring intervals.
+    The smaller change is used, because the path may have a breakpoint on the other side. The second
+    differences of missing neighbors are infinite.
     """
     change = minimum(absolute(second - before), absolute(second - after))
     return select(less(change, FAR), CUBIC * change, absolute(second))
 
 
 def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return the smallest coefficients minus their errors, but not below the bounds `safe`."""
+    """Return the smallest Bernstein coefficients minus their errors, but at least `safe`."""
     *coefficients, before, second, after, safe = given
     errors = [_deviation(*each) for each in zip(before, second, after, strict=True)]
     found = []
@@ -312,7 +314,7 @@ def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _common(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return the middle coefficient of the largest x, and initial bounds of x at a grid point.
+    """Return the middle coefficient of the largest x, and initial bounds on x at a grid point.
 
     given: first and middle coefficients of the interval that starts at the grid point, and the last
     coefficient of the interval that ends there.
@@ -330,19 +332,19 @@ def _fits(given: Sequence[Numbers]) -> list[list[Number]]:
 
 
 def _ends(given: Sequence[Numbers]) -> Sequence[Numbers]:
-    """Return the squared speeds at both ends, from which the passes start."""
+    """Return the squared speeds at both ends of the path, where the two passes start."""
     return given
 
 
 def _timing(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return the duration of intervals, half of u, and the speed at the start."""
+    """Return an interval's duration, half of u, and the speed at its start."""
     (x,), (y,), (d,) = given
     begin, end = (sqrt(maximum(each, 0.0)) for each in (x, y))
     return [[2.0 * d / (begin + end)], [0.25 * (y - x) / d], [begin]]
 
 
 def _exceeded(given: Sequence[Numbers], r: int) -> list[list[Number]]:
-    """Return the amounts by which limits must be tightened, and 1 if any is exceeded."""
+    """Return the amounts by which limits must be tightened, and 1 if any limit is exceeded."""
     before, second, after, peak, limits = given
     margins, over = [], []
     for *change, top, limit in zip(before, second, after, peak, limits, strict=True):
@@ -362,7 +364,7 @@ def _narrowed(given: Sequence[Numbers], r: int) -> list[list[Number]]:
 
 
 def _constraints(accelerations: int, torques: int) -> list[int]:
-    """Return the sizes of the arrays of constraints at the places."""
+    """Return the sizes of the input arrays that define constraints at the three places."""
     return [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
 
 
@@ -378,7 +380,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Programs for intervals, and functions that return the sizes of their inputs."""
+"""Functions that define the programs for one interval, and functions for their input sizes."""
 
 
 def _traced(
@@ -404,7 +406,7 @@ def _compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
 
 @cache
 def kernel(name: str, *numbers: int) -> Any:
-    """Return a compiled program for intervals."""
+    """Return a compiled program from `PROGRAMS`, for the given numbers of constraints."""
     body, sizes = PROGRAMS[name]
 
     def trace() -> Program:
@@ -415,7 +417,7 @@ def kernel(name: str, *numbers: int) -> Any:
 
 @cache
 def rows(accelerations: int, torques: int) -> Any:
-    """Return the compiled program for rows of intervals and the bounds of x that they imply."""
+    """Return the compiled program that computes an interval's rows and the implied bounds on x."""
     m = PLACES * (accelerations + torques) + 1
     sizes = [*_constraints(accelerations, torques), accelerations + torques, 1, 1, 2]
     carried = [
@@ -445,7 +447,7 @@ def rows(accelerations: int, torques: int) -> Any:
 
 @cache
 def loop(name: str, m: int) -> Any:
-    """Return a compiled loop over steps with m rows."""
+    """Return the compiled backward or forward pass, for m rows per interval."""
     body, sizes = STEPS[name]
 
     def trace() -> Program:

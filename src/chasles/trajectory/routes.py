@@ -1,4 +1,4 @@
-"""Paths of poses: straight lines and arcs of circles, with blends between them."""
+"""Paths of poses: straight lines and circular arcs, with blends between them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Segment:
-    """A line or an arc: shift(s) (..., 3) is the displacement after s (...) of `length`."""
+    """A line or an arc: shift(s) (..., 3) is the displacement at arc length s (...) <= `length`."""
 
     length: float
     shift: Callable[[np.ndarray], np.ndarray]
@@ -31,12 +31,12 @@ class Segment:
 def make_route(
     first: np.ndarray, goals: Sequence[np.ndarray], via: Sequence[Via], blend: float, part: str
 ) -> Route:
-    """Return lines and arcs from pose to pose, with blends at their corners.
+    """Return the path along lines and arcs from pose to pose, with blends at the corners.
 
-    Along each segment, the covered length grows from 0 to the whole. In a blend, the speed along
-    one segment decreases while the speed along the next increases, both smoothly, so that
-    accelerations are continuous. The displacements of the segments add up, and their rotations
-    are composed. The blend starts `blend` before a corner and ends `blend` after it.
+    The length covered along each segment grows from 0 to its full length. In a blend, the speed
+    along one segment decreases while the speed along the next increases, both smoothly, so that
+    accelerations are continuous. The displacements along the segments are added, and their
+    rotations are composed. The blend starts `blend` before a corner and ends `blend` after it.
     """
     ends = np.array([first, *goals])
     turns = scipy.spatial.transform.Rotation.from_matrix(
@@ -80,7 +80,7 @@ def _begun(x: np.ndarray, half: float) -> np.ndarray:
 
 
 def _straight(a: np.ndarray, b: np.ndarray, w: np.ndarray, index: int, part: str) -> Segment:
-    """Return the line between two points; its length is the angle of a pure rotation w."""
+    """Return the line between two points; for a pure rotation w, its length is the angle."""
     way, far = b - a, float(np.linalg.norm(b - a))
     length = far if far > 1e-12 else float(np.linalg.norm(w))
     if length <= 1e-12:

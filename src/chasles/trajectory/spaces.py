@@ -1,8 +1,8 @@
 """Configuration spaces of trajectories: vectors, robots with quaternions, rotations, poses.
 
-A curve near an anchor a is integrate(a, y(t)), where y is a vector of steps. If steps are not
-additive, the velocity of the curve is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the right
-Jacobian of the exponential (Iserles, Munthe-Kaas, Norsett and Zanna, Acta Numerica 9, 2000,
+A curve near an anchor a is integrate(a, y(t)), where y is a displacement vector. If displacements
+are not additive, the velocity of the curve is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the
+right Jacobian of the exponential (Iserles, Munthe-Kaas, Norsett and Zanna, Acta Numerica 9, 2000,
 section 2.5).
 """
 
@@ -19,15 +19,15 @@ from chasles.mathematics.linear import Vector
 from chasles.robot import Robot
 
 MOST_TERMS = 80
-"""Largest number of terms of the exponential's Jacobian series; 40 suffice for a full turn."""
+"""Maximum number of terms in the exponential's Jacobian series; 40 suffice for a full turn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A space with elements of a given shape, steps of a given size, and the maps between them.
+    """A space with elements of a given shape, displacements of a given size, and maps between them.
 
-    brackets: velocity slices of joints whose steps are not additive, each with the matrices -ad(e)
-    of its unit vectors, (n, n, n).
+    brackets: velocity slices of joints whose displacements are not additive, each with the matrices
+    -ad(e) for all unit vectors e, as an array (n, n, n).
     """
 
     shape: tuple[int, ...]
@@ -37,7 +37,7 @@ class Space:
     brackets: tuple[tuple[slice, np.ndarray], ...] = ()
 
     def velocities(self, y: np.ndarray, rates: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the velocity and its derivatives from y', y'', ...: (..., size) each."""
+        """Return the velocity and its derivatives, given y', y'', ...: (..., size) each."""
         found = [np.array(rate) for rate in rates]
         for where, bracket in self.brackets:
             jet = [y[..., where], *(rate[..., where] for rate in rates)]
@@ -46,7 +46,7 @@ class Space:
         return found
 
     def rates(self, y: np.ndarray, velocities: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the inverse of `velocities` for y (..., size): y', y'', ... (..., size) each."""
+        """Invert `velocities`: return y', y'', ... (..., size) for the given velocities at y."""
         if not self.brackets:
             return [np.array(v) for v in velocities]
         unit = np.eye(self.size)
@@ -83,7 +83,7 @@ def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def vectors(size: int) -> Space:
-    """Return the space of vectors with `size` entries, whose steps are additive."""
+    """Return the space of vectors with `size` entries, whose displacements are additive."""
     return Space((size,), size, lambda q, v: q + v, lambda q0, q1: q1 - q0)
 
 
@@ -104,7 +104,7 @@ def _entries(matrix: Any) -> np.ndarray:
 
 @cache
 def rotations() -> Space:
-    """Return the space of rotation matrices (3, 3); steps are body-axes rotation vectors (rad)."""
+    """Return the space of rotation matrices (3, 3), with rotation vectors (rad) in body axes."""
 
     def integrate(R: np.ndarray, w: np.ndarray) -> np.ndarray:
         return np.asarray(R @ _turn(w))
@@ -117,7 +117,7 @@ def rotations() -> Space:
 
 @cache
 def poses() -> Space:
-    """Return the space of poses (4, 4). Steps are twists in body axes: angular, then linear."""
+    """Return the space of poses (4, 4), with twists in body axes (angular, then linear)."""
 
     def integrate(T: np.ndarray, v: np.ndarray) -> np.ndarray:
         step = np.zeros((*np.shape(v)[:-1], 4, 4))
@@ -138,7 +138,7 @@ def poses() -> Space:
 
 
 def _cross_tensor() -> np.ndarray:
-    """Return the matrices of the cross product with each unit vector."""
+    """Return the cross-product matrices of the unit vectors."""
     return np.array([np.cross(unit, np.eye(3)).T for unit in np.eye(3)])
 
 

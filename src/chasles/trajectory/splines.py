@@ -19,10 +19,10 @@ Ends = Literal["natural", "clamped", "periodic"]
 """"natural": zero accelerations at the ends; "clamped": zero velocities; "periodic": repeated."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
-"""Largest number of iterations that find the velocities at rotations, and their tolerance."""
+"""Maximum number of iterations for the velocities at the points, and their tolerance."""
 
 ORTHOGONAL = 1e-6
-"""Largest deviation of entries of R'R from the identity."""
+"""Largest allowed deviation of an entry of R'R from the identity."""
 
 
 def spline(
@@ -40,8 +40,8 @@ def spline(
     times
         Times (m,) of the points in s, increasing from 0.
     through
-        Configurations (m, n); or rotations (m, 3, 3) or poses (m, 4, 4), whose velocities are along
-        the body axes: angular, then linear.
+        Configurations (m, n), rotations (m, 3, 3) or poses (m, 4, 4). For rotations and poses,
+        velocities are expressed in body axes: angular, then linear.
     ends
         "natural": zero accelerations at both ends (degree 5: zero derivatives of order 3 and 4;
         degree 7: of order 4 to 6). "clamped": zero velocities at both ends (degree 5: also zero
@@ -59,10 +59,10 @@ def spline(
 
     Notes
     -----
-    Vectors use SciPy's splines. Otherwise each piece is a cubic polynomial in exponential
-    coordinates about its first point, and the velocities at the points make accelerations
-    continuous, as in `scipy.spatial.transform.RotationSpline`, but also for poses and robots and
-    for all values of `ends`.
+    For vectors, SciPy's splines are used. Otherwise, each piece is a cubic polynomial in
+    exponential coordinates about its first point, and the velocities at the points are chosen so
+    that accelerations are continuous. This is the method of
+    `scipy.spatial.transform.RotationSpline`, extended to poses, robots and all values of `ends`.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def spline(
     t = increasing(times, len(at.points), "spline")
     gap = np.abs(at.space.difference(at.points[-1], at.points[0])).max()
     if ends == "periodic" and gap > 1e-9:
-        problem = f"the last point is {gap:.3g} from the first"
+        problem = f"the distance between the first and last points is {gap:.3g}"
         raise InputError("E-PATH-020", problem, "repeat the first point at the end", part="spline")
     curved = [row for where, _ in at.space.brackets for row in range(where.start, where.stop)]
     if degree > 3 and curved:
@@ -96,7 +96,7 @@ def spline(
 
 
 def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
-    """Check rotations or poses; return their space and the matrices."""
+    """Check rotations or poses; return their space and the checked matrices."""
     all_finite("through", given, "spline")
     R = given[..., :3, :3]
     off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2))
@@ -111,7 +111,7 @@ def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
 
 
 def _flat(at: Chart, t: np.ndarray, ends: Ends, degree: int) -> Move:
-    """Return a spline of the steps from the first point."""
+    """Return a spline of the displacements from the first point."""
     values = at.points - at.points[0]
     if ends == "periodic":
         values = np.array(values)
@@ -136,7 +136,7 @@ def _interpolating(
 
 
 def in_pieces(curve: "scipy.interpolate.BSpline") -> "scipy.interpolate.PPoly":
-    """Return a spline as polynomials between its knots."""
+    """Convert a B-spline to piecewise polynomials between its knots."""
     x = np.unique(curve.t[curve.k : -curve.k])
     jets = [curve(x[:-1], nu) / factorial(nu) for nu in range(curve.k, -1, -1)]
     return scipy.interpolate.PPoly(np.array(jets), x)
@@ -146,10 +146,10 @@ def in_pieces(curve: "scipy.interpolate.BSpline") -> "scipy.interpolate.PPoly":
 
 
 def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
-    """Return cubic pieces of exponential coordinates with continuous accelerations.
+    """Return cubic polynomials in exponential coordinates with continuous accelerations.
 
     The velocities w at the points are found by the iteration w <- w - A^-1 (jump of accelerations),
-    where A is the matrix of a cubic spline, which is exact for small rotations.
+    where A is the cubic spline matrix. A is the exact Jacobian in the limit of small rotations.
     """
     h, d = np.diff(t)[:, None], steps(at)
     A = _matrix(h[:, 0], ends)
@@ -160,7 +160,7 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
         if np.abs(change).max() <= SETTLED * max(np.abs(w).max(), 1.0):
             break
     else:
-        problem = "the velocities at the points did not converge"
+        problem = "the iteration for the velocities at the points did not converge"
         remedy = "add points less than a quarter turn apart"
         raise InputError("E-PATH-023", problem, remedy, part="spline")
     ends_at = at.space.rates(d, [w[1:]])[0]
@@ -194,7 +194,7 @@ def _jumps(space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray, ends: Ends
 
 
 def _matrix(h: np.ndarray, ends: Ends) -> np.ndarray:
-    """Return the matrix of a cubic spline for the velocities at its points."""
+    """Return the cubic spline matrix, whose unknowns are the velocities at the points."""
     m = len(h) + 1
     A = np.zeros((m, m))
     for k in range(1, m - 1):
@@ -213,7 +213,7 @@ def _matrix(h: np.ndarray, ends: Ends) -> np.ndarray:
 
 
 def _right_side(h: np.ndarray, d: np.ndarray, ends: Ends) -> np.ndarray:
-    """Return the right-hand side of the spline equations for additive steps."""
+    """Return the right-hand side of the spline equations for additive displacements."""
     rate = 6.0 * d / h**2
     inner = rate[:-1] + rate[1:]
     none = np.zeros_like(rate[:1])

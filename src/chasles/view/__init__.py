@@ -1,4 +1,4 @@
-"""Viewer that shows robots in a browser, plays motions and records videos.
+"""A viewer that shows robots in a browser, plays motions and records videos.
 
 The viewer needs the packages viser and trimesh (`pip install 'chasles[view]'`), which are imported
 when needed.

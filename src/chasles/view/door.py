@@ -35,14 +35,14 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Headers of every response, in addition to the content security policy."""
+"""Headers added to every response, besides the content security policy."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
-"""Notebook origins that may embed the page. A notebook also needs the token."""
+"""Origins of notebooks that may embed the page. A notebook also needs the token."""
 
 
 def served() -> Path:
-    """Return the path of the self-contained page that viser serves."""
+    """Return the path to the self-contained HTML page that viser serves."""
     import viser
 
     return Path(viser.__file__).parent / "client" / "build" / "index.html"
@@ -112,12 +112,12 @@ class Door:
         return policy(hashes(served()), host, (*FRAMES, *also))
 
     def inside(self, request: "Request") -> "Request":
-        """Return the request for viser, with the token removed from its path."""
+        """Return the request to pass on to viser, with the token removed from its path."""
         return replace(request, path=f"/{_steps(request)[1]}")
 
 
 def _steps(request: "Request") -> tuple[str, str]:
-    """Split a request's path into its first segment and the rest."""
+    """Split a request's path into its first segment (the token) and the rest."""
     first, _, rest = request.path.partition("?")[0].removeprefix("/").partition("/")
     return first, rest
 
@@ -218,7 +218,7 @@ def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
 
 
 class _Over:
-    """Proxy for a module in which some names are replaced."""
+    """Proxy for a module, with some of its attributes replaced."""
 
     def __init__(self, under: Any, **names: Any) -> None:
         self.__dict__.update(names, _under=under)
@@ -229,7 +229,7 @@ class _Over:
 
 @contextmanager
 def _replaced(serve: Any) -> Iterator[None]:
-    """Temporarily replace the function that viser uses to start its server."""
+    """Temporarily replace the websockets function with which viser starts its server."""
     from viser.infra import _infra as infrastructure
 
     before = infrastructure.websockets

@@ -1,4 +1,4 @@
-"""Drawing of a robot in the viewer scene."""
+"""Draw a robot in the viewer scene."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ class Figure:
     robots. size: approximate size of the robot (m). bounds: bounding box (2, 3) of all shapes at
     the start, in the world frame. nodes: scene nodes by body. shapes: nodes and opacities of the
     drawn shapes. notes: messages about shapes that cannot be drawn. overlays: objects whose `draw`
-    is called after each move. clicked: callback that receives the name of a clicked link.
+    is called after each move. clicked: callback that is called with the name of a clicked link.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Figure:
         self.selectable(True)
 
     def selectable(self, wanted: bool) -> None:
-        """Enable or disable clicks on links. Clicks would prevent the dragging of a handle."""
+        """Enable or disable clicks on links, which interfere with dragging a handle."""
         for (node, _), link in zip(self.shapes, self._links, strict=True):
             if wanted:
                 node.on_click(lambda _, link=link: self.clicked(link))
@@ -86,7 +86,7 @@ class Figure:
         return made
 
     def move(self, q: np.ndarray, t: float | None = None) -> None:
-        """Move the robot to a configuration and, optionally, to a time."""
+        """Draw the robot at a configuration and, optionally, at a new time."""
         self.q, self.t = q, self.t if t is None else t
         R, p = posture.poses(self.whole.model.at(self.t), q)
         turns = posture.quaternions(R) if len(R) else R
@@ -103,7 +103,7 @@ def step(name: str) -> str:
 
 
 def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
-    """Return the bounding box (2, 3) of all triangles in the world frame."""
+    """Return the bounding box (2, 3) of all solids, in the world frame."""
     R, p = posture.poses(robot.model.at(0.0), q)
     points = [
         solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]

@@ -12,7 +12,7 @@ POINTS = 400
 """Number of samples per graph."""
 
 MOST_CURVES = 8
-"""Maximum number of torque curves. The largest torques are shown."""
+"""Maximum number of torque curves; those with the largest torques are shown."""
 
 COLORS = ("#3b6fb5", "#e08a2e", "#4d9a57", "#b5557f", "#7a63b8", "#8c6d46", "#2f9aa0", "#c44e4e")
 
@@ -58,7 +58,7 @@ def _names(robot: Robot, joint: str) -> tuple[str, ...]:
 
 
 class Graphs:
-    """Panel folder with graphs, which are computed when they are first shown."""
+    """Panel folder with graphs. The curves are computed when they are first shown."""
 
     def __init__(self, server: Any, robot: Robot, motion: Any, first: float, last: float) -> None:
         self._server, self._robot, self._motion = server, robot, motion
@@ -104,7 +104,7 @@ class Graphs:
         return plots
 
     def draw(self, clock: float) -> None:
-        """Draw the curves up to a time."""
+        """Draw the curves up to time t."""
         self.clock = clock
         if self.folder.visible:
             for plot, t, curves in self._plots:

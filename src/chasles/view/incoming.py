@@ -13,7 +13,7 @@ LARGEST = 8 * 2**20
 
 @dataclass
 class Inputs:
-    """Input widgets of a page, by viser identifier."""
+    """Input widgets on a page, by viser identifier."""
 
     known: Mapping[str, Any] = field(default_factory=dict)
 
@@ -58,7 +58,7 @@ def _of_input(fields: Mapping[str, Any], inputs: Inputs) -> str:
     return ""
 
 
-# Valid values of fields and inputs -------------------------------------------------------------
+# Valid values of fields and widgets -------------------------------------------------------------
 
 
 def _number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Overlays on a robot: frames, center of mass, ellipsoids, forces, traces and a target."""
+"""Overlays drawn on a robot: frames, center of mass, ellipsoids, forces, traces and a target."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -15,10 +15,10 @@ LONGEST = 0.3
 """Length of the longest arrow, relative to the robot's size."""
 
 MOST_LONGEST = 3.0
-"""Maximum length of a contact-force arrow, relative to an arrow for the robot's weight."""
+"""Maximum length of a contact-force arrow, relative to the arrow for the robot's weight."""
 
 REACHED = 1e-4
-"""Tolerance (m and rad) for reaching a target."""
+"""Distance (m and rad) below which a target counts as reached."""
 
 MOST_POINTS = 3000
 """Maximum number of points in a trace. Older points are dropped."""
@@ -31,7 +31,7 @@ PER_RATE = 0.25
 
 
 class Overlay:
-    """Base class of overlays. `said` is the text that the panel shows."""
+    """Base class of overlays. `said` is a status message for the panel."""
 
     label: ClassVar[str]
 
@@ -91,7 +91,7 @@ class CollisionShapes(Overlay):
 
 
 class Frames(Overlay):
-    """Axes of all links and frames: x red, y green, z blue."""
+    """Coordinate axes of all links and frames: x red, y green, z blue."""
 
     label = "Frames"
 
@@ -150,7 +150,7 @@ class InertiaEllipsoids(Overlay):
 
 
 class Arrows(Overlay):
-    """Base class of overlays that draw arrows, with one color per set of arrows."""
+    """Base class of overlays that draw one or more sets of arrows, each in its own color."""
 
     colors: ClassVar[dict[str, tuple[int, int, int]]]
 
@@ -190,7 +190,7 @@ class HoldingForces(Arrows):
 
 
 class Reactions(Arrows):
-    """Reaction forces of parent links on child links in static equilibrium."""
+    """Reaction forces that parent links exert on child links in static equilibrium."""
 
     label = "Reaction forces"
     colors: ClassVar = {"reactions": (20, 150, 90)}
@@ -294,7 +294,7 @@ class Target(Overlay):
         super().__init__(figure)
         self.frame, self.held = figure.whole.tool, False
         self.dragged: Callable[[str], None] = lambda phase: None
-        """Callback that receives the drag phase: "start", "update" or "end"."""
+        """Callback for drag events, called with the phase: "start", "update" or "end"."""
 
     def show(self, wanted: bool) -> None:
         if wanted != self.wanted:

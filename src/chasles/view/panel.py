@@ -35,7 +35,7 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
 class Panel:
-    """Control panel for one figure. Only sliders of independent coordinates are enabled.
+    """Control panel for one figure. Only sliders for independent coordinates are enabled.
 
     `lock` protects the figure.
     """
@@ -120,7 +120,7 @@ class Panel:
             self.refresh()
 
     def _dragged(self, k: int, event: Any) -> None:
-        if event.client is None:  # the value was set by `refresh`, not by a user
+        if event.client is None:  # the value was set by `refresh`, not by the user
             return
         with self.lock:
             figure, trouble = self.figure, ""
@@ -168,7 +168,7 @@ class Motion:
     forces: np.ndarray | None = None
 
     def at(self, robot: Robot, t: float) -> np.ndarray:
-        """Interpolate the configuration at a time."""
+        """Return the configuration interpolated at time t."""
         share, k = math.modf(np.interp(t, self.t, np.arange(len(self.t))))
         here = np.array(self.q[int(k)])
         if share == 0.0:
@@ -176,7 +176,7 @@ class Motion:
         return robot.integrate(here, share * robot.difference(here, self.q[int(k) + 1]))
 
     def felt(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contact points and forces (count, 3) at the last instant not later than t."""
+        """Return the contact points and forces (count, 3) at the last stored time up to t."""
         if self.points is None or self.forces is None:
             return np.zeros((0, 3)), np.zeros((0, 3))
         k = max(int(np.searchsorted(self.t, t, side="right")) - 1, 0)
@@ -184,7 +184,7 @@ class Motion:
 
 
 CONTACT = ("contact_points", "contact_forces")
-"""Names of the contact arrays in the motion file of a simulation."""
+"""Names of the contact arrays in a simulation's motion file."""
 
 
 def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
@@ -220,8 +220,8 @@ def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
 class Playback:
     """Playback of a motion on one or more robots. `lock` protects the figures.
 
-    clock: current time (s). frames: number of frames played. film: button that records a video.
-    filming: lock that prevents concurrent recordings.
+    clock: current time (s). frames: number of frames shown so far. film: button that records a
+    video. filming: lock that prevents concurrent recordings.
     """
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:
@@ -248,8 +248,8 @@ class Playback:
             self.graphs = Graphs(server, panels[0].figure.whole, motion, self.first, self.last)
         for label, key, action in (
             ("Play or pause", "space", lambda _: self.play(not self.playing)),
-            ("One picture forward", "arrowright", lambda _: self.step(1)),
-            ("One picture back", "arrowleft", lambda _: self.step(-1)),
+            ("One frame forward", "arrowright", lambda _: self.step(1)),
+            ("One frame back", "arrowleft", lambda _: self.step(-1)),
         ):
             server.gui.add_command(label, hotkey=key).on_trigger(action)
         self.button.on_click(lambda _: self.play(not self.playing))
@@ -259,7 +259,7 @@ class Playback:
         self._thread.start()
 
     def play(self, wanted: bool) -> None:
-        """Play or pause. At the end of the motion, playing starts again from the beginning."""
+        """Play or pause. If the motion has ended, playback starts again from the beginning."""
         if wanted and self.clock >= self.last:
             self.clock = self.first
         self.playing = wanted
@@ -268,7 +268,7 @@ class Playback:
             self._refresh()
 
     def step(self, pictures: int) -> None:
-        """Pause, and step by a number of frames of 1/30 s at the selected speed."""
+        """Pause, and step by a number of frames. At speed 1, a frame lasts 1/30 s."""
         if self.playing:
             self.play(False)
         self.go(self.clock + pictures * float(self.speed.value) / RATE)
@@ -287,7 +287,7 @@ class Playback:
             self.film.label, self.film.disabled = label, False
 
     def go(self, t: float) -> None:
-        """Move all figures to their configurations at a time."""
+        """Show all figures at time t of the motion."""
         self._move(t)
         self._refresh()
 

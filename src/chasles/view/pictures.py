@@ -1,4 +1,4 @@
-"""Screenshots of a viewer page, and video files made from them."""
+"""Take screenshots of a viewer page, and write them to video files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,18 +13,18 @@ RATE = 30.0
 """Default frame rate of an .mp4 file (frames per second)."""
 
 PATIENCE = 60.0
-"""Time limit (s) for rendering one picture."""
+"""Time limit (s) for rendering one image."""
 
 TINY = (16, 9)
-"""Width and height (pixels) of a picture that is rendered only to update the page."""
+"""Width and height (pixels) of an image that is rendered only to update the page."""
 
 
 def picture(client: Any, width: int, height: int) -> np.ndarray:
-    """Render a page to an array of bytes (height, width, 3)."""
+    """Render a page, and return an RGB image (height, width, 3)."""
     try:
         drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
     except Exception as error:  # raised by viser or its futures
-        problem = f"the browser did not render a picture ({said(error)})"
+        problem = f"the browser did not render an image ({said(error)})"
         raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
     return np.ascontiguousarray(drawn[..., :3])
 
@@ -32,7 +32,7 @@ def picture(client: Any, width: int, height: int) -> np.ndarray:
 def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
     """Render a page with the latest poses.
 
-    A small picture is rendered first, because a busy page can lag by one picture.
+    A small image is rendered first, because a busy page can lag by one frame.
     """
     client.flush()
     picture(client, *TINY)
@@ -43,7 +43,7 @@ def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
 def writer(
     part: Path, suffix: str, rate: float, size: tuple[int, int]
 ) -> Iterator[Callable[[np.ndarray], object]]:
-    """Open a video file; yield a function that appends a picture (height, width, 3)."""
+    """Open a video file; yield a function that appends an image (height, width, 3)."""
     if suffix == ".mp4":
         from imageio_ffmpeg import write_frames
 

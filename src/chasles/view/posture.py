@@ -34,7 +34,7 @@ class Freedom(NamedTuple):
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
-    """Return the degrees of freedom of a robot.
+    """Return the degrees of freedom of a robot, for sliders.
 
     The ranges are the joint limits or, without limits, half a turn or 1 m in each direction.
     """
@@ -76,8 +76,8 @@ def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
     """Return the configuration after coordinate k has been moved to `value`.
 
     For a robot with loops, k is an independent coordinate. Dependent coordinates are updated in
-    small steps, so that the mechanism stays on its branch. Raises `chasles.LoopError` if the value
-    cannot be reached.
+    small steps, so that the mechanism stays on its assembly branch. Raises `chasles.LoopError` if
+    the value cannot be reached.
     """
     v = displacement(robot, q)
     v[k] = value
@@ -96,7 +96,7 @@ def poses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Ellipsoid(NamedTuple):
-    """An ellipsoid: axes as columns of a rotation R, center (m), and semi-axis lengths (m)."""
+    """An ellipsoid: axis directions (columns of R), center (m) and semi-axis lengths (m)."""
 
     R: np.ndarray
     center: np.ndarray
@@ -153,7 +153,7 @@ def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return points, torques and forces (n, 3) that balance gravity, in the world frame."""
+    """Return joint origins, and torques and forces that balance gravity (n, 3), in world axes."""
     model, tau = robot.model, holding_forces(robot, q)
     own = model.positions(q.tolist())
     R, p = poses(model, q)
@@ -168,7 +168,7 @@ def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points and reaction forces (n, 3) of all joints, in the world frame."""
+    """Return the origins and reaction forces (n, 3) of all joints, in the world frame."""
     model, rest = robot.model, np.zeros(robot.nv)
     multipliers = robot.mechanism.multipliers(q, rest, holding_forces(robot, q))
     reactions = robot.joint_reactions(q, rest, rest, multipliers=multipliers)[:, 3:]
@@ -181,7 +181,7 @@ def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def arrows(where: np.ndarray, vectors: np.ndarray, longest: float) -> np.ndarray:
-    """Return the start and end points (k, 2, 3) of arrows, scaled to a maximum length (m)."""
+    """Return start and end points (k, 2, 3) of arrows; the longest has length `longest` (m)."""
     sizes = np.linalg.norm(vectors, axis=1)
     largest = np.max(sizes, initial=0.0)
     if not largest > 1e-9:

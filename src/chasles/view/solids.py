@@ -16,13 +16,13 @@ GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
 COLLISION = (0.95, 0.55, 0.10, 0.45)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Default colors of links, lines between joints, collision shapes and boxes."""
+"""Default colors of links, rods between joints, collision shapes and boxes, respectively."""
 
 MOST_TRIANGLES = 400_000
 """Maximum number of triangles drawn without simplification (docs/view.md)."""
 
 CREASE = math.radians(35.0)
-"""Angle (rad) between adjacent triangles above which their common edge is drawn sharp."""
+"""Angle (rad) between adjacent triangles above which their common edge is shaded as sharp."""
 
 FEW = 100
 
@@ -76,7 +76,7 @@ def solids(
 
 
 def collision_solids(model: Model) -> list[Solid]:
-    """Return the collision shapes and meshes in one translucent color."""
+    """Return the solids of all collision shapes, in one translucent color."""
     shapes = [shape for shape in model.source.shapes if shape.role == "collision"]
     drawn = [solid for shape in shapes for solid in _seen(model, shape, [], [])]
     count = sum(len(solid.faces) for solid in drawn)
@@ -89,7 +89,7 @@ def collision_solids(model: Model) -> list[Solid]:
 
 
 def _said(missing: list[str]) -> Iterator[str]:
-    """Yield one note about missing mesh files per package, and one for all other files."""
+    """Yield one note per package with missing mesh files, and one for all other missing files."""
     for package in dict.fromkeys(map(package_of, missing)):
         names = [name for name in missing if package_of(name) == package]
         count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
@@ -185,7 +185,7 @@ def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:
-    """Return the positions of child joints, loop joints and frames in a body's frame."""
+    """Return the positions of a body's child joints, loop joints and frames, in its own frame."""
     ends = [child.joint.placement.r for child in model.bodies if child.parent == i]
     closing = [frame for loop in model.loops for frame in (loop.predecessor, loop.successor)]
     frames = [model.frames[frame.name] for frame in model.source.frames]
@@ -238,7 +238,7 @@ def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
-    """Return both corners (2, n) of each edge, ordered by vertex index.
+    """Return the two endpoints (2, n) of each edge, as corner indices ordered by vertex index.
 
     Edges and corners are numbered as 3 * face + side. tail: index of each edge's start vertex.
     """
@@ -282,7 +282,7 @@ def _clustered(
 
 
 def _different(faces: np.ndarray, count: int) -> np.ndarray:
-    """Remove duplicate triangles, which may start at different vertices."""
+    """Remove duplicate triangles, even if they start at different vertices."""
     first = np.argmin(faces, axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)

@@ -18,7 +18,7 @@ PANEL = 345.0
 """Width (pixels) of the panel on the right side of the page."""
 
 ASPECT, WIDTH = 1.6, 1280.0
-"""Aspect ratio and width (pixels) that are assumed until a page reports its size."""
+"""Aspect ratio and width (pixels) assumed until a page reports its size."""
 
 
 class Colors(NamedTuple):
@@ -36,7 +36,7 @@ A graphics card takes about 0.05 s, and software rendering about 0.5 s.
 """
 
 PATIENCE = 10.0
-"""Time limit (s) for a picture that measures the rendering speed."""
+"""Time limit (s) for rendering an image to measure the rendering speed."""
 
 LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
 DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
@@ -59,16 +59,16 @@ def fitted(
     points : array (n, 3)
         Points that must be visible, in the world frame.
     direction, up : array (3,)
-        Direction from the points to the camera, and the upward direction of the picture.
+        Direction from the points to the camera, and the upward direction in the image.
     aspect : float
-        Width of the picture divided by its height.
+        Width of the image divided by its height.
     covered : float
-        Fraction of the picture width that the panel covers on the right.
+        Fraction of the image width that the panel covers on the right.
 
     Returns
     -------
     Camera
-        Nearest camera along `direction` that shows all points in the uncovered area.
+        The closest camera position along `direction` that shows all points in the uncovered area.
     """
     ahead = direction / np.linalg.norm(direction)
     right = np.cross(up, ahead)
@@ -88,7 +88,7 @@ class Stage:
     """Floor, lights and camera of a scene. `bounds` (2, 3) is the bounding box of all robots.
 
     height: height of the floor along `up` (m). Default: the lowest point of the robots.
-    recorded: True while a video is recorded, which does not show the panel.
+    recorded: True while a video is recorded; videos do not show the panel.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Stage:
         server.on_client_connect(self.fit)
 
     def expect_recording(self, size: tuple[int, int]) -> None:
-        """Fit the initial camera of new pages to a picture size (pixels), without the panel.
+        """Fit the initial camera of new pages to an image size (pixels), without the panel.
 
         A slow page may apply the initial camera only after `fit` has moved the camera.
         """
@@ -177,7 +177,7 @@ def is_quick(client: Any) -> bool:
     """Return True if a client renders its window in less than `QUICK` seconds."""
     width, height = client.camera.image_width, client.camera.image_height
     try:
-        client.get_render(height, width, timeout=PATIENCE)  # the first picture compiles shaders
+        client.get_render(height, width, timeout=PATIENCE)  # the first image compiles shaders
         began = time.monotonic()
         client.get_render(height, width, timeout=PATIENCE)
     except Exception:  # raised by viser if the page is closed or hidden
@@ -186,7 +186,7 @@ def is_quick(client: Any) -> bool:
 
 
 def ground(robot: Robot, up: np.ndarray) -> float | None:
-    """Return the height (m) of the highest horizontal plane in a robot's file, or None."""
+    """Return the height (m) of the highest horizontal plane in a robot's file, if there is one."""
     heights = []
     for plane in robot.model.source.planes:
         R: np.ndarray = np.array(plane.pose.R.rows, dtype=float)

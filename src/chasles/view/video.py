@@ -1,4 +1,4 @@
-"""Recording of viewer videos with a headless browser."""
+"""Record viewer videos with a headless browser."""
 
 import os
 import shutil
@@ -18,10 +18,10 @@ from chasles.view.viewer import Viewer
 from chasles.writing import check_target, whole
 
 SUFFIXES = (".mp4", ".gif")
-"""Supported suffixes of video files."""
+"""Supported file suffixes for videos."""
 
 SIZE = (1280, 720)
-"""Default width and height in pixels."""
+"""Default video width and height (pixels)."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 """Browser programs, in order of preference."""
@@ -71,7 +71,7 @@ def record(
     path : path
         File to write, .mp4 or .gif.
     rate : float
-        Frames per second of the video.
+        Video frame rate (frames per second).
     size : (int, int)
         Width and height in pixels.
     speed : float
@@ -79,7 +79,7 @@ def record(
     overwrite : bool
         Replace an existing file.
     progress : callable
-        Called with the time of the motion (s) after each picture.
+        Called with the motion time (s) after each frame.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def record(
 
 @contextmanager
 def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
-    """Open the page of a viewer in a headless browser; yield its viser client."""
+    """Open a viewer's page in a headless browser; yield the viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
     flags.append(f"--window-size={size[0]},{size[1] + 200}")  # 200 pixels for toolbars
     known = set(viewer.server.get_clients())

@@ -41,7 +41,7 @@ FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin a
 
 
 class Look(NamedTuple):
-    """Drawing options: number of triangles per robot, and shadows.
+    """Drawing options: maximum number of triangles per robot, and shadows.
 
     If `shadows` is None, shadows are drawn if the browser is fast enough.
     """
@@ -159,7 +159,7 @@ class Viewer:
             client.send_file_download(self._file(".mp4"), file.read_bytes(), save_immediately=True)
 
     def _file(self, suffix: str) -> str:
-        """Return a file name made from the robot's name."""
+        """Return a download file name that contains the robot's name."""
         return re.sub(r"[^\w.-]+", "-", self.figures[0].whole.name)[:80] + suffix
 
     def wait(self) -> None:
@@ -214,8 +214,8 @@ def show(
     beside : Robot, optional
         Second robot, shown next to the first.
     motion : path or trajectory, optional
-        Motion to play: a file, the folder of a simulation, or a trajectory. The second robot plays
-        it too if its joints have the same names.
+        Motion to play: a file, a simulation folder or a trajectory. The second robot also plays it
+        if its joints have the same names.
     host : str
         Address of the network interface to listen on. Other machines can open the page only if
         this interface is on their network.
@@ -225,8 +225,9 @@ def show(
         Further hosts through which browsers reach the page, such as a reverse proxy or a notebook
         server: "hub.example.org" or "hub.example.org:8000".
     triangles : int
-        Number of triangles to draw per robot. If the meshes have more, they are simplified, and the
-        viewer's `notes` report this. Fewer triangles help on a machine without a graphics card.
+        Maximum number of triangles to draw per robot. If a robot's meshes have more, they are
+        simplified, and the viewer's `notes` report this. Fewer triangles help on a machine without
+        a graphics card.
     shadows : bool, optional
         Draw shadows and reflections. By default they are drawn if the browser is fast enough, which
         requires a graphics card.
@@ -271,7 +272,7 @@ def show(
 
 
 def _size(client: Any) -> tuple[int, int]:
-    """Return the picture size for a page, at most `PICTURE` and rounded down to even numbers."""
+    """Return the image size for a page, at most `PICTURE` and rounded down to even numbers."""
     camera = client.camera
     width, height = min(PICTURE[0], camera.image_width), min(PICTURE[1], camera.image_height)
     return max(2 * (width // 2), 2), max(2 * (height // 2), 2)
@@ -297,7 +298,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _up(robot: Robot) -> np.ndarray:
-    """Return the world axis closest to the upward direction, or z without gravity."""
+    """Return the world axis closest to the upward direction, or z if there is no gravity."""
     g = robot.gravity
     if not np.any(g):
         return np.array([0.0, 0.0, 1.0])

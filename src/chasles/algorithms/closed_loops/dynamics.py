@@ -47,9 +47,9 @@ def equations(
     """Return H, f, K, k in H qdd = f + K' lam and K qdd = k (Eq 8.1-8.6), and the velocity error.
 
     Coordinates are in tree order. f is the vector of joint forces minus bias forces. K and k
-    contain only the independent loop equations, selected by the closure. With a time constant
-    `stabilization`, k includes Baumgarte's terms (Eq 8.21-8.24). The velocity error (see `strayed`)
-    measures how far qd violates the loop equations. It is 0 with stabilization.
+    contain only the independent loop equations, selected by the closure. If the time constant
+    `stabilization` is nonzero, k includes Baumgarte's terms (Eq 8.21-8.24). The velocity error (see
+    `strayed`) measures how far qd violates the loop equations. It is 0 with stabilization.
     """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     return H, net_forces(model, h, tau), *closing(model, q, qd, stabilization)
@@ -93,7 +93,8 @@ def slipping(model: Model, q: Position, K: Matrix, v: Vector, rows: Sequence[int
 def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> Number:
     """Return the squared velocity or acceleration error in the selected loop equations.
 
-    The error is dimensionless: it is divided by 1 plus `size`, the squared norm of the velocities.
+    The error is dimensionless: it is divided by 1 plus `size`, the squared norm of the velocities
+    or accelerations.
     """
     scales = model.closure.scales
     scaled = Vector(tuple(scales[r] * e for r, e in zip(rows, error, strict=True)))
@@ -120,10 +121,11 @@ def multipliers(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """Solve A lam = b with A = K H^-1 K' (Featherstone 2008, Eq 8.37-8.41).
+    """Solve A lam = b for the multipliers lam, then compute qdd (Featherstone 2008, Eq 8.37-8.41).
 
-    The sparse factors of H are used. In a well-conditioned position, the rows of K are linearly
-    independent, so no pivot of A is small relative to its diagonal entry.
+    A = K H^-1 K' and b = k - K H^-1 f are computed from the sparse factors of H. In a
+    well-conditioned position, the rows of K are linearly independent, so no pivot of A is small
+    relative to its diagonal entry.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     qdd, lam, margins = by_multipliers(H, f, K, k)
@@ -133,9 +135,10 @@ def multipliers(
 def by_multipliers(
     H: Matrix, f: Vector, K: Matrix, k: Vector
 ) -> tuple[Vector, Vector, list[Number]]:
-    """Solve A lam = b, then H qdd = f + K' lam. Return qdd, lam and the margins (see `health`).
+    """Solve A lam = b as in `multipliers`, then H qdd = f + K' lam. Return qdd, lam, margins.
 
-    H must have the sparsity pattern of a tree or a subset of its joints.
+    Margins are defined in `health`. H must have the sparsity pattern of a tree or a subset of its
+    joints.
     """
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
@@ -201,7 +204,8 @@ class Elimination(NamedTuple):
 def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
     """Solve the loop equations for the dependent coordinates (Featherstone 2008, Eq 8.48-8.51).
 
-    If K has only the first rows, the dependent coordinates of the missing rows become independent.
+    If K contains only the first rows of the closure, the dependent coordinates of the omitted rows
+    are treated as independent.
     """
     place, closure = tree_places(model), model.closure
     solved = closure.dependent[: len(K.rows)]
@@ -286,7 +290,7 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
 
 
 def closing_acceleration(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, Health]:
-    """Return the accelerations that keep the loops closed if the independent ones are zero.
+    """Return the accelerations that keep the loops closed if the independent accelerations are 0.
 
     The result is g in qdd = G ydd + g (Featherstone 2008, Eq 8.42).
     """
@@ -301,9 +305,10 @@ def hybrid(
     """Solve H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then compute tau2.
 
     See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces, and index
-    2 joints with known accelerations. The closure selects loop equations that are independent in
-    the joints of index 1. The velocity error and the second result, the residual K qdd - k, include
-    all loop equations. The residual is nonzero if the known accelerations contradict a loop.
+    2 joints with known accelerations. The closure selects loop equations for which the rows of K1
+    are linearly independent. The velocity error and the second result, the residual K qdd - k,
+    include all loop equations. The residual is nonzero if the known accelerations contradict a
+    loop.
     """
     order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
     tau = none | {i: force for i, force in given.items() if i not in known}

@@ -79,10 +79,11 @@ def actuator_forces(
     actuated: Sequence[int],
     weights: Sequence[float],
 ) -> tuple[TreeVector, Health]:
-    """Solve G_u' u = G' tau, with tau from inverse dynamics (Featherstone 2008, Eq 8.61-8.63).
+    """Solve G_u' u = G' tau for the actuator forces u (Featherstone 2008, Eq 8.61-8.63).
 
-    If there are more actuators than degrees of freedom, the weighted sum of u^2 is minimized. All
-    independent coordinates of the closure are actuated, so G_u contains an identity matrix.
+    tau follows from inverse dynamics of the tree. If there are more actuators than degrees of
+    freedom, the weighted sum of u^2 is minimized. All independent coordinates of the closure are
+    actuated, so G_u contains an identity matrix.
     """
     order, place, rows = model.in_tree_order, tree_places(model), model.closure.rows
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -119,7 +120,10 @@ def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
 
 
 def loop_forces(model: Model, q: Position, multipliers: LoopNumbers) -> LoopForces:
-    """Return the force f = T lam on the successor, in its frame (Featherstone, Eq 8.28)."""
+    """Return the force f = T lam of each loop joint on its successor (Featherstone, Eq 8.28).
+
+    The force is expressed in the successor frame.
+    """
     found, numbers = [], iter(multipliers)
     for loop in model.loops:
         T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, q)))
@@ -158,7 +162,7 @@ def closed_sensor_values(
 
 
 def _loop_loads(model: Model, q: Position, multipliers: LoopNumbers) -> Iterator[Load]:
-    """Yield the force of each loop joint on its two links."""
+    """Yield the force that each loop joint exerts on each of its two links."""
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
         X = across(loop, around(model, loop, q)).transform()  # transform from P to S

@@ -95,7 +95,7 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Parts:
-    """Bodies with inertia, listed after their parents, with the hinge and forces of each body."""
+    """Bodies with inertia, each listed after its parent, and the hinge and force of each body."""
 
     hinges: dict[int, Hinge]
     inertias: dict[int, RigidInertia]
@@ -104,7 +104,7 @@ class Parts:
 
 
 def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT) -> Parts:
-    """Return the hinges of a tree. The joints on both sides of a massless link form one hinge."""
+    """Return the bodies and hinges of a tree. Joints at a massless link form one hinge."""
     v, found = {WORLD: Motion.zero()}, Parts({}, {}, {WORLD: Force.zero()})
     passing: dict[int, Hinge] = {}
     for i, p, joint, I in model.outward():
@@ -185,8 +185,7 @@ def forward_dynamics_assembly_inverse(
 
     The recursion runs from the tips to the root: Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T'
     (Phi_1 + Phi_2) T)^-1. Phi_1 belongs to the parent with the children assembled so far, and Phi_2
-    to the child with its whole subtree. lam are the forces transmitted by the joint. The world is a
-    body with Phi = 0.
+    to the child with its whole subtree. The world is a body with Phi = 0.
     """
     U, W, z = {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -219,7 +218,7 @@ def forward_dynamics_divide_and_conquer(
 ) -> Velocity:
     """Compute qdd by multi-handle assembly (Featherstone 2008, section 7.5).
 
-    Pieces are assembled recursively, by joints that connect two pieces of about equal size.
+    Pieces are assembled recursively, at joints that connect two pieces of about equal size.
     Velocities are first computed by a sequential recursion. After that, the longest sequence of
     dependent operations grows with the logarithm of the chain length. The world is a body with Phi
     = 0 that accelerates against gravity.

@@ -25,10 +25,10 @@ from chasles.model.spaces import (
 
 
 class Chain(NamedTuple):
-    """Matrices M, L, W, H and J of every body, in the base frame.
+    """Position M, screws L, velocity W, acceleration H and inertia J of every body.
 
-    There is one matrix L per degree of freedom. Gravity is subtracted from H, as if the base
-    accelerated upward.
+    All matrices are in the base frame. There is one matrix L per degree of freedom. Gravity is
+    subtracted from H, as if the base accelerated upward.
     """
 
     M: dict[int, homogeneous.Position]
@@ -58,12 +58,12 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 
 
 def screws(joint: Joint, q: Vector) -> tuple[Screw, ...]:
-    """Return L for each degree of freedom of a joint, in the frame of its child body."""
+    """Return the screw matrix L of each degree of freedom of a joint, in the child body's frame."""
     return tuple(map(Screw.of, joint.subspace(q).columns))
 
 
 def along(screws: tuple[Screw, ...], rates: Vector) -> homogeneous.Velocity:
-    """Return W = L qd, summed over the degrees of freedom of a joint."""
+    """Return a joint's velocity matrix W, the sum of L qd over its degrees of freedom."""
     moving = (l.velocity(rate) for l, rate in zip(screws, rates, strict=True))
     return sum(moving, homogeneous.Velocity.zero())
 
@@ -73,7 +73,7 @@ def inverse_dynamics(
 ) -> Effort:
     """Sum the actions Phi = skew(H J) of all bodies beyond each joint (section 2.3).
 
-    The joint force is the pseudo scalar product of this sum with the screw of the joint.
+    The joint force is the pseudo scalar product of this sum with the joint screw.
     """
     M, L, _, H, J = chain(model, q, qd, qdd)
     Phi, tau = {WORLD: Action.zero()}, {}
@@ -128,7 +128,7 @@ def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
 def _paired(
     model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
 ) -> Blocks:
-    """Return the products of L_i J with the screws L_j of every joint j that moves body i.
+    """Return M, the products of L_i J with the screws L_j of all joints j that move body i.
 
     Armature is added to the diagonal.
     """
@@ -150,8 +150,8 @@ def bias_forces_lagrange(
 ) -> Effort:
     """Return C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h (section 3).
 
-    The sums include all bodies h beyond joint m. H~ is the acceleration when all qdd are zero. Phi
-    are the external actions.
+    The sums include all bodies h beyond joint m. H~ is the acceleration when all qdd are zero.
+    Phi_h is the external action on body h.
     """
     given = model.undriven(2)
     M, L, _, H, J = chain(model, q, qd, given)
@@ -193,7 +193,7 @@ def forward_dynamics_lagrange(
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the sum of 1/2 trace(W J W') over bodies, plus rotor energy (part I, section 4.5)."""
+    """Return the kinetic energy, 1/2 trace(W J W') plus rotor energy (part I, section 4.5)."""
     _, _, W, _, J = chain(model, q, qd, model.at_rest())
     total = 0.0
     for i, _, joint, _ in model.outward():
@@ -203,7 +203,7 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return the sum of -trace(Hg J) over all bodies (part I, section 4.5), in the base frame."""
+    """Return the potential energy, -trace(Hg J) in the base frame (part I, section 4.5)."""
     rest = model.at_rest()
     Hg, J = Acceleration.uniform(model.gravity_vector), chain(model, q, rest, rest).J
     weight = sum((homogeneous.potential_energy(Hg, J[i]) for i, *_ in model.outward()), 0.0)

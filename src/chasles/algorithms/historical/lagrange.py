@@ -32,9 +32,9 @@ from chasles.model.spaces import ABSENT, Effort, Freedom, Position, Velocity, Wr
 class Chain4x4(NamedTuple):
     """Homogeneous transforms A (body to parent) and W (body to base frame).
 
-    L contains the screws of the joint in the frame of its body, so that dA/dq = A L. For revolute
-    and prismatic joints, A L equals A Q in Balafoutis and Patel, but dA/dq = A L holds for all
-    joints. Wdd is the second time derivative of W.
+    L contains the joint's screws in its body frame, so that dA/dq = A L. For revolute and prismatic
+    joints, A L equals A Q in Balafoutis and Patel, but dA/dq = A L holds for all joints. Wdd is the
+    second time derivative of W.
     """
 
     A: dict[int, Matrix]
@@ -162,7 +162,7 @@ def lagrange_3x3(
 def uicker_kahn(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Evaluate Uicker's and Kahn's sums, of order n^4 (Balafoutis and Patel 1991, Eq 5.2.7-8)."""
+    """Evaluate Uicker's and Kahn's sums at O(n^4) cost (Balafoutis and Patel 1991, Eq 5.2.7-8)."""
     return efforts(model, q, qd, qdd, f_ext, closed_form_uicker_kahn(model, q))
 
 

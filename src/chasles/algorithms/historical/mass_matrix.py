@@ -1,4 +1,4 @@
-"""Mass matrices and forward dynamics in Balafoutis and Patel (1991), section 6.2."""
+"""Mass-matrix and forward-dynamics methods from Balafoutis and Patel (1991), section 6.2."""
 
 from chasles.algorithms.spatial.dynamics import accelerations, net_forces
 from chasles.algorithms.tensor.dynamics import (
@@ -74,9 +74,10 @@ def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatrix:
-    """Compute D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-14).
+    """Compute the mass matrix D = T' M T (Angeles and Ma 1988).
 
-    At the center of mass of a body, M is block diagonal: rotational inertia and mass.
+    See Balafoutis and Patel 1991, Eq 6.2.10-14. At the center of mass of a body, M is block
+    diagonal: rotational inertia and mass.
     """
     D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
@@ -92,7 +93,7 @@ def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatri
 
 
 def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
-    """Compute D = P' P with P = N T and M = N' N.
+    """Compute the mass matrix D = P' P with P = N T and M = N' N.
 
     See Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.15.
 
@@ -154,7 +155,7 @@ def forward_dynamics_composite_3x3(
 def forward_dynamics_orthogonal_complement(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve P'x = tau - b by least norm and P qdd = x by least squares, without forming P'P.
+    """Solve P'x = tau - b (least norm), then P qdd = x (least squares), without forming P'P.
 
     This is Angeles and Ma's second method (1988; Balafoutis and Patel 1991, Eq 6.2.16-17). P = N T,
     where T contains the twists of all bodies and N'N is their inertia matrix M. The columns of P
@@ -191,7 +192,7 @@ def _momenta(model: Model, t: Vector) -> Vector:
 
 
 _VANISHED = 1e-30
-"""Relative squared residual below which only rounding errors remain."""
+"""Relative squared residual below which the remaining residual is only rounding error."""
 
 
 def forward_dynamics_conjugate_gradient(
@@ -202,8 +203,8 @@ def forward_dynamics_conjugate_gradient(
     This is Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2). D is not
     formed: inverse dynamics at rest and without gravity maps accelerations p to D p. Each residual
     r is made conjugate to all previous directions. The usual short recurrence, which uses only the
-    last direction, is equivalent only in exact arithmetic. With rounding, its errors after n steps
-    are 1e-6 for an arm and 1e-2 for a tree.
+    last direction, is equivalent only in exact arithmetic. With rounding errors, its error after n
+    steps is 1e-6 for an arm and 1e-2 for a tree.
     """
     order, rest = model.in_tree_order, model.at_rest()
     still = model.weightless()

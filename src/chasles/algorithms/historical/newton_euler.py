@@ -46,8 +46,8 @@ def kane(
 
     The motion subspace of a joint contains the partial velocities of all bodies beyond it, at the
     joint origin. R and N are the inertia forces and moments of these bodies minus the external
-    forces and moments. They are accumulated from link to link in link axes. Accelerations of
-    centers of mass are computed with the tensor Omega. Euler's equation is used in vector form.
+    forces and moments. They are accumulated from link to link in link axes. Center-of-mass
+    accelerations are computed with the tensor Omega. Euler's equation is used in vector form.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)
     R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
@@ -95,7 +95,7 @@ def kane_sum(
 def spatial_1987(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Run Featherstone's method of 1987 (Balafoutis and Patel 1991, algorithm 5.4, corrected).
+    """Run Featherstone's 1987 method (Balafoutis and Patel 1991, algorithm 5.4, corrected).
 
     Force vectors have the linear component first, and motion vectors the angular component. The
     same transform and cross product then apply to both, and `_dot` is their scalar product. In the

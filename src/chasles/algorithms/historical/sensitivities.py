@@ -1,4 +1,4 @@
-"""Closed-form derivatives of joint forces, entry by entry."""
+"""Closed-form derivatives of joint forces, computed entry by entry."""
 
 from chasles.algorithms.spatial.derivatives import add_load_slopes, load_efforts
 from chasles.algorithms.spatial.kinematics import body_transforms

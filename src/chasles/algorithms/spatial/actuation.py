@@ -39,7 +39,7 @@ class Driven(NamedTuple):
 
 
 def actuate(model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations) -> Effort:
-    """Return the total joint forces of the actuators, limited to the force ranges in the model."""
+    """Return the total joint forces exerted by actuators, limited to the model's force ranges."""
     return _exerted(model, q, _driven(model, q, qd, ctrl, act))
 
 
@@ -152,7 +152,7 @@ def _scale(total: Number, interval: Interval) -> Number:
 
 
 def _ranged(model: Model, q: Position, tau: dict[int, list[Number]]) -> Effort:
-    """Add gravity compensation by actuators, and limit forces to the range of each joint."""
+    """Add gravity compensation applied by actuators, and limit forces to each joint's range."""
     lift = compensation(model, q) if any(body.data.lifted for body in model.bodies) else {}
     found = {}
     for i, body in enumerate(model.bodies):
@@ -202,7 +202,8 @@ def _at(moving: Moving, frame: Frame) -> tuple[Vector, Matrix]:
 def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
     """Return the transmission of an actuator that exerts a wrench on a frame.
 
-    The wrench is expressed in the reference frame, or in the frame itself without a reference.
+    The wrench is expressed in the reference frame, or in the frame itself if there is no reference
+    frame.
     """
     assert each.frame is not None
     gear, arms = Vector(each.data.gear), defaultdict[tuple[int, int], Number](float)

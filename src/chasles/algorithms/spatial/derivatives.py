@@ -74,7 +74,7 @@ def inverse_dynamics_derivatives(
 
     I is the composite inertia, B is twice the Coriolis inertia, and f is the force on a subtree. P
     and A are the rates of a motion subspace that moves with the parent: P = v_p x S and A = a_p x S
-    + v_p x P. Changes of the subspace itself are added (`Slopes`, zero for most joints). The
+    + v_p x P. Changes in the subspace itself are added (`Slopes`, zero for most joints). The
     derivative with respect to q is in the tangent space (see `integrate`).
     """
     X, S, P, A, R, slopes = {}, {}, {}, {}, {}, {}
@@ -118,7 +118,7 @@ def inverse_dynamics_derivatives(
 
 
 def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
-    """Add the derivatives of passive loads: springs, tendons, gravity compensation and fluid."""
+    """Add the derivatives of passive loads (springs, tendons, fluid etc.) to dq and dqd."""
     for blocks, slopes in zip(
         (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
     ):
@@ -199,10 +199,10 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return the bias forces: gravity, dissipation, Coriolis, external forces and driven joints.
+    """Return the bias forces: gravity, dissipation, Coriolis, external and driven-joint forces.
 
     Coriolis forces are quadratic in qd, so they are half of their derivative times qd (Euler's
-    theorem on homogeneous functions). The derivative is needed anyway.
+    theorem on homogeneous functions). The derivative is available because the caller needs it.
     """
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)

@@ -77,7 +77,7 @@ def transmitted_forces(
 def joint_reactions(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Reactions:
-    """Return the force of each parent on its child at the joint, in child axes (section 5.3)."""
+    """Return the force that each parent exerts on its child, in child axes (section 5.3)."""
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
     at_joint = {}
     for i, body in enumerate(model.bodies):
@@ -152,7 +152,7 @@ def gravity_forces(model: Model, q: Position) -> Effort:
 
 
 def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
-    """Return C, where C qd are the Coriolis and centrifugal forces and dM/dt = C + C'.
+    """Return C such that C qd is the Coriolis and centrifugal force and dM/dt = C + C'.
 
     The recursion propagates composite inertias and composite Coriolis inertias (Echeandia and
     Wensing 2021).

@@ -39,7 +39,7 @@ class Viewpoint:
         return Viewpoint(X.locate(_in_frame(at)), E, True, axes == "frame")
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
-        """Return motions of a body at P along world axes. X is the transform from world to body."""
+        """Return motions of a body at P in world axes. X is the transform from world to body."""
         return Transform(X.E, X.r - self.P).inverse() @ S
 
     def turned(self, m: Motion) -> Motion:
@@ -124,7 +124,7 @@ def frame_acceleration(
 def jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Return the motion subspaces S_i at the point `at` (Featherstone 2008, example 2.3)."""
+    """Return all motion subspaces S_i at the point `at` (Featherstone 2008, example 2.3)."""
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
     J = {}
@@ -154,7 +154,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """Return the time derivative of s at P, in axes that rotate with velocity `spin`."""
+        """Return the rate of the motion s at P, in axes that rotate with velocity `spin`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 

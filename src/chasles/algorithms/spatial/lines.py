@@ -1,4 +1,4 @@
-"""Tendon lengths and ball-joint angles, the scalar coordinates of limits and tendon forces.
+"""Tendon lengths and ball-joint angles, to which limits and tendon forces apply.
 
 The angle of a ball joint is its total rotation angle, from 0 to pi, as in MuJoCo
 (mujoco.readthedocs.io, XML reference, body/joint/range).
@@ -20,7 +20,7 @@ _TURNED = 1e-30
 
 
 class Line(NamedTuple):
-    """Limits of a tendon length, or of the angle of a ball joint."""
+    """Limits on a tendon length or a ball-joint angle."""
 
     name: str
     limits: Interval

@@ -66,7 +66,7 @@ def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the sum of v . I v / 2 over bodies, plus rotor energy (Featherstone 2008, Eq 2.67)."""
+    """Return the kinetic energy: v . I v / 2 of all bodies, plus rotor energy (Eq 2.67)."""
     v, T = {WORLD: Motion.zero()}, 0.0
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
@@ -75,7 +75,7 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return -g . m c for all moving bodies, plus spring energy.
+    """Return the potential energy: -g . m c of all moving bodies, plus spring energy.
 
     The gravitational energy is zero if the center of mass is at the world origin. Weight balanced
     by passive gravity compensation is excluded. Weight compensated by actuators is included,
@@ -86,7 +86,7 @@ def potential_energy(model: Model, q: Position) -> Energy:
 
 
 def energy_of_lifted(model: Model, q: Position) -> Number:
-    """Return -g . m c for the weight balanced by passive gravity compensation."""
+    """Return the potential energy -g . m c of the weight that passive compensation balances."""
     by_actuators = any(joint.lifted for joint in model.source.joints)
     if by_actuators or not any(link.lifted for link in model.source.links):
         return 0.0

@@ -29,7 +29,7 @@ from chasles.model.spaces import Jacobian, Position, SpatialMatrix, stack
 def operational_inertia_inverse(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Compute Phi = J M^-1 J' with the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
+    """Compute Phi = J M^-1 J' from the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
 
     For several frames, J contains the Jacobians of all frames.
     """
@@ -50,7 +50,7 @@ def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[d
 def operational_inertia_inverse_propagation(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Return the sum of u' D^-1 u over all joints that support the frame (or both frames).
+    """Compute Phi as the sum of u' D^-1 u over all joints that support the frame (or both frames).
 
     u = S' f is the generalized force of the wrench f at a joint. The joint transmits f - U D^-1 u
     to its parent, with U and D as in the articulated-body algorithm (Featherstone 2008, section
@@ -95,10 +95,10 @@ def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) 
 def generalized_jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Return J_i - J_0 I_0^-1 F_i, for zero momentum I_0 v_0 + F qd (Featherstone, example 9.4).
+    """Return the Jacobian J_i - J_0 I_0^-1 F_i at zero momentum (Featherstone, example 9.4).
 
-    In base coordinates, I_0 and F map the velocities of the base and the joints to momentum. If the
-    base is fixed, it does not recoil and the result is J.
+    In base coordinates, I_0 and F map the velocities of the base and the joints to the momentum I_0
+    v_0 + F qd. If the base is fixed, it does not recoil and the result is J.
     """
     b, X, S = model.base, {}, {WORLD: Motions(())}
     Xb, Ic, J = {b: Transform.identity()}, {WORLD: RigidInertia.zero()}, {WORLD: Motions(())}

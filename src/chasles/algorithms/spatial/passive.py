@@ -1,4 +1,4 @@
-"""Passive forces of springs, tendons, gravity compensation and fluid.
+"""Passive forces from springs, tendons, gravity compensation and fluid.
 
 Each force is returned as the joint forces that balance it, as for gravity. The definitions follow
 mujoco.readthedocs.io, "Computation", passive forces, and its inertia-based fluid model.

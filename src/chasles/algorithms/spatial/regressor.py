@@ -8,7 +8,7 @@ from chasles.model.spaces import Blocks, Position, RegressorMatrix, Velocity
 
 
 def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> RegressorMatrix:
-    """Return Y in M qdd + h = Y p, without armature (Atkeson, An, Hollerbach 1986).
+    """Return the regressor Y in M qdd + h = Y p, without armature (Atkeson, An, Hollerbach 1986).
 
     The ten parameters of a body are its mass, first moment (3) and inertia about the link origin
     (xx, yy, zz, xy, xz, yz), in link axes. Velocities and accelerations are computed by the
@@ -39,7 +39,7 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
 
 
 def _spin(w: Vector, wd: Vector) -> Matrix:
-    """Return the matrix wd x + w x w x, which maps the position of a point to its acceleration."""
+    """Return wd~ + w~ w~, the matrix that maps the position of a point to its acceleration."""
     return Matrix.skew(wd) + Matrix.skew(w) @ Matrix.skew(w)
 
 

@@ -31,10 +31,10 @@ SHALLOW = 1e-15
 
 @dataclass(frozen=True)
 class Scene:
-    """State of a mechanism.
+    """Motion of a mechanism and the forces between its bodies.
 
     X is the transform from the world to each body. v and a are in body coordinates. f is the force
-    of the parent on each body, which depends on the external forces `loads`.
+    that the parent exerts on each body, which depends on the external forces `loads`.
     """
 
     model: Model
@@ -47,7 +47,7 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """Return the frame at a pose in a named frame, or in the world if the name is empty."""
+        """Return the frame at a pose in the named frame, or in the world if `frame` is empty."""
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 
@@ -103,11 +103,11 @@ def _scene(
 
 
 FELT = ("force", "torque", "force_torque")
-"""Sensor kinds that measure forces on links, including forces of spatial tendons."""
+"""Sensor kinds that measure forces on links, including spatial-tendon forces."""
 
 
 def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
-    """Clip sensor values to the cutoff of the sensor."""
+    """Clip sensor values to the sensor's cutoff."""
     most = sensor.cutoff
     if most <= 0.0 or not sensor.traits.cuts:
         return list(values)
@@ -125,7 +125,7 @@ def _velocity(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _acceleration(scene: Scene, sensor: SensorData) -> Motion:
-    """Return the classical acceleration minus gravity, in sensor axes."""
+    """Return the sensor's classical acceleration minus gravity, in sensor axes."""
     at = scene.on(sensor)
     v, a = at.placement @ scene.v[at.body], at.placement @ scene.a[at.body]
     return a + Motion(Vector.zero(), v.angular.cross(v.linear))
@@ -137,7 +137,7 @@ def _acceleration_in_world(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Return the velocity relative to the reference frame, which may rotate, in its axes."""
+    """Return the velocity relative to the (possibly rotating) reference frame, in its axes."""
     ends = scene.on(sensor), scene.end(sensor.reference, sensor.reference_pose)
     X, R = map(scene.seen, ends)
     v, u = (_in_world(scene, end) for end in ends)
@@ -146,7 +146,7 @@ def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _in_world(scene: Scene, frame: Frame) -> Motion:
-    """Return the velocity of a frame origin in world axes."""
+    """Return the angular velocity of a frame and the velocity of its origin, in world axes."""
     v, E = frame.placement @ scene.v[frame.body], scene.seen(frame).E
     return Motion(E.T @ v.angular, E.T @ v.linear)
 
@@ -166,7 +166,10 @@ def _axis(k: int) -> Callable[[Scene, SensorData], Vector]:
 
 
 def _quaternion(scene: Scene, sensor: SensorData) -> Vector:
-    """Return a continuous quaternion. `numbers` fixes its sign at the neutral configuration."""
+    """Return the orientation as a continuous quaternion.
+
+    `sensor.numbers` is a quaternion that fixes the sign at the neutral configuration.
+    """
     ends = [scene.on(sensor)]
     if sensor.reference:
         ends.append(scene.end(sensor.reference, sensor.reference_pose))
@@ -206,7 +209,7 @@ def _distance(scene: Scene, ray: rays.Ray, shape: Surface) -> Number:
 
 
 def _range(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return the distance to the first shape along z, or -1 if the ray hits nothing."""
+    """Return the distance to the first shape along the sensor's z axis, or -1 if there is none."""
     X = scene.seen(scene.on(sensor))
     ray = (X.r, X.E.T @ Vector.of(0.0, 0.0, 1.0))
     found = reduce(minimum, (_distance(scene, ray, shape) for shape in sensor.seen), rays.FAR)
@@ -262,14 +265,14 @@ def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
 
 
 def _part(model: Model, links: Sequence[str]) -> RigidInertia:
-    """Return the total inertia of some links of one body, in body coordinates."""
+    """Return the total inertia of the given links of one body, in body coordinates."""
     inertias = {link.name: link.inertia for link in model.source.links}
     parts = (model.frames[name].placement.T @ inertias[name] for name in links)
     return reduce(lambda a, b: a + b, parts, RigidInertia.zero())
 
 
 def _wrench(scene: Scene, sensor: SensorData) -> Force:
-    """Return the wrench of the parent link on the sensor's link, at the sensor."""
+    """Return the wrench that the parent link exerts on the sensor's link, at the sensor."""
     model, at = scene.model, scene.on(sensor)
     links, bodies = _carried(model, _links_of_frames(model)[sensor.frame])
     I, v, a = _part(model, links), scene.v[at.body], scene.a[at.body]
@@ -315,7 +318,7 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return -g . m c for all links, including fixed links, plus spring energy."""
+    """Return the potential energy: -g . m c of all (even fixed) links, plus spring energy."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])

@@ -1,8 +1,8 @@
-"""Lengths and moment arms of tendons.
+"""Tendon lengths and moment arms.
 
 A tendon with straight segments and armature has the kinetic energy armature/2 (dL/dt)^2, where
-dL/dt = J qd. Its second derivative is J qdd + dJ/dt qd. This adds armature J'J to the mass matrix
-and armature J' (dJ/dt qd) to the bias forces (mujoco.readthedocs.io, XML reference,
+dL/dt = J qd. The second derivative of L is J qdd + dJ/dt qd. This adds armature J'J to the mass
+matrix and armature J' (dJ/dt qd) to the bias forces (mujoco.readthedocs.io, XML reference,
 tendon/spatial/armature).
 """
 
@@ -22,7 +22,7 @@ from chasles.model.transmissions import Tendon, tendons
 
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
-    """Return the model with tendon gear ratios computed at q, and their drift at qd."""
+    """Return the model with tendon gear ratios at q, and tendon bias accelerations at qd."""
     moving = in_world(model.bare(), q, qd)
     return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
 
@@ -104,7 +104,7 @@ def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | No
 
 
 def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
-    """Return the spring and damper forces of spatial tendons on the links that they connect."""
+    """Return the spring and damper forces that spatial tendons exert on the links they connect."""
     acting = [t for t in tendons(model) if t.path and (t.data.stiffness or t.data.damping)]
     if not acting:
         return []

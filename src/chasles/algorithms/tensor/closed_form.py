@@ -43,7 +43,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 
     The book covers chains of revolute joints. Here, a degree of freedom is a pair (z, v). v is zero
     for a rotation, and z is zero for a translation. All other joints are combinations of these.
-    Unlike in the book, G uses the composite center of mass and has the sign of a force against
+    Unlike in the book, G uses the composite center of mass and is the joint force that balances
     gravity.
     """
     links, S, bend = _generalized(model, q)  # (5.2.20a, 5.2.20b)
@@ -58,7 +58,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """Return the integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm.
 
-        The joint of b must be the joint of c or inward of it.
+        b must belong to the same joint as c, or to a joint inward of it.
         """
         if a == c:
             return 0.0

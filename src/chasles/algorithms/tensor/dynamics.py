@@ -41,8 +41,8 @@ def parallel_axes(
     See section 5.3. Consecutive parallel joints are combined: a body rotates by the sum of their
     angles relative to its carrier g, the body before the first of them. The body origin moves with
     the parent p. The joint force f and the moment eta about the origin are transmitted to the
-    parent, except for the moment normal to the parallel axes. It does no work at these joints and
-    is transmitted directly to the carrier.
+    parent, except for the moment normal to the parallel axes. That moment does no work at these
+    joints and is transmitted directly to the carrier.
     """
     X, S, turn = {}, {}, turns(model, q)
     vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}
@@ -109,7 +109,7 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 
 
 def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInertia]:
-    """Return mbar, u and K of every augmented link (5.3.9-12).
+    """Return the mass mbar, first moment u and inertia K of every augmented link (5.3.9-12).
 
     An augmented link is a body with a point mass added at the origin of each child frame. The point
     mass is the mass of all bodies beyond that joint. X contains the joint transforms. For revolute

@@ -121,7 +121,7 @@ def inverse_dynamics_sensitivities(
 
     See Balafoutis and Patel 1991, algorithm 7.1. The book covers chains of revolute joints. Other
     joints differ only in the initial values of the rows (B, f), C and the columns (H, -fh), (G,
-    -fb), which are transmitted inward like wrenches. Branches are summed.
+    -fb), which are transmitted inward like wrenches. Contributions from branches are summed.
     """
     moving = chain(model, q, qd, qdd)
     X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.backends import cache
+from chasles.backends import cache, code_key
 from chasles.backends.arrays import LoopSizes, Rows, check_numbers
 from chasles.backends.cache import Artifact
 from chasles.backends.cuda import driver as cuda_driver
@@ -242,7 +242,7 @@ def best_layout(count: int, *, rows: bool) -> Layout:
 
 
 def _entry(recipe: object, dtype: str, *kernel: str) -> str:
-    return cache.key(recipe, dtype, "cuda", cuda_driver.version(), *kernel)
+    return code_key(recipe, dtype, "cuda", cuda_driver.version(), *kernel)
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:

@@ -33,8 +33,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import arrays
-from chasles.backends.cache import undisturbed
+from chasles.backends import arrays, undisturbed
 from chasles.backends.llvm import checked
 from chasles.errors import ArgumentError
 

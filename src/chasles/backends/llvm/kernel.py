@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 import llvmlite
 import numpy as np
 
-from chasles.backends import arrays, cache, objects
+from chasles.backends import arrays, cache, code_key, objects
 from chasles.backends.arrays import Load, Rows, words
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm import checked
@@ -390,7 +390,7 @@ def called_by_slot(kind: type, sample: Any) -> None:
 
 def _entry(recipe: object, dtype: str) -> str:
     made_by = llvmlite.__version__, objects.LAYOUT, *["checked"] * checked.ON
-    return cache.key(recipe, dtype, Machine.host(), *made_by)
+    return code_key(recipe, dtype, Machine.host(), *made_by)
 
 
 def _used(name: str, kernel: Kernel) -> Kernel:

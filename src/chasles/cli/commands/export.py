@@ -11,8 +11,7 @@ from chasles.cli.options import Asked, Frame, Functions, Overwrite, has_frame, l
 from chasles.errors import InputError
 from chasles.exporting import export as write
 from chasles.exporting import function_of
-from chasles.functions.doors import NEEDED
-from chasles.functions.programs import spaces
+from chasles.functions.programs import NEEDED, spaces
 from chasles.motion.exported import TIME_STEP
 from chasles.robot import Robot
 

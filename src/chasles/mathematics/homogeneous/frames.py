@@ -76,7 +76,7 @@ def _cell(x: Number) -> str:
 
 
 class Factor(Dense):
-    """Matrix that can be multiplied by a velocity or acceleration from the left."""
+    """Matrix that a velocity or acceleration can multiply from the left."""
 
     __slots__ = ()
 
@@ -179,7 +179,7 @@ class Rate(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block(Factor, Additive):
-    """4x4 matrix [A b; 0 0], the result of products of typed matrices."""
+    """4x4 matrix [A b; 0 0], the result type of products of typed matrices."""
 
     A: Matrix
     b: Vector

@@ -226,7 +226,7 @@ class Screw(_Twist):
 class Acceleration(Framed):
     """Acceleration H = [G a; 0 0], with G = wd~ + w~ w~ and the acceleration a of the pole.
 
-    `H @ P` is the acceleration of a point. Accelerations compose by Coriolis' theorem (`after`):
+    `H @ P` is the acceleration of a point. Accelerations compose by the Coriolis theorem (`after`):
     H_ik = H_ij + H_jk + 2 W_ij W_jk (Eq I.13).
     """
 
@@ -353,7 +353,7 @@ class Acceleration(Framed):
         return Acceleration(R.T @ self.w, R.T @ self.wd, R.T @ (self @ t))
 
     def after(self, W: Velocity, relative: "Acceleration", moving: Velocity) -> "Acceleration":
-        """Compose accelerations by Coriolis' theorem: H_ij.after(W_ij, H_jk, W_jk) is H_ik.
+        """Compose accelerations by the Coriolis theorem: H_ij.after(W_ij, H_jk, W_jk) is H_ik.
 
         Parameters
         ----------
@@ -755,7 +755,7 @@ def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
     Parameters
     ----------
     Hg : Acceleration
-        Acceleration of gravity, from `gravity`.
+        Gravitational acceleration, from `gravity`.
     J : Inertia
         Inertia of the body.
 

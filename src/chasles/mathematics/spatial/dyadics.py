@@ -52,7 +52,7 @@ class Dyadic(Additive):
         raise mismatch("multiply", self, other)
 
     def moved(self, X: Any) -> Self:
-        """Transform the dyadic to other coordinates by X, a transform or an inverse (table 2.5).
+        """Transform the dyadic to other coordinates by X, a `Transform` or `Inverse` (table 2.5).
 
         Columns transform as vectors of type `gives`, and rows as vectors dual to type `takes`.
         """
@@ -134,7 +134,7 @@ class InverseInertia(Dyadic):
 
     @staticmethod
     def of_articulated(A: ArticulatedInertia) -> "InverseInertia":
-        """Return the inverse of an articulated-body inertia. It must be nonsingular."""
+        """Return the inverse of an articulated-body inertia, which must be nonsingular."""
         return InverseInertia(invert_symmetric(GeneralInertia.of(A).entries))
 
     def without(self, U: Motions, K: Motions) -> "InverseInertia":

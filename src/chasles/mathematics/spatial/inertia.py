@@ -16,7 +16,7 @@ from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
 
 def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
-    """Return -(r x h x + (h + m r) x r x), the change of rotational inertia for a new origin at -r.
+    """Return -(r x h x + (h + m r) x r x), the change in rotational inertia for a new origin at -r.
 
     h and `moved` = h + m r are the first moments about the old and the new origin.
     """

@@ -1,4 +1,4 @@
-"""Pluecker coordinate transforms, stored as rotation and translation (Featherstone 2008, A.3)."""
+"""Plucker transforms, stored as a rotation and a translation (Featherstone 2008, section A.3)."""
 
 from dataclasses import dataclass
 from typing import TypeVar

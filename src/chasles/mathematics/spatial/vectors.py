@@ -89,7 +89,7 @@ class Motion(_Six):
         Raises
         ------
         ArgumentError
-            If the other vector is of the wrong type.
+            If the other vector has the wrong type.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class Motion(_Six):
         Raises
         ------
         ArgumentError
-            If the other vector is of the wrong type.
+            If the other vector has the wrong type.
 
         Examples
         --------
@@ -161,7 +161,7 @@ class Force(_Six):
         Raises
         ------
         ArgumentError
-            If the other vector is of the wrong type.
+            If the other vector has the wrong type.
 
         Examples
         --------

@@ -15,7 +15,7 @@ from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Model
-from chasles.model.ranges import settle
+from chasles.model.given import settle
 from chasles.motion.geometry.closed_forms import (
     Box,
     Capsule,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import ArgumentError, ConvergenceError, InputError
-from chasles.model.ranges import value_fault
+from chasles.model.given import value_fault
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import (
     Box,

@@ -24,7 +24,7 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import numbers
-from chasles.model.ranges import settle
+from chasles.model.given import settle
 from chasles.motion.geometry.closed_forms import applied, contact_axes
 from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes
 from chasles.motion.laws.slip import Quantity, Slip

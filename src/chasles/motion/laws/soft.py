@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.model.ranges import settle
+from chasles.model.given import settle
 from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximum, select, sqrt
 
 Values = Sequence[Value] | np.ndarray

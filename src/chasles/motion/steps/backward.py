@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from chasles.expr import Program, Variable, reverse
-from chasles.functions.programs import pulled_back
+from chasles.functions.derivatives import pulled_back
 from chasles.motion.geometry.closed_forms import less
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.bodies import moved

@@ -11,8 +11,9 @@ import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
+from chasles.functions.derivatives import pulled_back
 from chasles.functions.doors import numbers, refuse
-from chasles.functions.programs import Derivative, program, pulled_back
+from chasles.functions.programs import Derivative, program
 from chasles.functions.tracing import with_limbs
 from chasles.model import Description, Model
 from chasles.model.build import connected
