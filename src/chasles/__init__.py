@@ -152,7 +152,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name or a submodule when it is first accessed."""
     if PUBLIC.get(name, __name__) != __name__:
         value = getattr(import_module(PUBLIC[name]), name)
-    elif name in _modules():
+    elif not name.startswith("_") and name in _modules():
         value = import_module(f"{__name__}.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

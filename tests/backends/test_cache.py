@@ -110,6 +110,22 @@ def test_a_hit_needs_neither_trace_nor_compiler(
         planar(1).mass_matrix(Q)
 
 
+def test_a_file_in_another_folder_or_with_another_comment_is_a_hit(
+    folder: Path, tmp_path: Path, traces: list[str]
+) -> None:
+    chasles.save(planar(1), tmp_path / "arm.urdf")
+    text = (tmp_path / "arm.urdf").read_text("utf-8")
+    (tmp_path / "moved").mkdir()
+    for place, comment in (("", ""), ("moved", "<!-- mine -->\n")):
+        path = tmp_path / place / "arm.urdf"
+        path.write_text(text.replace("<link", f"{comment}<link", 1), "utf-8")
+        forget()
+        robot = chasles.load(path)
+        assert np.array_equal(robot.gravity_forces(Q), TORQUE)
+        assert traces == ["gravity_forces"]  # once
+        assert robot.joint(robot.joints[0]).where.startswith(f"{path}:")
+
+
 def test_an_artifact_survives_as_bytes(folder: Path) -> None:
     for robot, function, options in (
         (planar(2), "ltdl_factors", {}),

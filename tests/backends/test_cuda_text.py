@@ -40,9 +40,7 @@ def reference(program: Program, inputs: list[np.ndarray]) -> list[np.ndarray]:
     return outputs
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "dtype", "form"), pairwise(CASES, ["float64", "float32"], FORMS))
 def test_robots(case: str, dtype: str, form: Any, tmp_path: Path) -> None:
     """Every form gives what the reference gives, for rows and columns, far angles included."""
     robot, function = CASES[case]

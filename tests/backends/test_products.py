@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support import pairwise
 
 import chasles
 from chasles.backends.llvm import kernel as llvm
@@ -17,7 +18,7 @@ SLOPES = Derivative("jacobian", ("q", "qd", "tau"))
 SPREAD = {"columns": 0, "states": 10**9}
 """What the lanes of a batch are, by the limit up to which they are states."""
 
-CASES = [("forward_dynamics", SLOPES), ("linearize", None), ("mass_matrix_inverse", None)]
+CASES = [("mass_matrix_inverse", None), ("forward_dynamics", SLOPES), ("linearize", None)]
 
 
 def rows(kernel, inputs, outputs):
@@ -26,12 +27,12 @@ def rows(kernel, inputs, outputs):
     return found
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(("function", "derivative"), CASES)
-@pytest.mark.parametrize(("count", "lanes"), [(1, "columns"), (9, "columns"), (24, "states")])
-def test_staged_programs_give_what_straight_ones_give(
-    branched, function, derivative, dtype, count, lanes, monkeypatch
-):
+@pytest.mark.parametrize(
+    ("case", "dtype", "states"),
+    pairwise(CASES, ["float64", "float32"], [(1, "columns"), (9, "columns"), (24, "states")]),
+)
+def test_staged_programs_give_what_straight_ones_give(branched, case, dtype, states, monkeypatch):
+    (function, derivative), (count, lanes) = case, states
     monkeypatch.setattr(source, "SPREAD", SPREAD[lanes])
     staged, expected = both(function, derivative)
     inputs = [branched[1][v.name][:count] for v in staged.inputs]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from brute_force import SAME, Chain
 from published_arms import published
+from support import pairwise
 
 import chasles
 from chasles.expr import interpret
@@ -92,9 +93,9 @@ def same_postures(known: Chain, seed: int, poses: int, count: int) -> int:
     return total
 
 
-@pytest.mark.parametrize("first", range(4))
-@pytest.mark.parametrize("kind", ["wrist", "plane"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("kind", "first", "seed"), pairwise(["wrist", "plane"], range(4), [1, 2, 3])
+)
 def test_general_arms_have_the_postures_of_brute_force(kind: str, first: int, seed: int) -> None:
     """Three intersecting or parallel axes in every place, the others skew, base and tool turned."""
     more = same_postures(chain(kind, first, seed), seed, 2, 300)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import close, raises
+from support import close, pairwise, raises
 
 import chasles
 from chasles.expr import sin
@@ -31,9 +31,13 @@ def stepped(
     return q, qd
 
 
-@pytest.mark.parametrize("method", ["euler", "semi-implicit"])
-@pytest.mark.parametrize("robot", [puma560(), quadruped(), random_tree(4, seed=2)], ids=str)
-@pytest.mark.parametrize("count", [1, 5, 130])
+@pytest.mark.parametrize(
+    ("robot", "method", "count"),
+    pairwise(
+        [puma560(), quadruped(), random_tree(4, seed=2)], ["euler", "semi-implicit"], [1, 5, 130]
+    ),
+    ids=str,
+)
 def test_as_one_by_one(robot: chasles.Robot, method: str, count: int) -> None:
     """Any number of states, forces for each state and step."""
     q, qd = start(robot, count)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from contact_bodies import ball, body
 from scipy.spatial.transform import Rotation
-from support import close, raises, state, tree
+from support import close, pairwise, raises, state, tree
 
 import chasles
 from chasles import contact
@@ -59,9 +59,9 @@ BALLS = tree(5, 10)
 """With planar, spherical, prismatic, yaw-pitch-roll and sphere-in-cylinder joints."""
 
 
-@pytest.mark.parametrize("method", STEPS)
-@pytest.mark.parametrize("robot", [planar(2), FLOATING], ids=["planar", "floating"])
-@pytest.mark.parametrize("every", [1, 4, 40])
+@pytest.mark.parametrize(
+    ("robot", "method", "every"), pairwise([planar(2), FLOATING], STEPS, [1, 4, 40]), ids=str
+)
 def test_finite_differences(robot: chasles.Robot, method: str, every: int) -> None:
     q, qd, _ = state(robot, 1, 3)
     tau = RNG.normal(size=(3, 23, robot.nv))

@@ -12,13 +12,11 @@ from chasles.backends.llvm.code import Machine
 
 PATHS = {path.stem: path for path in robot_files()}
 ROBOTS = {
-    "ur5_robot": False,
     "panda": False,
     "kinova": False,  # continuous joints
     "allegro_right_hand": False,
     "solo12": True,
     "tiago_no_hand": True,  # continuous wheels, children before their parents
-    "romeo_small": False,
     "talos_reduced": True,
 }
 """Whether each has a floating base."""

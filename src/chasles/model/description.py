@@ -59,7 +59,7 @@ class LinkData:
 
     name: str
     inertia: RigidInertia
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)
     massless: bool = False
     lifted: float = 0.0
 
@@ -95,7 +95,7 @@ class JointData:
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)
     radius: float = 0.0
     reversed: bool = False
     custom: Joint | None = None
@@ -155,7 +155,7 @@ class CouplingData:
     name: str
     freedoms: tuple[str, ...]
     residual: Program
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)
     rates: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
 
@@ -285,8 +285,8 @@ class Description:
     joints: tuple[JointData, ...]
     frames: tuple[FrameData, ...] = ()
     gravity: Vector = Vector.of(0.0, 0.0, -9.81)
-    notes: tuple[str, ...] = ()
-    where: str = ""
+    notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    where: str = field(default="", repr=False, compare=False)
     loops: tuple[LoopData, ...] = ()
     independent: tuple[str, ...] = ()
     closure: Closure | None = None
@@ -300,7 +300,7 @@ class Description:
     actuators: tuple[ActuatorData, ...] = ()
     keyframes: tuple[KeyframeData, ...] = field(default=(), compare=False)
     fluid: FluidData | None = None
-    unsupported: tuple[str, ...] = field(default=(), compare=False)
+    unsupported: tuple[str, ...] = field(default=(), repr=False, compare=False)
     planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
     paired: tuple[tuple[ShapeData, ShapeData], ...] = field(default=(), repr=False, compare=False)
     fields: tuple[HeightFieldData, ...] = field(default=(), repr=False, compare=False)

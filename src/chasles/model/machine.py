@@ -1,7 +1,7 @@
 """Data classes for tendons, actuators, fluids and keyframes."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from chasles.mathematics.linear import Vector
@@ -48,7 +48,7 @@ class RotorData:
     freedoms: tuple[str, ...]
     ratios: tuple[float, ...]
     armature: float = 0.0
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)
     path: tuple[StretchData, ...] = ()
     offset: float = 0.0
     stiffness: float = 0.0
@@ -89,7 +89,7 @@ class ActuatorData:
     controls: Interval = UNBOUNDED
     forces: Interval = UNBOUNDED
     activations: Interval = UNBOUNDED
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)
 
     @property
     def active(self) -> bool:
@@ -138,4 +138,4 @@ class KeyframeData:
     velocities: Named = ()
     controls: Named = ()
     activations: Named = ()
-    where: str = ""
+    where: str = field(default="", repr=False, compare=False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import close, raises, state, tree
+from support import close, pairwise, raises, state, tree
 
 import chasles
 from chasles.backends import arrays as pool
@@ -53,9 +53,10 @@ def equal(actual: Any, expected: Any) -> None:
 # Values ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", STATES)
-@pytest.mark.parametrize("size", [(), (5,), (2, 3), (0,)])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("function", "size", "dtype"),
+    pairwise(STATES, [(), (5,), (2, 3), (0,)], ["float64", "float32"]),
+)
 def test_same_bits_as_numpy(function: str, size: tuple[int, ...], dtype: str) -> None:
     robot = tree(3, 1, floating=True)
     given = [a.astype(dtype) for a in state(robot, 0, size)[: STATES[function]]]
