@@ -9,7 +9,7 @@ from fuzz.drops import scene_and_states
 import chasles
 from chasles.expr import RULES, Arena, Program, Variable, interpret
 from chasles.motion.geometry.kinematics import symbols
-from chasles.motion.steps.braking import brake
+from chasles.motion.steps.braking import Inertia, brake
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stepping import EFFORT, MOST, Steps
 
