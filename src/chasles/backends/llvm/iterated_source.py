@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-TILES, CACHED = 16, 1_300_000
+TILES, CACHED = 32, 1_300_000
 """Largest number of tiles in a chunk of states, and number of bytes that they may occupy. With more
 tiles, fewer lanes are idle when most states have converged.
 """

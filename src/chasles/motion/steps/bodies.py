@@ -198,7 +198,8 @@ class Weights:
         total: Number = 0.0
         for shape in (pair.body, pair.surface):
             if shape.frame is not None:
-                total = total + self._at(shape.frame, tuple(map(float, _middle(shape))))
+                x, y, z = map(float, _middle(shape))
+                total = total + self._at(shape.frame, (x, y, z))
         return bounded(total)
 
     def _at(self, frame: str, point: At) -> Number:
