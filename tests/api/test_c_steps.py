@@ -65,13 +65,14 @@ def compare(built: Built, trajectory: Any, *given: np.ndarray) -> np.ndarray:
         time[0] = trajectory.t[k]
         states = [trajectory.q[k].copy(), trajectory.qd[k].copy()]
         states += [] if act is None else [act[k].copy()]
-        forces, effort = np.empty(touching.forces[0].size), np.empty(built.effort)
+        forces, effort = touching.forces[k].ravel().copy(), np.empty(built.effort)
         counts.append(built(*given, time, *states, forces, effort))
         assert abs(counts[-1]) == effort[0]
         after = [trajectory.q[k + 1], trajectory.qd[k + 1]]
         after += [] if act is None else [act[k + 1]]
         for mine, theirs in zip(states, after, strict=True):
-            assert np.abs(mine - theirs).max() <= 1e-12 * max(np.abs(theirs).max(), 1.0), k
+            # Contacts that are 1e4 times stiffer than masses amplify the rounding of a solve.
+            assert np.abs(mine - theirs).max() <= 1e-11 * max(np.abs(theirs).max(), 1.0), k
         theirs = touching.forces[k + 1].ravel()
         # A force is a velocity times a stiffness of 1e4 masses per step.
         assert np.abs(forces - theirs).max() <= 1e-8 * max(np.abs(theirs).max(), 1.0)
@@ -188,7 +189,7 @@ def test_the_header_is_cpp_and_the_code_needs_math_alone(tmp_path: Path) -> None
     run(compiler(), *FLAGS, "-c", "brick.c", "-o", "brick.o", cwd=tmp_path)
     main = "static double room[BRICK_TIME_STEP_ROOM]; double q[7] = {1, 0, 0, 0, 0, 0, 0.025};"
     call = "brick_time_step(tau, t, q, qd, forces, effort, room) > 0 ? 0 : 1"
-    arrays = "double tau[6] = {0}, t[1] = {0}, qd[6] = {0}, forces[24], effort[7];"
+    arrays = "double tau[6] = {0}, t[1] = {0}, qd[6] = {0}, forces[24] = {0}, effort[7];"
     text = f'#include "brick.h"\nint main() {{ {main} {arrays} return {call}; }}'
     (tmp_path / "main.cpp").write_text(text)
     run(compiler("g++"), "-Wall", "-Werror", "main.cpp", "brick.o", "-o", "t", cwd=tmp_path)

@@ -20,7 +20,15 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, follows, with_samples
 from chasles.motion.controls import Controls, activations, host_controls, named_results
 from chasles.motion.drivers import stepping
-from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
+from chasles.motion.drivers.compiled import (
+    DONE,
+    FORCES,
+    WATCH,
+    Course,
+    Rollout,
+    checked_steps,
+    prepared,
+)
 from chasles.motion.drivers.interpreted import host_forces, step_count
 from chasles.motion.drivers.running import other_motion, resumed
 from chasles.motion.drivers.stepping import TIME_STEPPING
@@ -235,11 +243,12 @@ def _run(
         _, rows = with_samples(robot.model, plan.control, plan.ctrl, plan.integrator)
         assert rows is not None
         ctrl = alike(rows(start, dt, total), q)
-    states, act, watch, done = plan.contact_states, plan.act, None, 0
+    states, act, known, done = plan.contact_states, plan.act, None, 0
     if plan.resume is not None:
         own = activations(robot.model) if driven else 0
         q, qd, states, act, done = _resumed(robot.model, plan.resume, q, qd, total, own)
-        watch = plan.resume.memory.get(WATCH)
+        kept = plan.resume.memory
+        known = kept.get(WATCH, kept.get(FORCES))
     most = total if plan.steps is None else checked_count("simulate: steps", plan.steps)
     steps = min(most, total - done)
     tau, ctrl = (
@@ -264,7 +273,7 @@ def _run(
         return tensors.moved(robot, made, replace(course, total=None), library)
 
     values = given_values(robot.model.source, plan.contacts, plan.model_parameters, "simulate")
-    given = (q, qd, tau, states, plan.parameters, watch, ctrl, act, values)
+    given = (q, qd, tau, states, plan.parameters, known, ctrl, act, values)
     moved = _transfers(device, q, qd)
     if moved is None:
         return motion(*given)
@@ -319,8 +328,8 @@ def _transfers(
     def bring(run: Trajectory) -> Trajectory:
         assert run.end is not None
         memory = dict(run.end.memory)
-        if WATCH in memory:
-            memory[WATCH] = here(memory[WATCH])
+        for name in memory.keys() & {WATCH, FORCES}:
+            memory[name] = here(memory[name])
         end = run.end._replace(q=here(run.end.q), qd=here(run.end.qd), memory=memory)
         touching = None if run.touching is None else type(run.touching)(*map(here, run.touching))
         states = {"q": here(run.q), "qd": here(run.qd)}

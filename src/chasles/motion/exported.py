@@ -70,12 +70,12 @@ def exported_step(
         problem = "contact with height fields cannot be exported"
         raise InputError("E-EXPORT-017", problem, "omit these pairs", part="export")
     told = STATISTICS if robot.mechanism.rows else EFFORT
-    name, reports = f"{stem}_{TIME_STEP}", {"forces": 3 * made.slots, "effort": len(told)}
+    name, reports = f"{stem}_{TIME_STEP}", {"effort": len(told)}
     parts = [
         Function(f"{name}_{part}", "", made.program(part, number.dtype), number, own_sine, True)
         for part in PARTS
     ]
-    kept = tuple(key for key in MOVING if key in made.steps.states)
+    kept = tuple(key for key in (*MOVING, "forces") if key in made.steps.states)
     tolerance = ROUGH if number.dtype == "float32" else TOLERANCE
     return Iteration(
         name,
@@ -84,16 +84,17 @@ def exported_step(
         QUICK,
         MOST,
         kept,
-        {key: size for key, size in reports.items() if size},
+        reports,
         (
-            "forces: contact forces (N) on the bodies along the world axes, 3 for each slot",
+            "forces: contact forces (N) on the bodies along the world axes, 3 for each slot;",
+            "those of the previous step predict friction: set them to zero before the first step",
             f"effort: solver statistics of this step ({', '.join(told)})",
             *_loops(robot, made),
             f"a step is solved if its residual is at most {tolerance:g} of the momentum",
-            "a step starts from the velocities qd; no other data is kept between steps",
+            "a step starts from the velocities qd; only forces are kept between steps",
         ),
         _sample(robot, made, count, start),
-        (*kept, *(["forces"] if made.slots else [])),
+        kept,
         ERRORS[number.dtype],
     )
 

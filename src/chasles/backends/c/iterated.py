@@ -47,8 +47,9 @@ class Iteration:
 
     @property
     def kept(self) -> list[Variable]:
-        """Inputs that the step replaces by its results, in the order of the inputs."""
-        return [v for v in self.parts[0].inputs if v.name in self.states]
+        """States, in the order of `states`."""
+        inputs = {v.name: v for v in self.parts[0].inputs}
+        return [inputs[name] for name in self.states]
 
     @property
     def room(self) -> dict[str, int]:

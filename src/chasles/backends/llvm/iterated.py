@@ -14,9 +14,9 @@ one.
 
 A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
 (`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least
-half of its states have not converged. Then the remaining states of all tiles are refined in a
-separate tile. As soon as a state in it has converged or is late, the next state takes its lane.
-Finally, late states are rescued in the same way.
+three quarters of its states have not converged. Then the remaining states of all tiles are refined
+in a separate tile. As soon as a state in it has converged or is late, the next state takes its
+lane. Finally, late states are rescued in the same way.
 """
 
 from collections.abc import Sequence

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-TILES, CACHED = 16, 1_300_000
-"""Largest number of tiles in a chunk of states, and largest number of bytes that the tiles may
-occupy. With more tiles, fewer lanes are idle when most states have converged.
+TILES, CACHED = 32, 1_300_000
+"""Largest number of tiles in a chunk of states, and number of bytes that they may occupy. With more
+tiles, fewer lanes are idle when most states have converged.
 """
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
@@ -349,8 +349,8 @@ tile:
 look:
   %round = phi i64 [ 0, %tile ], [ %round_next, %refine ]
   %open = call i64 @open(ptr %t_tile)
-  %twice = mul i64 %open, 2
-  %many = icmp uge i64 %twice, {lanes}
+  %quarters = mul i64 %open, 4
+  %many = icmp uge i64 %quarters, {3 * lanes}
   %early = icmp ult i64 %round, {most}
   %go = and i1 %many, %early
   br i1 %go, label %refine, label %refined

@@ -39,8 +39,8 @@ from chasles.motion.steps.traced import (
     step_program,
 )
 
-DONE, WATCH = "compiled steps", "watch"
-"""Keys of the data that resume a simulation: number of completed steps, and contact watch."""
+DONE, WATCH, FORCES = "compiled steps", "watch", "contact forces"
+"""Keys of the data for resuming a motion: completed steps, contact watch, last contact forces."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,10 @@ class Course:
     """Initial state, inputs and step counts of a simulation.
 
     `tau` is None if a controller computes it. `done` of `total` steps have been completed. `ctrl`
-    holds controls given as numbers, and `act` the initial activations. `watch` is the contact watch
-    of an earlier part of the motion, if any. `function` is the function name in messages.
-    `model_parameters` holds the concatenated values of the step's model parameters.
+    holds controls given as numbers, and `act` the initial activations. `known` is the contact watch
+    (or the contact forces) at the end of an earlier part of the motion, if any. `function` is the
+    function name in messages. `model_parameters` holds the concatenated values of the step's model
+    parameters.
     """
 
     q: Any
@@ -80,7 +81,7 @@ class Course:
     done: int = 0
     total: int | None = None
     function: str = "rollout"
-    watch: Any = None
+    known: Any = None
     ctrl: Any = None
     act: Any = None
     model_parameters: Any = None
@@ -206,7 +207,7 @@ class Rollout:
         """Return the contact watch (count, size) before the first step."""
         assert self.contacts is not None
         shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
-        before = np.zeros(shape) if course.watch is None else course.watch.reshape(shape).copy()
+        before = np.zeros(shape) if course.known is None else course.known.reshape(shape).copy()
         return place.sent(before) if isinstance(before, np.ndarray) else before
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:

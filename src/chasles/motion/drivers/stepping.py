@@ -25,6 +25,7 @@ from chasles.motion.controllers import checked_parameters, traced
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.compiled import (
     DONE,
+    FORCES,
     Course,
     check_given,
     check_threads,
@@ -209,6 +210,8 @@ class Stepped:
         act = forces.pop() if self._behind else None
         gone, total = course.done + course.steps, course.total or course.steps
         memory = {DONE: np.array(gone)}
+        if self.slots:
+            memory[FORCES] = forces[0][..., -1, :].copy()
         time = course.start + course.dt * gone
         last = q[..., -1, :] if act is None else np.concatenate([q, act], -1)[..., -1, :]
         end = End(time, last.copy(), qd[..., -1, :].copy(), gone == total, memory)
@@ -296,7 +299,7 @@ class Stepped:
         ]
         count = len(states[0])
         if self.slots:
-            states.append(place.sent(np.zeros((count, 3 * self.slots))))
+            states.append(self._forces(place, course, (count, 3 * self.slots)))
         states += [place.flat(given[name], lead, (n,)) for name, n in self._behind.items()]
         states.append(place.sent(np.zeros((count, len(STATISTICS)))))
         controls = []
@@ -310,6 +313,13 @@ class Stepped:
         times = course.start + course.dt * np.arange(course.done, course.done + course.steps)
         controls.append(place.sent(times.astype(float).reshape(1, -1, 1)))
         return lead, states, controls
+
+    def _forces(self, place: Place, course: Course, shape: tuple[int, int]) -> Any:
+        """Return the contact forces before the first step: zeros, or those of an earlier part."""
+        if course.known is None or course.known.size != math.prod(shape):
+            return place.sent(np.zeros(shape))
+        before = course.known.reshape(shape).copy()
+        return place.sent(before) if isinstance(before, np.ndarray) else before
 
     def _touched(
         self, place: Place, q: Any, forces: list[Any], threads: int | None

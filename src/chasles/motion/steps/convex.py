@@ -284,13 +284,14 @@ class Newton:
 
     # Steps --------------------------------------------------------------------------------------
 
-    def first(self, v: np.ndarray, slack: Number) -> Refined:
+    def first(self, v: np.ndarray, slack: Number, before: np.ndarray) -> Refined:
         """Take the first step from the initial velocities v, with the expected contacts.
 
-        slack: change of a contact's velocity (m/s) that smooth forces may cause.
+        slack: change of a contact's velocity (m/s) that smooth forces may cause. before: impulses
+        of the slots in the previous step along the world axes (k, 3), or zeros.
         """
-        at = zip(self.p.touches, self.velocities(v), strict=True)
-        slots = [expected(touch, u, w, slack) for touch, (u, w) in at]
+        at = zip(self.p.touches, self.velocities(v), before, strict=True)
+        slots = [expected(touch, u, w, slack, f) for touch, (u, w), f in at]
         rubbing, directions, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
         g = self._balance(v, [near.impulses for near in slots])
         new = v - self._solved(v, slots, rubbing, g)

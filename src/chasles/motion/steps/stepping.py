@@ -321,7 +321,8 @@ class Steps:
         newton = Newton(self._problem)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
-        found = newton.first(v, SLACK * fall * self.dt)
+        pushed = self.dt * self._given["forces"].reshape(-1, 3) if self.slots else zeros(0, 3)
+        found = newton.first(v, SLACK * fall * self.dt, pushed)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
         memory = [status, 1.0, found.residual, 0.0, 0.0]
         memory += [*found.gradient, *found.pushes, *found.directions, *[0.0] * self._brakes]

@@ -246,8 +246,11 @@ def linearized(
     return Near(push, grown, rubs)
 
 
-def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number) -> Near:
+def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: np.ndarray) -> Near:
     """Return the slot, linearized as expected at the beginning of a step.
+
+    before: impulse of the slot in the previous step along the world axes, or zeros. Its normal
+    part, if positive, is the load with which friction turns as the direction of sliding turns.
 
     The slot acts if a velocity change of `slack` (m/s) would close it. It sticks if the friction of
     the corresponding normal impulse could stop its slip, unless it is already closed and slips
@@ -256,14 +259,16 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number) -> Near:
     near, closed = less(u[2] - touch.bound, slack), less(u[2], touch.bound)
     slope = touch.stiffness * near
     push, rubs = (touch.bound - u[2]) * slope, []
+    load = dot(touch.axes[2], before)
     for rubbing in touch.frictions(slack / touch.weight, u, w):
         v, law = rubbing.velocity, rubbing.law
+        limit = select(less(0.0, load), rubbing.coefficient * load, law.limit)
         speed = sqrt(dot(v, v))
         slow = less_equal(speed * (TANGENT * law.stiffness), law.limit)
         creeps = less_equal(speed * law.stiffness, CREEP * rubbing.coefficient * push)
         sticks = slow * select(closed, creeps, 1.0)
         inverse = select(sticks, 0.0, 1.0 / select(sticks, 1.0, speed))
-        z, k = inverse * v, near * select(sticks, law.stiffness, law.limit * inverse)
+        z, k = inverse * v, near * select(sticks, law.stiffness, limit * inverse)
         impulse = select(sticks, -k * v, -rubbing.coefficient * push * z)
         rubs.append(Rub(rubbing, impulse, k, z, k, rubbing.coefficient))
     return Near(push, slope, rubs)
