@@ -1,5 +1,6 @@
 """Backends: each one compiles a program into a kernel that runs on rows of numbers."""
 
+import contextlib
 import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 
 from chasles.backends.arrays import Kernel, Target
 from chasles.errors import InputError
-from chasles.expr import Program, Staged
+from chasles.expr import Interface, Program, Staged
 
 
 class Backend(NamedTuple):
@@ -19,7 +20,8 @@ class Backend(NamedTuple):
     `described()` describes the hardware. loop: the module of `Loop`, which repeats a kernel.
     adjoint: the module of `Adjoint`, which runs a loop backward. search: the module of `Search`,
     which repeats a step until problems are solved. iterated: the module that combines three kernels
-    into one that iterates (`llvm.iterated`). rounds: the module of `Rounds`, which runs several
+    into one that iterates (`llvm.iterated`). chain: the module of `Chain`, which runs several
+    kernels on a tile. rounds: the module of `Rounds`, which runs several
     kernels and loops in turn. gram: the module of `Grams`, which sums Gram matrices. staged: the
     number of products of matrix entries above which a program should return the factors of its
     results (`Staged`); None if a backend does not accept staged programs. first: the backend of the
@@ -34,6 +36,7 @@ class Backend(NamedTuple):
     adjoint: str = ""
     search: str = ""
     iterated: str = ""
+    chain: str = ""
     rounds: str = ""
     gram: str = ""
     staged: int | None = None
@@ -48,6 +51,7 @@ BACKENDS: dict[str, Backend] = {
         adjoint="chasles.backends.llvm.adjoint",
         search="chasles.backends.llvm.search",
         iterated="chasles.backends.llvm.iterated",
+        chain="chasles.backends.llvm.chain",
         rounds="chasles.backends.llvm.rounds",
         gram="chasles.backends.llvm.gram",
         staged=4000,
@@ -122,6 +126,27 @@ def known(
     return target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None
 
 
+def begin(
+    recipe: object,
+    trace: Callable[[], Program],
+    backend: str,
+    dtype: str,
+    stack: contextlib.ExitStack,
+) -> Callable[[], Kernel]:
+    """Begin to compile the program of a recipe; return a function that returns its kernel.
+
+    The program is traced only if the kernel is not cached. Other processes may compile it until
+    `stack` is closed, while this process traces other programs.
+    """
+    found = known(recipe, trace, backend, dtype)
+    if found is not None:
+        return lambda: found
+    target = _backend(backend)
+    if hasattr(target, "begin"):
+        return target.begin(recipe, trace(), dtype, stack)
+    return functools.partial(compile, trace(), backend, dtype, recipe)
+
+
 def prepare(
     recipe: object, program: Program, backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel:
@@ -177,6 +202,11 @@ def loop(kernel: Kernel, backend: str = USUAL) -> Any:
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) -> Any:
     """Combine several kernels into one: begin, iterate until convergence, end (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels, **options)
+
+
+def chain(kernels: Sequence[Kernel], interface: Interface, backend: str = USUAL) -> Any:
+    """Combine kernels that run one after the other on tiles of states (`llvm.chain`)."""
+    return importlib.import_module(BACKENDS[backend].chain).Chain(kernels, interface)
 
 
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:

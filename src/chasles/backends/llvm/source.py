@@ -1,14 +1,16 @@
-"""A program as a module in LLVM IR: `one` for one state, `batch` for many.
+"""A program as a module in LLVM IR: `one` for one state, `batch` for many, or only `tiled`.
 
 `batch` processes `width` states at a time: it transposes their rows to tiles of lanes, runs the
 parts of the program, and transposes the results back. A tile has one vector of lanes for each
 number of a state; with a single lane, it is the caller's own row. The last tile repeats its last
 row. A result that occurs several times in the outputs is stored once. Constant results are written
-before the loop.
+before the loop. A program with tiled arrays (`Program.tiled`) only has the function `tiled`, which
+other code calls for one tile.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from chasles.backends.llvm.limbs import LimbBody, packed, widths
 from chasles.backends.llvm.math import Writer, cold_angles
@@ -84,7 +86,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
         _declarations(target, widths(pack) if pack else set()),
     ]
     parts.append(cold_angles(target.writer()))
-    if not program.tiled:
+    if not program.tiled and not program.batched:
         parts.append(_one(whole, program, lowered, pack, products, target))
     if products and isinstance(lowered, Lowered) and products.staged.products <= SPREAD:
         first = list(dict.fromkeys(r for refs in program.results for r in refs))
@@ -93,6 +95,9 @@ def module(whole: Program | Staged, target: Target) -> Module:
         lowered = cut(code, results, LONGEST, _far(program), first)
         slots = _Slots(program)
     parts.append(_vector_parts(program, lowered, slots, target))
+    if program.tiled:
+        tiled, vectors = _tiled(program, lowered, slots, target)
+        return Module("\n".join([*parts, tiled]), vectors * target.writer().bytes)
     for n in sorted({v.size for v in program.inputs} - {0}):
         parts += [gather(target.writer(), n, clip=clip) for clip in (False, True)]
     for k, columns in enumerate(slots.columns):
@@ -102,8 +107,8 @@ def module(whole: Program | Staged, target: Target) -> Module:
             parts.append(scatter_past(target.writer(), k, len(columns)))
     batch, vectors = _batch(program, lowered, slots, products, target)
     parts.append(batch)
-    if program.tiled:
-        parts += [_one_in_batch(program, vectors, target), _tiled(program, lowered, slots, target)]
+    if program.batched:
+        parts.append(_one_in_batch(program, vectors, target))
     workspace = vectors * target.writer().bytes
     return Module("\n".join(parts), workspace)
 
@@ -365,14 +370,20 @@ def _batch(
     return products.finish(target.writer()) + w.function(head), used + w.width * products.row
 
 
-def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target) -> str:
-    """Return the function for one tile. The arrays in `Program.tiled` are tiles of the caller."""
-    w = target.writer()
+def _tiled(
+    program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target
+) -> tuple[str, int]:
+    """Return the function for one tile, and the size of its workspace in vectors.
+
+    The arrays in `Program.tiled` are tiles of the caller.
+    """
+    w, others = target.writer(), list[str]()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     tiles = [w.at("%workspace", start, w.type) for start in starts]
     last = w.emit("sub i64 %count, 1")
     used = {i.data[0] for i in program.code if i.op == "input"}
+    sizes_read = set[int]()
     for k, (variable, (pointer, stride)) in enumerate(
         zip(program.inputs, _arrays(w, "in", len(program.inputs)), strict=True)
     ):
@@ -381,6 +392,8 @@ def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: T
         elif variable.size and k in used:
             operands = f"ptr {tiles[k]}, ptr {pointer}, i64 {stride}, i64 {last}"
             w.raw(f"  call void @gather{variable.size}_last({operands})")
+            sizes_read.add(variable.size)
+    others += [gather(target.writer(), n, clip=True) for n in sorted(sizes_read)]
     for n in range(len(lowered.parts)):
         w.raw(f"  call void @tile{n}({', '.join(f'ptr {tile}' for tile in tiles)})")
 
@@ -394,13 +407,43 @@ def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: T
         zip(program.outputs, _arrays(w, "out", len(program.outputs)), strict=True)
     ):
         if variable.name in program.tiled:
-            for index, slot in enumerate(slots.columns[k]):
-                place = w.at(tiles[-1], slot, w.type)
-                store(w.emit(f"load {w.type}, ptr {place}, align {w.bytes}"), pointer, index)
+            for first, count in _runs(slots.columns[k]):
+                index, slot = first, slots.columns[k][first]
+                to, place = w.at(pointer, index, w.type), w.at(tiles[-1], slot, w.type)
+                w.raw(f"  call void @copied(ptr {to}, ptr {place}, i64 {count})")
         elif variable.size:
+            taken = (target.writer(), k, slots.columns[k], slots.constant)
+            others.append(scatter(*taken, clip=True, alone=True))
             operands = f"ptr {tiles[-1]}, ptr {pointer}, i64 {stride}, i64 {last}"
             w.raw(f"  call void @scatter{k}_last({operands})")
-    return w.function(f"void @tiled({PARAMETERS}) {attributes(w)}")
+    whole = w.function(f"void @tiled({PARAMETERS}) {attributes(w)}")
+    return "\n".join([*others, _copied(target.writer()), whole]), sum(sizes)
+
+
+def _runs(columns: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first index and the length of each run of consecutive numbers."""
+    starts = [0, *(k for k in range(1, len(columns)) if columns[k] != columns[k - 1] + 1)]
+    return [(a, b - a) for a, b in pairwise([*starts, len(columns)])] if columns else []
+
+
+def _copied(w: Writer) -> str:
+    """Return the function that copies vectors from one tile to another."""
+    text = f"""entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %source = getelementptr {w.type}, ptr %from, i64 %k
+  %target = getelementptr {w.type}, ptr %to, i64 %k
+  %x = load {w.type}, ptr %source, align {w.bytes}
+  store {w.type} %x, ptr %target, align {w.bytes}
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}"""
+    head = f"define internal void @copied(ptr %to, ptr %from, i64 %count) {attributes(w)} {{"
+    return f"{head}\n{text}"
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ The step consists of four programs (`steps.stepping`) that are compiled into one
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import COMPILING
 from chasles.errors import InputError, ModelError
-from chasles.expr import RULES, Arena, Program, Variable
+from chasles.expr import RULES, Arena, Interface, Program, Variable
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
@@ -44,6 +45,7 @@ from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import smallest
 from chasles.motion.steps.slots import check_pairs
 from chasles.motion.steps.stepping import QUICK, ROUGH, STATISTICS, TOLERANCE, Steps
+from chasles.motion.steps.systems import BETWEEN
 from chasles.motion.steps.traced import RolloutGradient, check_holonomic
 
 TIME_STEPPING = "time-stepping"
@@ -110,8 +112,9 @@ class Stepped:
 
     def program(self, name: str, dtype: str) -> Program:
         """Return one program of the step: begin, refine, rescue or end."""
-        tolerance = ROUGH if dtype == "float32" else TOLERANCE
-        found: Program = self.steps.end if name == "end" else getattr(self.steps, name)(tolerance)
+        found: Program = (
+            self.steps.end if name == "end" else getattr(self.steps, name)(_tolerance(dtype))
+        )
         return found
 
     def loop(self, backend: str, dtype: str) -> Any:
@@ -121,16 +124,57 @@ class Stepped:
             # On a GPU, one program computes all iterations, to keep the code small.
             host = backends.takes_numpy(backend)
             names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
-            kernels = [self._kernel(name, *target) for name in names]
+            kernels = self._kernels(names, *target)
             options = {"quick": QUICK} if host else {}
             made = backends.iterated(kernels, backend, **options)
             self._loops[target] = backends.loop(made, backend)
         return self._loops[target]
 
-    def _kernel(self, name: str, backend: str = "llvm", dtype: str = "float64") -> Any:
-        """Return one compiled program of the step."""
-        trace = partial(self.program, name, dtype)
-        return compiled_kernel((name, self.recipe), trace, backend, dtype)
+    def _kernels(
+        self, names: Sequence[str], backend: str = "llvm", dtype: str = "float64"
+    ) -> list[Any]:
+        """Return compiled programs of the step. Each one compiles while the next one is traced.
+
+        If the solution of a system is long, all programs but `end` share it.
+        """
+        target = (backend, dtype)
+        shared = [n for n in names if n != "end"] if self._is_long(*target) else []
+        with COMPILING, ExitStack() as stack:
+
+            def begin(name: str, trace: Callable[[], Program]) -> Callable[[], Any]:
+                return backends.begin((name, self.recipe), trace, *target, stack)
+
+            begun = {}
+            for name in names:
+                if name in shared:
+                    halves = cache(partial(self.steps.halves, name, _tolerance(dtype)))
+                    begun[f"{name} before"] = begin(f"{name} before", lambda: halves()[0])
+                    begun[f"{name} after"] = begin(f"{name} after", lambda: halves()[1])
+                else:
+                    begun[name] = begin(name, partial(self.program, name, dtype))
+            if shared:
+                begun["solve"] = begin("solve", lambda: self.steps.solve)
+            if self.slots and target not in self._gaps:
+                begun["gaps"] = begin("gaps", self.gap_program)
+            made = {name: finish() for name, finish in begun.items()}
+        self._gaps.setdefault(target, made.get("gaps"))
+        for name in shared:
+            parts = [made[f"{name} before"], made["solve"], made[f"{name} after"]]
+            first, last = parts[0].interface, parts[-1].interface
+            rest = [v for v in first.outputs if v.name not in BETWEEN]
+            whole = Interface(name, first.inputs, (*last.outputs, *rest), first.nonzero)
+            made[name] = backends.chain(parts, whole, backend)
+        return [made[name] for name in names]
+
+    def _is_long(self, backend: str, dtype: str) -> bool:
+        """Return True if programs share the solution of a system."""
+        if not backends.row(backend).chain:
+            return False
+        for name in ("solve", "refine"):  # if they are cached, nothing is traced
+            trace = partial(self.program, name, dtype)
+            if backends.known((name, self.recipe), trace, backend, dtype) is not None:
+                return name == "solve"
+        return self.steps.long
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""
@@ -143,7 +187,7 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            kernels = [ends[0], self._kernel("refine"), self._kernel("rescue"), ends[1]]
+            kernels = [ends[0], *self._kernels(("refine", "rescue")), ends[1]]
             loop = backends.loop(backends.iterated(kernels, quick=QUICK))
             self._adjoints[along] = backends.adjoint(self.loop("llvm", "float64"), loop)
         return self._adjoints[along]
@@ -317,7 +361,7 @@ class Stepped:
         if not self.slots:
             return None
         target = (place.backend, place.dtype)
-        if target not in self._gaps:
+        if self._gaps.get(target) is None:
             recipe = ("gaps", self.recipe)
             self._gaps[target] = compiled_kernel(recipe, self.gap_program, *target)
         own = [place.given[name] for name in self._free]
@@ -338,7 +382,11 @@ class Stepped:
             gaps += smallest(crowd)
         output = (Variable("gaps", (len(gaps),)), gaps)
         inputs = [Variable(name, (n,)) for name, n in sizes.items()]
-        return Program.from_outputs("gaps", inputs, [output])
+        return replace(Program.from_outputs("gaps", inputs, [output]), batched=True)
+
+
+def _tolerance(dtype: str) -> float:
+    return ROUGH if dtype == "float32" else TOLERANCE
 
 
 def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:

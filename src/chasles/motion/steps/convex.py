@@ -16,7 +16,7 @@ as unsolved. In the latter, all velocities are scaled down until the impulses do
 (`Newton.passive`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ from chasles.motion.steps.algebra import (
 )
 from chasles.motion.steps.impulses import SLOW
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
+from chasles.motion.steps.systems import System
 from chasles.motion.steps.touching import (
     Near,
     Rows,
@@ -95,12 +96,26 @@ class Refined(NamedTuple):
     directions: list[Number]
 
 
-class Newton:
-    """Momentum balance at the end of a step, and Newton steps towards its solution."""
+Solver = Callable[[System], np.ndarray]
+"""Function that returns the change of velocities that solves a system."""
 
-    def __init__(self, problem: Problem, held: Sequence[Number] = (), fixed: Number = 0.0) -> None:
+
+class Newton:
+    """Momentum balance at the end of a step, and Newton steps towards its solution.
+
+    solve: solver of linear systems, `solution` if it is None.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        held: Sequence[Number] = (),
+        fixed: Number = 0.0,
+        solve: Solver | None = None,
+    ) -> None:
         self.p, self.fixed = problem, fixed
         self.held = dict(zip(map(id, problem.touches), held, strict=False))
+        self._solve = solve or self.solution
 
     # Impulses -----------------------------------------------------------------------------------
 
@@ -230,16 +245,24 @@ class Newton:
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the inverse Jacobian times g. rubbing: slopes of dry friction."""
-        H = self._jacobian(v, slots, rubbing)
-        return solved_square(H, g, self.p.order, PIVOT / self.p.inverse)
+        """Return the inverse Jacobian at v times g. rubbing: slopes of dry friction."""
+        return self._solve(System(slots, self._stopping(v), rubbing, g))
+
+    def _stopping(self, v: np.ndarray) -> list[Number]:
+        """Return the slopes of all stops."""
+        return [stop.term.slope(speed_along(stop.row, v)) for stop in self.p.stops]
+
+    def solution(self, system: System) -> np.ndarray:
+        """Solve a system."""
+        *slopes, g = system
+        return solved_square(self._jacobian(*slopes), g, self.p.order, PIVOT / self.p.inverse)
 
     def _jacobian(
-        self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number]
+        self, slots: Sequence[Near], stopping: Sequence[Number], rubbing: Sequence[Number]
     ) -> np.ndarray:
         """Return the derivative of the balance with respect to the velocities."""
         p = self.p
-        n, H = len(v), p.H.copy()
+        n, H = len(p.p), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
         own = []
         for touch, near in zip(p.touches, slots, strict=True):
@@ -256,8 +279,8 @@ class Newton:
         for i in range(n):
             for j in range(n):
                 H[i, j] = H[i, j] + _between(signed[i], signed[j], spatial, sums)
-        for stop in p.stops:
-            stiffen(H, stop.row, stop.term.slope(speed_along(stop.row, v)))
+        for stop, slope in zip(p.stops, stopping, strict=True):
+            stiffen(H, stop.row, slope)
         for dry, slope in zip(p.dry, rubbing, strict=True):
             stiffen(H, dry.row, slope)
         return H
@@ -275,7 +298,7 @@ class Newton:
             for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
         ]
         rubbing, _, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
-        H = self._jacobian(v, slots, rubbing)
+        H = self._jacobian(slots, self._stopping(v), rubbing)
         return solved_square(H.T, x, self.p.order, PIVOT / self.p.inverse)
 
     # Steps --------------------------------------------------------------------------------------

@@ -69,6 +69,16 @@ from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import closest
 from chasles.motion.steps.spots import FAR
+from chasles.motion.steps.systems import (
+    ANSWER,
+    BETWEEN,
+    REQUEST,
+    Apart,
+    halves,
+    system_of,
+    system_size,
+    work,
+)
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
@@ -118,6 +128,9 @@ HOLD, MOST = 60, 100
 """Number of iterations after which the normal impulses that bound friction are fixed, and number of
 iterations after which a step ends.
 """
+
+LONG = 16_000
+"""Number of operations in the solution of a system above which programs share its code."""
 
 SLACK = 0.5
 """The first Newton step assumes that a contact acts if this multiple of the velocity that gravity
@@ -309,13 +322,14 @@ class Steps:
         tolerance: float = TOLERANCE,
         before: Sequence[Variable] = (),
         after: Sequence[Variable] = (),
+        solve: Apart | None = None,
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
         Its outputs are point, memory and data. before, after: further inputs that are not used.
         """
         fall = self._free.fall(self.model, self.own)
-        newton = Newton(self._problem)
+        newton = Newton(self._problem, solve=solve)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
         found = newton.first(v, SLACK * fall * self.dt)
@@ -324,8 +338,7 @@ class Steps:
         memory += [*found.gradient, *found.pushes, *found.directions, *[0.0] * self._brakes]
         results = (list(found.v), memory, self._carried.entries)
         outputs = list(zip(self._between, results, strict=True))
-        inputs = [*before, *self.inputs, *after]
-        return self._tiled(Program.from_outputs("begin", inputs, outputs))
+        return self._tiled("begin", [*before, *self.inputs, *after], outputs, solve)
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
         """Return the problem as expressions of another program with the input `data`."""
@@ -397,7 +410,7 @@ class Steps:
 
     # The iterations -----------------------------------------------------------------------------
 
-    def refine(self, tolerance: float = TOLERANCE) -> Program:
+    def refine(self, tolerance: float = TOLERANCE, solve: Apart | None = None) -> Program:
         """Return the program of a full Newton step.
 
         States that are solved, or have taken `QUICK` iterations, stay unchanged.
@@ -406,7 +419,7 @@ class Steps:
         g, held, last, brake = self._remembered(memory)
         again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
         again = again * less(tolerance, memory[2])
-        found = Newton(problem).whole_step(v, g, list(last), again)
+        found = Newton(problem, solve=solve).whole_step(v, g, list(last), again)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
         most = select(again, WORSE * maximum(memory[2], memory[3]), LARGEST)
         fine = less_equal(found.residual, most)
@@ -414,9 +427,9 @@ class Steps:
         new = [status, count, found.residual, *memory[2:4]]
         new += [*found.gradient, *held, *found.directions, *brake]
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
-        return self._iteration("refine", v, memory, done, found.v, new, fine)
+        return self._iteration("refine", v, memory, done, found.v, new, fine, solve)
 
-    def rescue(self, tolerance: float = TOLERANCE) -> Program:
+    def rescue(self, tolerance: float = TOLERANCE, solve: Apart | None = None) -> Program:
         """Return the program of a step for states that full Newton steps have not solved."""
         v, memory, problem, data = self._between_symbols()
         g, held, along, _ = self._remembered(memory)
@@ -426,7 +439,7 @@ class Steps:
         for number, late in LATE[1:]:
             begun = less_equal(number, count)
             slope = Slope(*(select(begun, a, b) for a, b in zip(late, slope, strict=True)))
-        newton = Newton(problem, list(held), fixed)
+        newton = Newton(problem, list(held), fixed, solve)
         found = newton.part_step(v, g, slope)
         fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
         converged = less_equal(found.residual, tolerance)
@@ -438,7 +451,8 @@ class Steps:
         point = np.array([select(rest, 0.0, factor * x) for x in found.v])
         new = [status, after, select(fine, found.residual, LARGEST), *memory[3:MEMORY]]
         new += [*found.gradient, *bounds, *along, *self._brake(point, data)]
-        return self._iteration("rescue", v, memory, memory[0], point, new, maximum(fine, final))
+        kept = maximum(fine, final)
+        return self._iteration("rescue", v, memory, memory[0], point, new, kept, solve)
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
         """Return the brake of a step with end velocities v."""
@@ -467,7 +481,8 @@ class Steps:
         done: Number,
         point: np.ndarray,
         new: list[Number],
-        fine: Number = 1.0,
+        fine: Number,
+        solve: Apart | None,
     ) -> Program:
         """Return the program of an iteration. It does not change states that are done.
 
@@ -478,11 +493,47 @@ class Steps:
         last = [select(stays, old, now) for old, now in zip(memory, new, strict=True)]
         last[1] = select(done, memory[1], new[1])
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), last)]
-        return self._tiled(Program.from_outputs(name, self._between, outputs))
+        return self._tiled(name, self._between, outputs, solve)
 
-    def _tiled(self, program: Program) -> Program:
-        """Return the program with tiled arrays for the values that are passed between programs."""
-        return replace(program, tiled=frozenset(x.name for x in self._between))
+    def _tiled(
+        self,
+        name: str,
+        inputs: Sequence[Variable],
+        outputs: Sequence[tuple[Variable, list[Number]]],
+        solve: Apart | None = None,
+    ) -> Program:
+        """Return a program with tiled arrays for the values that are passed between programs.
+
+        If another program solves its system, the last input and output are the solution and system.
+        """
+        if solve is not None:
+            inputs, outputs = [*inputs, solve.answered], [*outputs, solve.asked]
+        made = Program.from_outputs(name, inputs, outputs)
+        return replace(made, tiled=frozenset(x.name for x in self._between))
+
+    # Programs that share the solution of their systems -----------------------------------------
+
+    @property
+    def long(self) -> bool:
+        """Return True if the solution of a system is so long that programs should share it."""
+        p = self._problem
+        return work(p.H, p.carriers, p.touches, p.order) > LONG
+
+    def halves(self, name: str, tolerance: float) -> tuple[Program, Program]:
+        """Return begin, refine or rescue as the programs before and after their solution."""
+        return halves(getattr(self, name)(tolerance, solve=Apart()))
+
+    @property
+    def solve(self) -> Program:
+        """Program that solves the system of `begin`, `refine` or `rescue`."""
+        v, _, problem, data = self._between_symbols()
+        touches, stops, dry = problem.touches, len(problem.stops), len(problem.dry)
+        asked = Variable(REQUEST, (system_size(touches, stops + dry + len(v)),))
+        entries = symbols(data[0].arena, REQUEST, asked.shape)
+        answer = Newton(problem).solution(system_of(entries, touches, stops, dry))
+        output = (Variable(ANSWER, answer.shape), list(answer))
+        made = self._tiled("solve", [self._between[2], asked], [output])
+        return replace(made, tiled=made.tiled | BETWEEN)
 
     # The end ------------------------------------------------------------------------------------
 
@@ -508,7 +559,7 @@ class Steps:
         ends = (given["effort"], given["memory"], missed, margin)
         results["effort"] = self._effort(newton, v, *ends)
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
-        return self._tiled(Program.from_outputs("end", inputs, outputs))
+        return self._tiled("end", inputs, outputs)
 
     def _ended(
         self,
