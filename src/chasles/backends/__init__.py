@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from chasles.backends.arrays import Kernel, Target
+from chasles.backends.arrays import Kernel, Link, Target
 from chasles.errors import InputError
-from chasles.expr import Interface, Program, Staged
+from chasles.expr import Program, Staged
 
 
 class Backend(NamedTuple):
@@ -204,9 +204,12 @@ def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) ->
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels, **options)
 
 
-def chain(kernels: Sequence[Kernel], interface: Interface, backend: str = USUAL) -> Any:
-    """Combine kernels that run one after the other on tiles of states (`llvm.chain`)."""
-    return importlib.import_module(BACKENDS[backend].chain).Chain(kernels, interface)
+def chain(links: Sequence[Link], outputs: Sequence[str], backend: str = USUAL) -> Any:
+    """Combine kernels that run one after the other on tiles of states (`llvm.chain`).
+
+    outputs: names of the arrays that the chain returns.
+    """
+    return importlib.import_module(BACKENDS[backend].chain).Chain(links, outputs)
 
 
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:

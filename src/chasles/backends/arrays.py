@@ -33,6 +33,17 @@ class DeviceKernel(Kernel, Protocol):
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any: ...
 
 
+class Link(NamedTuple):
+    """A kernel in a chain (`llvm.chain`), and the arrays that it reads and writes.
+
+    inputs, outputs: names of arrays, by default those of the kernel's variables.
+    """
+
+    kernel: Any
+    inputs: tuple[str, ...] | None = None
+    outputs: tuple[str, ...] | None = None
+
+
 class Load(NamedTuple):
     """A wrench in `f_ext`, identified by its key.
 

@@ -1,74 +1,107 @@
 """Several kernels that run one after the other on a tile of states.
 
-The kernels pass arrays to each other by name. Their arrays in `Program.tiled` stay in tiles: those
-of the chain's inputs and outputs belong to the caller, and the others are in the workspace.
+The kernels have tiled arrays (`Program.tiled`), which they pass to each other by name. The arrays of
+the chain's inputs and outputs belong to the caller, and the others are in the workspace. A kernel
+may occur several times, with different arrays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain as joined
+from typing import NamedTuple
 
+from chasles.backends.arrays import Link
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.kernel import Kernel
 from chasles.backends.llvm.source import PARAMETERS
-from chasles.expr import Interface
+from chasles.expr import Interface, Variable
 
 
 class Chain(Kernel):
-    """A kernel that runs several kernels in turn on the same tile. All of them are tiled."""
+    """A kernel that runs several kernels in turn on the same tile.
 
-    def __init__(self, kernels: Sequence[Kernel], interface: Interface) -> None:
-        first = kernels[0]
-        self.interface, self.dtype = interface, first.dtype
-        bytes_each = Machine.host().width * 8
-        passed, start = dict[str, int](), max(k.artifact.workspace for k in kernels)
-        for v in (v for k in kernels for v in k.interface.outputs if v not in interface.outputs):
-            passed[v.name] = start
-            start += v.size * bytes_each
-        work = sum(kernel.artifact.work for kernel in kernels)
-        self.artifact = Artifact(interface, first.dtype.name, start, work, b"", tiled=True)
-        lines = [f"declare void @part{n}(i64, ptr, ptr, ptr, ptr, ptr)" for n in range(len(kernels))]
+    Its inputs are those of the first kernel. outputs: names of its outputs. An output that is also
+    an input is written by the last kernel, since others may still read it.
+    """
+
+    def __init__(self, links: Sequence[Link], outputs: Sequence[str]) -> None:
+        first, kernels = links[0].kernel, list({id(x.kernel): x.kernel for x in links}.values())
+        self.dtype, inputs = first.dtype, first.interface.inputs
+        sizes, start = dict[str, int](), max(k.artifact.workspace for k in kernels)
+        passed = dict[str, int]()
+        for link in links:
+            for name, variable in zip(*_written(link), strict=True):
+                sizes[name] = variable.size
+                if name not in outputs and name not in passed:
+                    passed[name] = start
+                    start += variable.size * Machine.host().width * 8
+        known, given = [v.name for v in inputs], [Variable(n, (sizes[n],)) for n in outputs]
+        early = joined.from_iterable(_written(link)[0] for link in links[:-1])
+        assert not {*early} & {*known} & {*outputs}, "an input is overwritten before its last use"
+        self.interface = Interface(first.interface.name, inputs, tuple(given), ())
+        work = sum(link.kernel.artifact.work for link in links)
+        self.artifact = Artifact(self.interface, first.dtype.name, start, work, b"", tiled=True)
+        number = {id(kernel): n for n, kernel in enumerate(kernels)}
+        lines = [f"declare void @part{n}({TAKEN})" for n in range(len(kernels))]
         lines += [f"define void @tiled({PARAMETERS}) nounwind {{", "entry:"]
-        for n, kernel in enumerate(kernels):
-            lines += self._call(n, kernel.interface, passed)
+        places = _Places(known, list(outputs), passed)
+        for k, link in enumerate(links):
+            lines += _call(str(k), f"@part{number[id(link.kernel)]}", link, places)
         text = "\n".join([*lines, "  ret void", "}"])
         symbols = {f"part{n}": kernel.tiled_address for n, kernel in enumerate(kernels)}
         others = tuple(kernel.code for kernel in kernels)
         self.code = load(assemble(text, Machine.host()), symbols, ("tiled",), others)
         self.parts, self.tiled_address = tuple(kernels), self.code.address("tiled")
 
-    def _call(self, n: int, part: Interface, passed: dict[str, int]) -> list[str]:
-        """Return the lines that call a kernel. passed: offsets of arrays in the workspace."""
-        inputs, outputs = ([v.name for v in x] for x in (self.interface.inputs, self.interface.outputs))
-        lines = list[str]()
-        for role, variables in (("in", part.inputs), ("out", part.outputs)):
-            at = f"%{role}{n}"
-            for table, kind in (("places", "ptr"), ("strides", "i64")):
-                lines.append(f"  {at}_{table} = alloca [{max(len(variables), 1)} x {kind}]")
-            for k, v in enumerate(variables):
-                own = f"{at}_{k}"
-                if role == "in" and v.name in inputs:
-                    source, index = "in", inputs.index(v.name)
-                elif v.name in outputs:
-                    source, index = "out", outputs.index(v.name)
-                else:
-                    source, index = "", passed[v.name]
-                if source:
-                    lines += [
-                        f"  {own}_from = getelementptr ptr, ptr %{source}_pointers, i64 {index}",
-                        f"  {own} = load ptr, ptr {own}_from",
-                        f"  {own}_step_from = getelementptr i64, ptr %{source}_strides, i64 {index}",
-                        f"  {own}_step = load i64, ptr {own}_step_from",
-                    ]
-                else:
-                    lines += [
-                        f"  {own} = getelementptr i8, ptr %workspace, i64 {index}",
-                        f"  {own}_step = add i64 0, 0",
-                    ]
-                lines += [
-                    f"  {own}_to = getelementptr ptr, ptr {at}_places, i64 {k}",
-                    f"  store ptr {own}, ptr {own}_to",
-                    f"  {own}_step_to = getelementptr i64, ptr {at}_strides, i64 {k}",
-                    f"  store i64 {own}_step, ptr {own}_step_to",
-                ]
-        tables = f"ptr %in{n}_places, ptr %in{n}_strides, ptr %out{n}_places, ptr %out{n}_strides"
-        return [*lines, f"  call void @part{n}(i64 %count, {tables}, ptr %workspace)"]
+
+TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
+
+
+class _Places(NamedTuple):
+    """Arrays by name: inputs and outputs of the chain, and offsets in the workspace."""
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    passed: Mapping[str, int]
+
+    def lines(self, own: str, name: str, *, read: bool) -> list[str]:
+        """Return lines that set `own` to the address of an array, and `own`.step to its stride."""
+        if name in self.passed:
+            return [
+                f"  {own} = getelementptr i8, ptr %workspace, i64 {self.passed[name]}",
+                f"  {own}.step = add i64 0, 0",
+            ]
+        role = "in" if read and name in self.inputs else "out"
+        index = (self.inputs if role == "in" else self.outputs).index(name)
+        return [
+            f"  {own}.from = getelementptr ptr, ptr %{role}_pointers, i64 {index}",
+            f"  {own} = load ptr, ptr {own}.from",
+            f"  {own}.step.from = getelementptr i64, ptr %{role}_strides, i64 {index}",
+            f"  {own}.step = load i64, ptr {own}.step.from",
+        ]
+
+
+def _written(link: Link) -> tuple[Sequence[str], Sequence[Variable]]:
+    """Return the names of the arrays that a link writes, and their variables."""
+    variables = link.kernel.interface.outputs
+    return link.outputs or [v.name for v in variables], variables
+
+
+def _call(k: str, function: str, link: Link, places: _Places) -> list[str]:
+    """Return the lines that call a kernel."""
+    lines, tables = list[str](), list[str]()
+    inputs = link.inputs or [v.name for v in link.kernel.interface.inputs]
+    for role, names in (("in", inputs), ("out", _written(link)[0])):
+        for table, kind in (("places", "ptr"), ("strides", "i64")):
+            tables.append(f"ptr %{role}{k}.{table}")
+            lines.append(f"  %{role}{k}.{table} = alloca [{len(names)} x {kind}]")
+        for n, name in enumerate(names):
+            own = f"%{role}{k}.{n}"
+            lines += [
+                *places.lines(own, name, read=role == "in"),
+                f"  {own}.to = getelementptr ptr, ptr %{role}{k}.places, i64 {n}",
+                f"  store ptr {own}, ptr {own}.to",
+                f"  {own}.step.to = getelementptr i64, ptr %{role}{k}.strides, i64 {n}",
+                f"  store i64 {own}.step, ptr {own}.step.to",
+            ]
+    return [*lines, f"  call void {function}(i64 %count, {', '.join(tables)}, ptr %workspace)"]

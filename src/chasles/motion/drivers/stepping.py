@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from chasles import backends
-from chasles.backends.arrays import COMPILING
+from chasles.backends.arrays import COMPILING, Link
 from chasles.errors import InputError, ModelError
-from chasles.expr import RULES, Arena, Interface, Program, Variable
+from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
@@ -39,13 +39,13 @@ from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
+from chasles.motion.steps.apart import SOLVE, called
 from chasles.motion.steps.backward import Backward
 from chasles.motion.steps.parameters import MODEL, Parameters, parameter_shape
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import smallest
 from chasles.motion.steps.slots import check_pairs
-from chasles.motion.steps.stepping import QUICK, ROUGH, STATISTICS, TOLERANCE, Steps
-from chasles.motion.steps.systems import BETWEEN
+from chasles.motion.steps.stepping import CARRIED, QUICK, ROUGH, STATISTICS, TOLERANCE, Steps
 from chasles.motion.steps.traced import RolloutGradient, check_holonomic
 
 TIME_STEPPING = "time-stepping"
@@ -112,9 +112,12 @@ class Stepped:
 
     def program(self, name: str, dtype: str) -> Program:
         """Return one program of the step: begin, refine, rescue or end."""
-        found: Program = (
-            self.steps.end if name == "end" else getattr(self.steps, name)(_tolerance(dtype))
-        )
+        return self._whole(name, dtype, False)
+
+    def _whole(self, name: str, dtype: str, divided: bool) -> Program:
+        """Return a whole program. divided: True if other programs are divided."""
+        steps = self._divided if divided else self.steps
+        found: Program = steps.end if name == "end" else getattr(steps, name)(_tolerance(dtype))
         return found
 
     def loop(self, backend: str, dtype: str) -> Any:
@@ -135,46 +138,61 @@ class Stepped:
     ) -> list[Any]:
         """Return compiled programs of the step. Each one compiles while the next one is traced.
 
-        If the solution of a system is long, all programs but `end` share it.
+        If they are long, all programs but `end` call others (`steps.apart`).
         """
-        target = (backend, dtype)
-        shared = [n for n in names if n != "end"] if self._is_long(*target) else []
+        target, picks = (backend, dtype), self.scene.picks
+        divided = [n for n in names if n != "end"] if self._is_long(*target) else []
+        calls = {name: called(name, picks) for name in divided}
+        others = sorted({each.program for x in calls.values() for y in x for each in y})
         with COMPILING, ExitStack() as stack:
 
             def begin(name: str, trace: Callable[[], Program]) -> Callable[[], Any]:
                 return backends.begin((name, self.recipe), trace, *target, stack)
 
             begun = {}
-            for name in names:
-                if name in shared:
-                    halves = cache(partial(self.steps.halves, name, _tolerance(dtype)))
-                    begun[f"{name} before"] = begin(f"{name} before", lambda: halves()[0])
-                    begun[f"{name} after"] = begin(f"{name} after", lambda: halves()[1])
-                else:
-                    begun[name] = begin(name, partial(self.program, name, dtype))
-            if shared:
-                begun["solve"] = begin("solve", lambda: self.steps.solve)
             if self.slots and target not in self._gaps:
                 begun["gaps"] = begin("gaps", self.gap_program)
+            for name in names:
+                if name not in divided:
+                    begun[name] = begin(name, partial(self._whole, name, dtype, bool(divided)))
+                    continue
+                parts = cache(partial(self._apart, name, dtype))
+                for k in range(len(calls[name]) + 1):
+                    begun[f"{name} {k}"] = begin(f"{name} {k}", lambda k=k: parts()[k])
+            for name in others:
+                begun[name] = begin(name, lambda name=name: self._divided.called(name))
             made = {name: finish() for name, finish in begun.items()}
-        self._gaps.setdefault(target, made.get("gaps"))
-        for name in shared:
-            parts = [made[f"{name} before"], made["solve"], made[f"{name} after"]]
-            first, last = parts[0].interface, parts[-1].interface
-            rest = [v for v in first.outputs if v.name not in BETWEEN]
-            whole = Interface(name, first.inputs, (*last.outputs, *rest), first.nonzero)
-            made[name] = backends.chain(parts, whole, backend)
+        if "gaps" in made:
+            self._gaps[target] = made["gaps"]
+        for name in divided:
+            links = [Link(made[f"{name} 0"])]
+            for k, each in enumerate(calls[name], 1):
+                links += [Link(made[call.program], call.inputs, call.outputs) for call in each]
+                links.append(Link(made[f"{name} {k}"]))
+            given = CARRIED if name == "begin" else CARRIED[:2]
+            made[name] = backends.chain(links, given, backend)
         return [made[name] for name in names]
 
     def _is_long(self, backend: str, dtype: str) -> bool:
-        """Return True if programs share the solution of a system."""
+        """Return True if programs call others, on a backend that supports it."""
         if not backends.row(backend).chain:
             return False
-        for name in ("solve", "refine"):  # if they are cached, nothing is traced
+        for name in (SOLVE, "refine"):  # if one is cached, nothing is traced
             trace = partial(self.program, name, dtype)
             if backends.known((name, self.recipe), trace, backend, dtype) is not None:
-                return name == "solve"
-        return self.steps.long
+                return name == SOLVE
+        return bool(self.scene.picks) or self.steps.long
+
+    @cached_property
+    def _divided(self) -> Steps:
+        """Programs of the step that call others."""
+        if not self.scene.picks:
+            return self.steps
+        return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
+
+    def _apart(self, name: str, dtype: str) -> list[Program]:
+        """Return the parts of begin, refine or rescue."""
+        return self._divided.parts(name, _tolerance(dtype))
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""
@@ -361,7 +379,7 @@ class Stepped:
         if not self.slots:
             return None
         target = (place.backend, place.dtype)
-        if self._gaps.get(target) is None:
+        if target not in self._gaps:
             recipe = ("gaps", self.recipe)
             self._gaps[target] = compiled_kernel(recipe, self.gap_program, *target)
         own = [place.given[name] for name in self._free]
@@ -374,9 +392,10 @@ class Stepped:
     def gap_program(self) -> Program:
         """Return the program that computes the gaps of all slots in a configuration."""
         arena, sizes = Arena(RULES), {"q": self.model.nq} | self._free
-        given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
-        values = self._own.of_model(given.get(MODEL))
-        own, crowded = self.scene.spots(given["q"], values)
+        own, crowded = self.scene.usual
+        if self._free:
+            given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
+            own, crowded = self.scene.spots(given["q"], self._own.of_model(given[MODEL]))
         gaps = [spot.gap for _, spot in own]
         for crowd in crowded:
             gaps += smallest(crowd)

@@ -36,6 +36,7 @@ from chasles.motion.geometry.closed_forms import (
 )
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps import braking
+from chasles.motion.steps.apart import SOLVE, Apart, Pick, narrowing, solving
 from chasles.motion.steps.algebra import solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     Own,
@@ -69,16 +70,7 @@ from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import closest
 from chasles.motion.steps.spots import FAR
-from chasles.motion.steps.systems import (
-    ANSWER,
-    BETWEEN,
-    REQUEST,
-    Apart,
-    halves,
-    system_of,
-    system_size,
-    work,
-)
+from chasles.motion.steps.systems import work
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
@@ -88,6 +80,9 @@ The second value is for float32, because stiff contacts amplify the rounding of 
 
 FLOOR = 1e-9
 """The momentum at this velocity (m/s or rad/s) is added to the reference of residuals."""
+
+CARRIED = ("point", "memory", "data")
+"""Arrays that programs pass on: velocities, memory of the iterations, and data of the problem."""
 
 MEMORY = 5
 """Number of leading entries of the memory: status, iterations, residual, and the two previous
@@ -142,16 +137,24 @@ class Steps:
     """The four programs of a step.
 
     control: program for joint torques; None if tau is an input. free: parameters of the model and
-    its contacts that are inputs.
+    its contacts that are inputs. crowded: True if other programs find the closest of many points;
+    then `begin` exists only in parts.
     """
 
     def __init__(
-        self, scene: Scene, dt: float, control: Program | None, free: Parameters | None = None
+        self,
+        scene: Scene,
+        dt: float,
+        control: Program | None,
+        free: Parameters | None = None,
+        *,
+        crowded: bool = False,
     ) -> None:
         self.scene, self.dt, self.control, self.model = scene, dt, control, scene.model
         self._free = Parameters.of(scene.model, scene.pairs, ()) if free is None else free
         self._carried = Carried()
-        self._arena = Arena(RULES)
+        self._arena, self._crowded = Arena(RULES), crowded
+        self._picks: list[Pick] = []
         self._begin()
 
     # The beginning ------------------------------------------------------------------------------
@@ -303,7 +306,11 @@ class Steps:
             touches.append(touched(keys.index(pair.frames), spot, origin, *rest))
         gaps = [spot.gap for _, spot in spots]
         self._missed: Number = FAR
-        groups = [(c.frames, closest(c, weight, coefficients)) for c in crowded]
+        groups = []
+        for k, crowd in enumerate(crowded):
+            pick = Pick(k) if self._crowded else None
+            groups.append((crowd.frames, closest(crowd, weight, coefficients, pick)))
+            self._picks += [pick] if pick else []
         start = 0
         for group in self.scene.unseen:
             seen = self._given["seen"][start : start + group.size]
@@ -322,14 +329,14 @@ class Steps:
         tolerance: float = TOLERANCE,
         before: Sequence[Variable] = (),
         after: Sequence[Variable] = (),
-        solve: Apart | None = None,
+        apart: Apart | None = None,
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
         Its outputs are point, memory and data. before, after: further inputs that are not used.
         """
         fall = self._free.fall(self.model, self.own)
-        newton = Newton(self._problem, solve=solve)
+        newton = Newton(self._problem, solve=apart and apart.solve)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
         found = newton.first(v, SLACK * fall * self.dt)
@@ -338,7 +345,7 @@ class Steps:
         memory += [*found.gradient, *found.pushes, *found.directions, *[0.0] * self._brakes]
         results = (list(found.v), memory, self._carried.entries)
         outputs = list(zip(self._between, results, strict=True))
-        return self._tiled("begin", [*before, *self.inputs, *after], outputs, solve)
+        return self._tiled("begin", [*before, *self.inputs, *after], outputs, apart)
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
         """Return the problem as expressions of another program with the input `data`."""
@@ -390,9 +397,8 @@ class Steps:
     def _between(self) -> list[Variable]:
         n = len(self._problem.p)
         rest = self.slots + self._problem.directions + self._brakes
-        sizes = {"point": n, "memory": MEMORY + n + rest}
-        sizes |= {"data": len(self._carried.entries)}
-        return [Variable(name, (n,)) for name, n in sizes.items()]
+        sizes = (n, MEMORY + n + rest, len(self._carried.entries))
+        return [Variable(name, (size,)) for name, size in zip(CARRIED, sizes, strict=True)]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
         """Return gradient, impulses that bound friction, directions of sliding, and brake."""
@@ -410,7 +416,7 @@ class Steps:
 
     # The iterations -----------------------------------------------------------------------------
 
-    def refine(self, tolerance: float = TOLERANCE, solve: Apart | None = None) -> Program:
+    def refine(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
         """Return the program of a full Newton step.
 
         States that are solved, or have taken `QUICK` iterations, stay unchanged.
@@ -419,7 +425,7 @@ class Steps:
         g, held, last, brake = self._remembered(memory)
         again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
         again = again * less(tolerance, memory[2])
-        found = Newton(problem, solve=solve).whole_step(v, g, list(last), again)
+        found = Newton(problem, solve=apart and apart.solve).whole_step(v, g, list(last), again)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
         most = select(again, WORSE * maximum(memory[2], memory[3]), LARGEST)
         fine = less_equal(found.residual, most)
@@ -427,9 +433,9 @@ class Steps:
         new = [status, count, found.residual, *memory[2:4]]
         new += [*found.gradient, *held, *found.directions, *brake]
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
-        return self._iteration("refine", v, memory, done, found.v, new, fine, solve)
+        return self._iteration("refine", v, memory, done, found.v, new, fine, apart)
 
-    def rescue(self, tolerance: float = TOLERANCE, solve: Apart | None = None) -> Program:
+    def rescue(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
         """Return the program of a step for states that full Newton steps have not solved."""
         v, memory, problem, data = self._between_symbols()
         g, held, along, _ = self._remembered(memory)
@@ -439,7 +445,8 @@ class Steps:
         for number, late in LATE[1:]:
             begun = less_equal(number, count)
             slope = Slope(*(select(begun, a, b) for a, b in zip(late, slope, strict=True)))
-        newton = Newton(problem, list(held), fixed, solve)
+        hooks = (apart.solve, apart.search) if apart else (None, None)
+        newton = Newton(problem, list(held), fixed, *hooks)
         found = newton.part_step(v, g, slope)
         fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
         converged = less_equal(found.residual, tolerance)
@@ -452,7 +459,7 @@ class Steps:
         new = [status, after, select(fine, found.residual, LARGEST), *memory[3:MEMORY]]
         new += [*found.gradient, *bounds, *along, *self._brake(point, data)]
         kept = maximum(fine, final)
-        return self._iteration("rescue", v, memory, memory[0], point, new, kept, solve)
+        return self._iteration("rescue", v, memory, memory[0], point, new, kept, apart)
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
         """Return the brake of a step with end velocities v."""
@@ -482,7 +489,7 @@ class Steps:
         point: np.ndarray,
         new: list[Number],
         fine: Number,
-        solve: Apart | None,
+        apart: Apart | None,
     ) -> Program:
         """Return the program of an iteration. It does not change states that are done.
 
@@ -493,25 +500,25 @@ class Steps:
         last = [select(stays, old, now) for old, now in zip(memory, new, strict=True)]
         last[1] = select(done, memory[1], new[1])
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), last)]
-        return self._tiled(name, self._between, outputs, solve)
+        return self._tiled(name, self._between, outputs, apart)
 
     def _tiled(
         self,
         name: str,
         inputs: Sequence[Variable],
         outputs: Sequence[tuple[Variable, list[Number]]],
-        solve: Apart | None = None,
+        apart: Apart | None = None,
     ) -> Program:
         """Return a program with tiled arrays for the values that are passed between programs.
 
-        If another program solves its system, the last input and output are the solution and system.
+        apart: calls of other programs, whose results are the last inputs.
         """
-        if solve is not None:
-            inputs, outputs = [*inputs, solve.answered], [*outputs, solve.asked]
+        if apart is not None:
+            inputs, outputs = [*inputs, *apart.answers], [*outputs, *apart.requests]
         made = Program.from_outputs(name, inputs, outputs)
         return replace(made, tiled=frozenset(x.name for x in self._between))
 
-    # Programs that share the solution of their systems -----------------------------------------
+    # Programs that call others ------------------------------------------------------------------
 
     @property
     def long(self) -> bool:
@@ -519,21 +526,26 @@ class Steps:
         p = self._problem
         return work(p.H, p.carriers, p.touches, p.order) > LONG
 
-    def halves(self, name: str, tolerance: float) -> tuple[Program, Program]:
-        """Return begin, refine or rescue as the programs before and after their solution."""
-        return halves(getattr(self, name)(tolerance, solve=Apart()))
+    def parts(self, name: str, tolerance: float) -> list[Program]:
+        """Return begin, refine or rescue in parts, between which other programs are called."""
+        calls = [pick.call for pick in self._picks] if name == "begin" else []
+        apart = Apart(self._problem, calls)
+        made: Program = getattr(self, name)(tolerance, apart=apart)
+        return apart.parts(made)
 
-    @property
-    def solve(self) -> Program:
-        """Program that solves the system of `begin`, `refine` or `rescue`."""
-        v, _, problem, data = self._between_symbols()
-        touches, stops, dry = problem.touches, len(problem.stops), len(problem.dry)
-        asked = Variable(REQUEST, (system_size(touches, stops + dry + len(v)),))
-        entries = symbols(data[0].arena, REQUEST, asked.shape)
-        answer = Newton(problem).solution(system_of(entries, touches, stops, dry))
-        output = (Variable(ANSWER, answer.shape), list(answer))
-        made = self._tiled("solve", [self._between[2], asked], [output])
-        return replace(made, tiled=made.tiled | BETWEEN)
+    def called(self, name: str) -> Program:
+        """Return a program that is called between parts."""
+        for pick in self._picks:
+            if pick.name == name:
+                return pick.program()
+        _, memory, data = self._between
+        if name == SOLVE:
+            *_, problem, _ = self._between_symbols()
+            return solving(problem, data)
+        _, past, problem, _ = self._between_symbols()
+        _, held, *_ = self._remembered(past)
+        fixed = less_equal(HOLD, past[1])
+        return narrowing(Newton(problem, list(held), fixed), memory, data)
 
     # The end ------------------------------------------------------------------------------------
 
