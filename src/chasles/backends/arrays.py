@@ -5,7 +5,7 @@ import math
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -36,12 +36,22 @@ class DeviceKernel(Kernel, Protocol):
 class Link(NamedTuple):
     """A kernel in a chain (`llvm.chain`), and the arrays that it reads and writes.
 
-    inputs, outputs: names of arrays, by default those of the kernel's variables.
+    inputs, outputs: names of arrays, if they differ from the names of the kernel's variables.
     """
 
     kernel: Any
-    inputs: tuple[str, ...] | None = None
-    outputs: tuple[str, ...] | None = None
+    inputs: Mapping[str, str] = {}
+    outputs: Mapping[str, str] = {}
+
+    @property
+    def read(self) -> list[str]:
+        """Names of the arrays that the kernel reads."""
+        return [self.inputs.get(v.name, v.name) for v in self.kernel.interface.inputs]
+
+    @property
+    def written(self) -> dict[str, Variable]:
+        """The arrays that the kernel writes, by name."""
+        return {self.outputs.get(v.name, v.name): v for v in self.kernel.interface.outputs}
 
 
 class Load(NamedTuple):

@@ -6,7 +6,6 @@ may occur several times, with different arrays.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import chain as joined
 from typing import NamedTuple
 
 from chasles.backends.arrays import Link
@@ -30,14 +29,14 @@ class Chain(Kernel):
         sizes, start = dict[str, int](), max(k.artifact.workspace for k in kernels)
         passed = dict[str, int]()
         for link in links:
-            for name, variable in zip(*_written(link), strict=True):
+            for name, variable in link.written.items():
                 sizes[name] = variable.size
                 if name not in outputs and name not in passed:
                     passed[name] = start
                     start += variable.size * Machine.host().width * 8
         known, given = [v.name for v in inputs], [Variable(n, (sizes[n],)) for n in outputs]
-        early = joined.from_iterable(_written(link)[0] for link in links[:-1])
-        assert not {*early} & {*known} & {*outputs}, "an input is overwritten before its last use"
+        early = {name for link in links[:-1] for name in link.written}
+        assert not early & {*known} & {*outputs}, "an input is overwritten before its last use"
         self.interface = Interface(first.interface.name, inputs, tuple(given), ())
         work = sum(link.kernel.artifact.work for link in links)
         self.artifact = Artifact(self.interface, first.dtype.name, start, work, b"", tiled=True)
@@ -81,17 +80,10 @@ class _Places(NamedTuple):
         ]
 
 
-def _written(link: Link) -> tuple[Sequence[str], Sequence[Variable]]:
-    """Return the names of the arrays that a link writes, and their variables."""
-    variables = link.kernel.interface.outputs
-    return link.outputs or [v.name for v in variables], variables
-
-
 def _call(k: str, function: str, link: Link, places: _Places) -> list[str]:
     """Return the lines that call a kernel."""
     lines, tables = list[str](), list[str]()
-    inputs = link.inputs or [v.name for v in link.kernel.interface.inputs]
-    for role, names in (("in", inputs), ("out", _written(link)[0])):
+    for role, names in (("in", link.read), ("out", list(link.written))):
         for table, kind in (("places", "ptr"), ("strides", "i64")):
             tables.append(f"ptr %{role}{k}.{table}")
             lines.append(f"  %{role}{k}.{table} = alloca [{len(names)} x {kind}]")

@@ -255,10 +255,26 @@ def _vector_parts(
 ) -> str:
     if isinstance(lowered, Rolled):
         return tiles_of_states(program, lowered, target)
-    changing = [r for r in slots.number if program.code[r].op != "const"]
-    going = {r: [("%slots", slots.number[r])] for r in changing}
+    own, going = _own(program), dict[int, list[Place]]()
+    for r, to in places(program).items():
+        if program.code[r].op == "const":
+            continue
+        going[r] = [(f"%out{k}", index) for k, index in to if k in own]
+        if len(going[r]) < len(to):
+            going[r].append(("%slots", slots.number[r]))
     names = [*(f"%in{k}" for k in range(len(program.inputs))), "%scratch", "%slots"]
+    names += [f"%out{k}" for k in own]
     return "\n".join(_parts("tile", lowered, target, None, names, going))
+
+
+def _own(program: Program) -> list[int]:
+    """Return the outputs whose results are stored directly in tiles of the caller.
+
+    An output that may share its memory with an input of the same name is stored after the program.
+    """
+    taken = {v.name for v in program.inputs}
+    tiled = [k for k, v in enumerate(program.outputs) if v.name in program.tiled and v.size]
+    return [k for k in tiled if program.outputs[k].name not in taken]
 
 
 # Batches ---------------------------------------------------------------------------------------
@@ -394,8 +410,10 @@ def _tiled(
             w.raw(f"  call void @gather{variable.size}_last({operands})")
             sizes_read.add(variable.size)
     others += [gather(target.writer(), n, clip=True) for n in sorted(sizes_read)]
+    outputs, own = _arrays(w, "out", len(program.outputs)), _own(program)
+    pointers = ", ".join(f"ptr {tile}" for tile in [*tiles, *(outputs[k][0] for k in own)])
     for n in range(len(lowered.parts)):
-        w.raw(f"  call void @tile{n}({', '.join(f'ptr {tile}' for tile in tiles)})")
+        w.raw(f"  call void @tile{n}({pointers})")
 
     def store(value: str, tile: str, index: int) -> None:
         place = w.at(tile, index, w.type)
@@ -403,10 +421,12 @@ def _tiled(
 
     for slot, number in slots.constant.items():
         store(w.constant(number), tiles[-1], slot)
-    for k, (variable, (pointer, stride)) in enumerate(
-        zip(program.outputs, _arrays(w, "out", len(program.outputs)), strict=True)
-    ):
-        if variable.name in program.tiled:
+    for k, (variable, (pointer, stride)) in enumerate(zip(program.outputs, outputs, strict=True)):
+        if k in own:
+            for index, slot in enumerate(slots.columns[k]):
+                if slot in slots.constant:
+                    store(w.constant(slots.constant[slot]), pointer, index)
+        elif variable.name in program.tiled:
             for first, count in _runs(slots.columns[k]):
                 index, slot = first, slots.columns[k][first]
                 to, place = w.at(pointer, index, w.type), w.at(tiles[-1], slot, w.type)

@@ -152,6 +152,8 @@ class Stepped:
             begun = {}
             if self.slots and target not in self._gaps:
                 begun["gaps"] = begin("gaps", self.gap_program)
+            for name in others:
+                begun[name] = begin(name, lambda name=name: self._divided.called(name))
             for name in names:
                 if name not in divided:
                     begun[name] = begin(name, partial(self._whole, name, dtype, bool(divided)))
@@ -159,8 +161,6 @@ class Stepped:
                 parts = cache(partial(self._apart, name, dtype))
                 for k in range(len(calls[name]) + 1):
                     begun[f"{name} {k}"] = begin(f"{name} {k}", lambda k=k: parts()[k])
-            for name in others:
-                begun[name] = begin(name, lambda name=name: self._divided.called(name))
             made = {name: finish() for name, finish in begun.items()}
         if "gaps" in made:
             self._gaps[target] = made["gaps"]

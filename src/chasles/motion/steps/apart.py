@@ -19,8 +19,11 @@ from chasles.motion.steps.convex import ROUNDS, Interval, Line, Newton, Problem
 from chasles.motion.steps.sharing import Rows, nearest
 from chasles.motion.steps.systems import System, system_of, system_size
 
-SOLVE, NARROW, NEAREST = "solve", "narrow", "nearest"
+SOLVE, PREPARE, NARROW, NEAREST = "solve", "prepare", "narrow", "nearest"
 """Names of the programs that are called. Several groups of points have numbered programs."""
+
+INTERVAL = "interval"
+"""Name of the array that a round of a search replaces."""
 
 FREE = ("const", "input")
 """Operations that every part can repeat."""
@@ -39,11 +42,11 @@ class Output(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A program that is called in turn with the arrays `inputs`, and returns arrays `outputs`."""
+    """A program that is called, and the arrays that it reads and writes, where names differ."""
 
     program: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: Mapping[str, str] = {}
+    outputs: Mapping[str, str] = {}
 
 
 class Call(NamedTuple):
@@ -58,18 +61,22 @@ def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
 
     picks: number of slots of each group of points that share slots.
     """
-    solve = [Called(SOLVE, ("data", "solve_request"), ("solve_answer",))]
+    solve = [Called(SOLVE)]
     if name == "refine":
         return [solve]
     if name == "rescue":
-        given = ("memory", "data", "narrow_line")
         begun = ["narrow_begun", *["narrow_answer"] * (ROUNDS - 1)]
-        return [solve, [Called(NARROW, (*given, x), ("narrow_answer",)) for x in begun]]
+        rounds = [Called(NARROW, {INTERVAL: x}, {INTERVAL: "narrow_answer"}) for x in begun]
+        return [solve, [Called(PREPARE), *rounds]]
     found = []
     for own, count in ((f"{NEAREST}{n}", count) for n, count in enumerate(picks)):
-        gaps = [f"{own}_gaps", *[f"{own}_left"] * (count - 1)]
-        outputs = [(f"{own}_left", f"{own}_best{k}") for k in range(count)]
-        found.append([Called(own, (x, f"{own}_rows"), y) for x, y in zip(gaps, outputs, strict=True)])
+        gaps, rows = [f"{own}_gaps", *[f"{own}_left"] * (count - 1)], f"{own}_rows"
+        found.append(
+            [
+                Called(own, {"left": x, "rows": rows}, {"left": f"{own}_left", "best": f"{own}_best{k}"})
+                for k, x in enumerate(gaps)
+            ]
+        )
     return [*found, solve]
 
 
@@ -169,8 +176,8 @@ def solving(problem: Problem, data: Variable) -> Program:
     return replace(made, tiled=frozenset((data.name, request.name, output[0].name)))
 
 
-def narrowing(newton: Newton, memory: Variable, data: Variable) -> Program:
-    """Return the program of a round of a search along a step.
+def narrowing(newton: Newton, memory: Variable, data: Variable) -> dict[str, Program]:
+    """Return the programs that prepare a search along a step, and that take one of its rounds.
 
     newton: problem as expressions of `memory` and `data`.
     """
@@ -178,12 +185,16 @@ def narrowing(newton: Newton, memory: Variable, data: Variable) -> Program:
     slots = sum(2 + 2 * touch.turns for touch in p.touches)
     request = Variable("narrow_line", (1 + 2 * len(p.p) + 3 * slots + 3,))
     whole, *rest = symbols(arena, request.name, request.shape)
-    line = _line(rest, p)
-    begun = Variable("narrow_begun", (len(Interval._fields),))
-    found = newton.narrowed(line, Interval(*symbols(arena, begun.name, begun.shape)), whole)
-    inputs, output = [memory, data, request, begun], (Variable("narrow_answer", begun.shape), found)
-    made = Program.from_outputs(NARROW, inputs, [output])
-    return replace(made, tiled=frozenset(v.name for v in (*inputs, output[0])))
+    interval = Variable(INTERVAL, (len(Interval._fields),))
+    begun = Interval(*symbols(arena, interval.name, interval.shape))
+    inputs, found = [memory, data, request, interval], newton.narrowed(_line(rest, p), begun, whole)
+    made = Program.from_outputs(NARROW, inputs, [(interval, list(found))])
+    parts = _halves(made, {INTERVAL}, "narrow_kept", {INTERVAL})
+    tiled = frozenset((*(v.name for v in inputs), "narrow_kept"))
+    return {
+        name: replace(part, name=name, tiled=tiled)
+        for name, part in zip((PREPARE, NARROW), parts, strict=True)
+    }
 
 
 def _entries(line: Line, problem: Problem) -> list[Number]:

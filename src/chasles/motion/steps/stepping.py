@@ -545,7 +545,7 @@ class Steps:
         _, past, problem, _ = self._between_symbols()
         _, held, *_ = self._remembered(past)
         fixed = less_equal(HOLD, past[1])
-        return narrowing(Newton(problem, list(held), fixed), memory, data)
+        return narrowing(Newton(problem, list(held), fixed), memory, data)[name]
 
     # The end ------------------------------------------------------------------------------------
 
