@@ -124,7 +124,7 @@ def _lowered(program: Program, target: Target) -> Lowered | Rolled:
 
 def _far(program: Program) -> int:
     """Return the number of instructions after which an unused value is loaded again."""
-    return FAR if len(program.code) > LASTING else NEVER
+    return FAR if len(program.code) > LASTING or program.tiled else NEVER
 
 
 class _Slots:

@@ -19,7 +19,7 @@ from chasles.motion.steps.convex import ROUNDS, Interval, Line, Newton, Problem
 from chasles.motion.steps.sharing import Rows, nearest
 from chasles.motion.steps.systems import System, system_of, system_size
 
-SOLVE, PREPARE, NARROW, NEAREST = "solve", "prepare", "narrow", "nearest"
+SOLVE, NARROW, NEAREST = "solve", "narrow", "nearest"
 """Names of the programs that are called. Several groups of points have numbered programs."""
 
 INTERVAL = "interval"
@@ -67,7 +67,7 @@ def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
     if name == "rescue":
         begun = ["narrow_begun", *["narrow_answer"] * (ROUNDS - 1)]
         rounds = [Called(NARROW, {INTERVAL: x}, {INTERVAL: "narrow_answer"}) for x in begun]
-        return [solve, [Called(PREPARE), *rounds]]
+        return [solve, rounds]
     found = []
     for own, count in ((f"{NEAREST}{n}", count) for n, count in enumerate(picks)):
         gaps, rows = [f"{own}_gaps", *[f"{own}_left"] * (count - 1)], f"{own}_rows"
@@ -176,8 +176,8 @@ def solving(problem: Problem, data: Variable) -> Program:
     return replace(made, tiled=frozenset((data.name, request.name, output[0].name)))
 
 
-def narrowing(newton: Newton, memory: Variable, data: Variable) -> dict[str, Program]:
-    """Return the programs that prepare a search along a step, and that take one of its rounds.
+def narrowing(newton: Newton, memory: Variable, data: Variable) -> Program:
+    """Return the program of a round of a search along a step.
 
     newton: problem as expressions of `memory` and `data`.
     """
@@ -189,12 +189,7 @@ def narrowing(newton: Newton, memory: Variable, data: Variable) -> dict[str, Pro
     begun = Interval(*symbols(arena, interval.name, interval.shape))
     inputs, found = [memory, data, request, interval], newton.narrowed(_line(rest, p), begun, whole)
     made = Program.from_outputs(NARROW, inputs, [(interval, list(found))])
-    parts = _halves(made, {INTERVAL}, "narrow_kept", {INTERVAL})
-    tiled = frozenset((*(v.name for v in inputs), "narrow_kept"))
-    return {
-        name: replace(part, name=name, tiled=tiled)
-        for name, part in zip((PREPARE, NARROW), parts, strict=True)
-    }
+    return replace(made, tiled=frozenset(v.name for v in inputs))
 
 
 def _entries(line: Line, problem: Problem) -> list[Number]:

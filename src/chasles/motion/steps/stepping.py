@@ -47,8 +47,8 @@ from chasles.motion.steps.bodies import (
     described,
     dry_friction,
     free_places,
+    mass_matrices,
     moved,
-    neutral_inverse,
     origin_of,
     span_of,
     unheated,
@@ -178,9 +178,8 @@ class Steps:
         self._given = given
         q, v = given["q"], given["qd"]
         self.own = self._free.of_model(given.get(MODEL))
-        M = computed(model, "mass_matrix", arena, {"q": q}, self.own)
+        M, self._inverse = mass_matrices(model, arena, q, self.own)
         h = computed(model, "bias_forces", arena, {"q": q, "qd": v}, self.own)
-        self._inverse = neutral_inverse(model, arena, self.own)
         self._lines = drawn(model, arena, q, v, self._inverse, self.own)
         tau, K, D = self._forces(arena, given)
         H = M + (dt * D + dt * dt * K)
@@ -545,7 +544,7 @@ class Steps:
         _, past, problem, _ = self._between_symbols()
         _, held, *_ = self._remembered(past)
         fixed = less_equal(HOLD, past[1])
-        return narrowing(Newton(problem, list(held), fixed), memory, data)[name]
+        return narrowing(Newton(problem, list(held), fixed), memory, data)
 
     # The end ------------------------------------------------------------------------------------
 
