@@ -1,7 +1,7 @@
 """Several kernels that run one after the other on a tile of states.
 
-The kernels have tiled arrays (`Program.tiled`), which they pass to each other by name. The arrays of
-the chain's inputs and outputs belong to the caller, and the others are in the workspace. A kernel
+The kernels have tiled arrays (`Program.tiled`), which they pass to each other by name. The inputs
+and outputs of the chain belong to the caller, and the other arrays are in the workspace. A kernel
 may occur several times, with different arrays.
 """
 

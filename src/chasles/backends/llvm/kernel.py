@@ -84,9 +84,8 @@ def _begun(
     written = source(program, machine, dtype)
     text = checked.instrumented(written.text) if checked.ON else written.text
     emit = functools.partial(emitted, machine=machine)
-    if text.count("\n") <= llvm_code.LONG:
-        finish = functools.partial(emit, text)
-    else:
+    finish: Callable[[], bytes] = functools.partial(emit, text)
+    if text.count("\n") > llvm_code.LONG:
         names = ("triple", "cpu", "features", "effort")
         facts = {name: getattr(machine, name) for name in names}
         finish = llvm_code.begun(text, facts, arrays.cores(), emit, stack, ahead=ahead)

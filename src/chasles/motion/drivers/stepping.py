@@ -94,6 +94,7 @@ class Stepped:
             remedy = "use robot.with_parameters(...) instead"
             raise ModelError("E-MOTION-209", problem, remedy, part="model_parameters")
         self._made: Steps | None = None
+        self._parts: tuple[tuple[str, str], list[Program]] = ("", ""), []
         self._loops: dict[tuple[str, str], Any] = {}
         self._gaps: dict[tuple[str, str], Any] = {}
         self._adjoints: dict[tuple[str, ...], Any] = {}
@@ -153,15 +154,15 @@ class Stepped:
             if self.slots and target not in self._gaps:
                 begun["gaps"] = begin("gaps", self.gap_program)
             for name in others:
-                begun[name] = begin(name, lambda name=name: self._divided.called(name))
+                begun[name] = begin(name, partial(self._called, name))
             for name in names:
                 if name not in divided:
                     begun[name] = begin(name, partial(self._whole, name, dtype, bool(divided)))
                     continue
-                parts = cache(partial(self._apart, name, dtype))
                 for k in range(len(calls[name]) + 1):
-                    begun[f"{name} {k}"] = begin(f"{name} {k}", lambda k=k: parts()[k])
+                    begun[f"{name} {k}"] = begin(f"{name} {k}", partial(self._part, name, dtype, k))
             made = {name: finish() for name, finish in begun.items()}
+        self._parts = ("", ""), []
         if "gaps" in made:
             self._gaps[target] = made["gaps"]
         for name in divided:
@@ -190,9 +191,16 @@ class Stepped:
             return self.steps
         return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
 
-    def _apart(self, name: str, dtype: str) -> list[Program]:
-        """Return the parts of begin, refine or rescue."""
-        return self._divided.parts(name, _tolerance(dtype))
+    def _called(self, name: str) -> Program:
+        """Return a program that the parts call."""
+        return self._divided.called(name)
+
+    def _part(self, name: str, dtype: str, number: int) -> Program:
+        """Return one part of begin, refine or rescue. All are traced together."""
+        key = name, dtype
+        if self._parts[0] != key:
+            self._parts = key, self._divided.parts(name, _tolerance(dtype))
+        return self._parts[1][number]
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""

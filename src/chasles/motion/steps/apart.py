@@ -1,10 +1,10 @@
 """Programs that leave parts of their work to other programs, which are called between their parts.
 
-The beginning of a step and its iterations solve a system of the same form (`solve`); the closest
-of many points are found one after the other in the same way (`nearest`), and so are the fractions
-of a step (`narrow`). For robots with many contacts, this is most of the code. Therefore each becomes
-one program that is called several times. A program that calls others is cut into parts: one ends
-with the arrays that it passes (requests), and the next one begins with their results (answers).
+The beginning of a step and its iterations solve a system of the same form (`solve`). The closest of
+many points are found one after the other (`nearest`), and so are the ends of the interval of a
+search (`narrow`). For robots with many contacts, this is most of the code. Therefore each of these
+becomes one program that is called several times. A program that calls others is cut into parts: one
+ends with the arrays that it passes (requests), and the next begins with their results (answers).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,16 +29,14 @@ FREE = ("const", "input")
 """Operations that every part can repeat."""
 
 
-class Output(NamedTuple):
-    """An array that a program passes to others."""
+Output = tuple[Variable, list[Number]]
+"""An array that a program passes to others, and its entries."""
 
-    variable: Variable
-    entries: Sequence[Number]
 
-    @staticmethod
-    def of(name: str, entries: Sequence[Number]) -> "Output":
-        """Return the array of given entries."""
-        return Output(Variable(name, (len(entries),)), entries)
+def output(name: str, entries: Iterable[Number]) -> Output:
+    """Return an array with a name and entries."""
+    found = list(entries)
+    return Variable(name, (len(found),)), found
 
 
 class Called(NamedTuple):
@@ -73,7 +71,11 @@ def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
         gaps, rows = [f"{own}_gaps", *[f"{own}_left"] * (count - 1)], f"{own}_rows"
         found.append(
             [
-                Called(own, {"left": x, "rows": rows}, {"left": f"{own}_left", "best": f"{own}_best{k}"})
+                Called(
+                    own,
+                    {"left": x, "rows": rows},
+                    {"left": f"{own}_left", "best": f"{own}_best{k}"},
+                )
                 for k, x in enumerate(gaps)
             ]
         )
@@ -88,20 +90,20 @@ class Apart:
 
     def solve(self, system: System) -> np.ndarray:
         """Return the solution of a system."""
-        request = Output.of("solve_request", system.entries)
+        request = output("solve_request", system.entries)
         answer = Variable("solve_answer", (len(system.g),))
         self.calls.append(Call([request], [answer]))
-        return symbols(_arena(request.entries), answer.name, answer.shape)
+        return symbols(_arena(request[1]), answer.name, answer.shape)
 
     def search(self, line: Line, begun: Interval, whole: Number) -> Interval:
         """Return the interval after all rounds of a search."""
         requests = [
-            Output.of("narrow_line", [whole, *_entries(line, self.problem)]),
-            Output.of("narrow_begun", begun),
+            output("narrow_line", [whole, *_entries(line, self.problem)]),
+            output("narrow_begun", begun),
         ]
         answer = Variable("narrow_answer", (len(begun),))
         self.calls.append(Call(requests, [answer]))
-        return Interval(*symbols(_arena(requests[0].entries), answer.name, answer.shape))
+        return Interval(*symbols(_arena(requests[0][1]), answer.name, answer.shape))
 
     @property
     def answers(self) -> list[Variable]:
@@ -115,7 +117,7 @@ class Apart:
 
     def parts(self, program: Program) -> list[Program]:
         """Cut a program at its calls."""
-        passed = {v.name for v in (*self.answers, *(r.variable for r in self.requests))}
+        passed = {v.name for v in (*self.answers, *(v for v, _ in self.requests))}
         rest, found = program, list[Program]()
         for n in range(len(self.calls)):
             passed.add(f"kept{n}")
@@ -140,8 +142,8 @@ class Pick:
         arena = _arena([row[0] for row in rows])
         best = [Variable(f"{self.name}_best{k}", (width,)) for k in range(count)]
         left = Variable(f"{self.name}_left", (len(rows),))
-        gaps = Output.of(f"{self.name}_gaps", [row[0] for row in rows])
-        self.call = Call([gaps, Output.of(f"{self.name}_rows", self._varied)], [*best, left])
+        gaps = output(f"{self.name}_gaps", [row[0] for row in rows])
+        self.call = Call([gaps, output(f"{self.name}_rows", self._varied)], [*best, left])
         chosen = [list(symbols(arena, v.name, v.shape)) for v in best]
         return chosen, list(symbols(arena, left.name, left.shape))
 
@@ -164,24 +166,24 @@ class Pick:
         return replace(made, tiled=frozenset((*shapes, "best")))
 
 
-def solving(problem: Problem, data: Variable) -> Program:
+def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
     """Return the program that solves a system. problem: problem as expressions of `data`."""
     touches, stops, dry = problem.touches, len(problem.stops), len(problem.dry)
     size = system_size(touches, stops + dry + len(problem.p))
     request = Variable("solve_request", (size,))
-    entries = symbols(_arena(problem.H.ravel()), request.name, request.shape)
-    answer = Newton(problem).solution(system_of(entries, touches, stops, dry))
-    output = (Variable("solve_answer", answer.shape), list(answer))
-    made = Program.from_outputs(SOLVE, [data, request], [output])
-    return replace(made, tiled=frozenset((data.name, request.name, output[0].name)))
+    entries = symbols(arena, request.name, request.shape)
+    answer = Newton(problem).solution(system_of(list(entries), touches, stops, dry))
+    found = output("solve_answer", answer)
+    made = Program.from_outputs(SOLVE, [data, request], [found])
+    return replace(made, tiled=frozenset((data.name, request.name, found[0].name)))
 
 
-def narrowing(newton: Newton, memory: Variable, data: Variable) -> Program:
+def narrowing(newton: Newton, arena: Arena, memory: Variable, data: Variable) -> Program:
     """Return the program of a round of a search along a step.
 
     newton: problem as expressions of `memory` and `data`.
     """
-    arena, p = _arena(newton.p.H.ravel()), newton.p
+    p = newton.p
     slots = sum(2 + 2 * touch.turns for touch in p.touches)
     request = Variable("narrow_line", (1 + 2 * len(p.p) + 3 * slots + 3,))
     whole, *rest = symbols(arena, request.name, request.shape)
@@ -238,10 +240,10 @@ def _halves(
     code, known = program.code, {v.name: n for n, v in enumerate(program.inputs)}
     late_inputs, later = {known[name] for name in answers}, bytearray(len(code))
     for k, (op, args, data) in enumerate(code):
-        later[k] = (op == "input" and data[0] in late_inputs) or any([later[a] for a in args])
+        later[k] = (op == "input" and data[0] in late_inputs) or any(later[a] for a in args)
     outputs = list(zip(program.outputs, program.results, strict=True))
-    early = [(v, refs) for v, refs in outputs if not any([later[r] for r in refs])]
-    late = [(v, refs) for v, refs in outputs if any([later[r] for r in refs])]
+    early = [(v, refs) for v, refs in outputs if not any(later[r] for r in refs)]
+    late = [(v, refs) for v, refs in outputs if any(later[r] for r in refs)]
     before = _needed(code, early, {})
     after = _needed(code, late, before)
     shared = [k for k in after if k in before and code[k].op not in FREE]

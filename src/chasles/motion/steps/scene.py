@@ -14,7 +14,6 @@ from chasles.motion.steps.sharing import Crowd, Unseen, crowds, unseen
 from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.spots import Spot
 
-
 MANY = 200
 """Number of points, times slots that they share, above which a program chooses them one by one."""
 

@@ -36,8 +36,8 @@ from chasles.motion.geometry.closed_forms import (
 )
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps import braking
-from chasles.motion.steps.apart import SOLVE, Apart, Pick, narrowing, solving
 from chasles.motion.steps.algebra import solved, symmetric, zeros
+from chasles.motion.steps.apart import SOLVE, Apart, Pick, narrowing, solving
 from chasles.motion.steps.bodies import (
     Own,
     Weights,
@@ -335,7 +335,7 @@ class Steps:
         Its outputs are point, memory and data. before, after: further inputs that are not used.
         """
         fall = self._free.fall(self.model, self.own)
-        newton = Newton(self._problem, solve=apart and apart.solve)
+        newton = Newton(self._problem, solve=apart.solve if apart else None)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
         found = newton.first(v, SLACK * fall * self.dt)
@@ -424,7 +424,8 @@ class Steps:
         g, held, last, brake = self._remembered(memory)
         again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
         again = again * less(tolerance, memory[2])
-        found = Newton(problem, solve=apart and apart.solve).whole_step(v, g, list(last), again)
+        newton = Newton(problem, solve=apart.solve if apart else None)
+        found = newton.whole_step(v, g, list(last), again)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
         most = select(again, WORSE * maximum(memory[2], memory[3]), LARGEST)
         fine = less_equal(found.residual, most)
@@ -537,14 +538,13 @@ class Steps:
         for pick in self._picks:
             if pick.name == name:
                 return pick.program()
-        _, memory, data = self._between
+        (v, past, problem, _), (_, memory, data) = self._between_symbols(), self._between
+        arena = v[0].arena
         if name == SOLVE:
-            *_, problem, _ = self._between_symbols()
-            return solving(problem, data)
-        _, past, problem, _ = self._between_symbols()
+            return solving(problem, arena, data)
         _, held, *_ = self._remembered(past)
-        fixed = less_equal(HOLD, past[1])
-        return narrowing(Newton(problem, list(held), fixed), memory, data)
+        newton = Newton(problem, list(held), less_equal(HOLD, past[1]))
+        return narrowing(newton, arena, memory, data)
 
     # The end ------------------------------------------------------------------------------------
 
