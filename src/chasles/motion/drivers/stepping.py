@@ -135,14 +135,19 @@ class Stepped:
         return self._loops[target]
 
     def _kernels(
-        self, names: Sequence[str], backend: str = "llvm", dtype: str = "float64"
+        self,
+        names: Sequence[str],
+        backend: str = "llvm",
+        dtype: str = "float64",
+        *,
+        whole: bool = False,
     ) -> list[Any]:
         """Return compiled programs of the step. Each one compiles while the next one is traced.
 
-        If they are long, all programs but `end` call others (`steps.apart`).
+        If they are long, all programs but `end` call others (`steps.apart`), unless `whole`.
         """
         target, picks = (backend, dtype), self.scene.picks
-        divided = [n for n in names if n != "end"] if self._is_long(*target) else []
+        divided = [n for n in names if n != "end"] if not whole and self._is_long(*target) else []
         calls = {name: called(name, picks) for name in divided}
         others = sorted({each.program for x in calls.values() for y in x for each in y})
         with COMPILING, ExitStack() as stack:
@@ -213,7 +218,9 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            kernels = [ends[0], *self._kernels(("refine", "rescue")), ends[1]]
+            # Programs that call others to choose points have other data than the adjoint.
+            whole = bool(self.scene.picks)
+            kernels = [ends[0], *self._kernels(("refine", "rescue"), whole=whole), ends[1]]
             loop = backends.loop(backends.iterated(kernels, quick=QUICK))
             self._adjoints[along] = backends.adjoint(self.loop("llvm", "float64"), loop)
         return self._adjoints[along]
