@@ -339,8 +339,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
 
     Inputs and constants are not among them, since every part can read them where they are.
     """
-    elsewhere = (*FREE, *COMPARED)
-    touched, found, time = dict[int, int](), set[int](), 0
+    touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:
         for k in (*stage.code, None):
             for a in stage.angles if k is None else code[k].args:

@@ -8,6 +8,8 @@ Bytes, tuples and numeric arrays are never cleared while they are referenced. Th
 garbage collection, no finalizer and no resurrection can leave an entry without its code; the code
 is freed with the last entry and the last kernel. The collector may clear the list of further ways,
 which is then empty.
+
+Long because fast entries share the tables of kernels.
 """
 
 import contextlib

@@ -6,6 +6,8 @@ number of a state; with a single lane, it is the caller's own row. The last tile
 row. A result that occurs several times in the outputs is stored once. Constant results are written
 before the loop. A program with tiled arrays (`Program.tiled`) only has the function `tiled`, which
 other code calls for one tile.
+
+Long because all functions of a module share its slots and parts.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,8 @@
 """Motions by time stepping: contact, limits and dry friction in one convex problem per step.
 
 The step consists of four programs (`steps.stepping`) that are compiled into one loop.
+
+Long because a step's kernels, arrays and records belong together.
 """
 
 import math

@@ -14,6 +14,8 @@ resemble steps for a convex problem. Finally, the normal impulses that bound fri
 this way, and states with a residual above the tolerance after the last iteration, are reported
 as unsolved. In the latter, all velocities are scaled down until the impulses do no positive work
 (`Newton.passive`).
+
+Long because all kinds of Newton steps share one balance.
 """
 
 from collections.abc import Callable, Sequence
