@@ -5,6 +5,7 @@ that run work without interruption by signals.
 """
 
 import _thread
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from chasles.backends.arrays import Kernel, Target
+from chasles.backends.arrays import Kernel, Link, Target
 from chasles.errors import InputError
 from chasles.expr import Program, Staged
 
@@ -27,8 +28,9 @@ class Backend(NamedTuple):
     it, and `described()` describes the hardware. loop: the module of `Loop`, which repeats a
     kernel. adjoint: the module of `Adjoint`, which runs a loop backward. search: the module of
     `Search`, which repeats a step until problems are solved. iterated: the module that combines
-    three kernels into one that iterates (`llvm.iterated`). rounds: the module of `Rounds`, which
-    runs several kernels and loops in turn. gram: the module of `Grams`, which sums Gram matrices.
+    three kernels into one that iterates (`llvm.iterated`). chain: the module of `Chain`, which runs
+    several kernels on a tile. rounds: the module of `Rounds`, which runs several kernels and loops
+    in turn. gram: the module of `Grams`, which sums Gram matrices.
     staged: the number of scalar multiplications in matrix products above which a program should
     return the factors of its results instead of the products (`Staged`); None if the backend does
     not accept staged programs. first: the backend of the first tier, which compiles faster but
@@ -43,6 +45,7 @@ class Backend(NamedTuple):
     adjoint: str = ""
     search: str = ""
     iterated: str = ""
+    chain: str = ""
     rounds: str = ""
     gram: str = ""
     staged: int | None = None
@@ -57,6 +60,7 @@ BACKENDS: dict[str, Backend] = {
         adjoint="chasles.backends.llvm.adjoint",
         search="chasles.backends.llvm.search",
         iterated="chasles.backends.llvm.iterated",
+        chain="chasles.backends.llvm.chain",
         rounds="chasles.backends.llvm.rounds",
         gram="chasles.backends.llvm.gram",
         staged=4000,
@@ -158,6 +162,27 @@ def known(
     return target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None
 
 
+def begin(
+    recipe: object,
+    trace: Callable[[], Program],
+    backend: str,
+    dtype: str,
+    stack: contextlib.ExitStack,
+) -> Callable[[], Kernel]:
+    """Begin to compile the program of a recipe; return a function that returns its kernel.
+
+    The program is traced only if the kernel is not cached. Other processes may compile it until
+    `stack` is closed, while this process traces other programs.
+    """
+    found = known(recipe, trace, backend, dtype)
+    if found is not None:
+        return lambda: found
+    target = _backend(backend)
+    if hasattr(target, "begin"):
+        return target.begin(recipe, trace(), dtype, stack)
+    return functools.partial(compile, trace(), backend, dtype, recipe)
+
+
 def prepare(
     recipe: object, program: Program, backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel:
@@ -213,6 +238,14 @@ def loop(kernel: Kernel, backend: str = USUAL) -> Any:
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) -> Any:
     """Combine kernels that begin, iterate until convergence, and end (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels, **options)
+
+
+def chain(links: Sequence[Link], outputs: Sequence[str], backend: str = USUAL) -> Any:
+    """Combine kernels that run one after the other on tiles of states (`llvm.chain`).
+
+    outputs: names of the arrays that the chain returns.
+    """
+    return importlib.import_module(BACKENDS[backend].chain).Chain(links, outputs)
 
 
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:

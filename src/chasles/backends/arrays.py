@@ -5,7 +5,7 @@ import math
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -31,6 +31,27 @@ class DeviceKernel(Kernel, Protocol):
     """A kernel that also accepts arrays in GPU memory and leaves its results there."""
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any: ...
+
+
+class Link(NamedTuple):
+    """A kernel in a chain (`llvm.chain`), and the arrays that it reads and writes.
+
+    inputs, outputs: names of arrays, if they differ from the names of the kernel's variables.
+    """
+
+    kernel: Any
+    inputs: Mapping[str, str] = {}
+    outputs: Mapping[str, str] = {}
+
+    @property
+    def read(self) -> list[str]:
+        """Names of the arrays that the kernel reads."""
+        return [self.inputs.get(v.name, v.name) for v in self.kernel.interface.inputs]
+
+    @property
+    def written(self) -> dict[str, Variable]:
+        """The arrays that the kernel writes, by name."""
+        return {self.outputs.get(v.name, v.name): v for v in self.kernel.interface.outputs}
 
 
 class Load(NamedTuple):

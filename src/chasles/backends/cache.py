@@ -44,7 +44,7 @@ class Artifact:
     """A compiled program: its interface, dtype and machine code.
 
     workspace: bytes that a thread needs for a batch. work: approximate number of operations per
-    state.
+    state. tiled: True if the code only has the function `tiled` (`llvm.source`).
     """
 
     interface: Interface
@@ -52,6 +52,7 @@ class Artifact:
     workspace: int
     work: int
     object_code: bytes
+    tiled: bool = False
 
     def to_bytes(self) -> bytes:
         """Return the entry's content: magic, SHA-256, header length, header, machine code."""
@@ -73,6 +74,7 @@ class Artifact:
         interface = Interface(name, _variables(inputs), _variables(outputs), _counts(nonzero))
         for fact in ("workspace", "work"):
             checked_count(fact, header[fact], least=0)
+        header["tiled"] = header["tiled"] is True
         return Artifact(interface, **header, object_code=body[8 + size :])
 
 

@@ -336,13 +336,16 @@ class _Scratch:
 
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
-    """Return the last use of each value with more than `far` instructions between two uses."""
-    touched, found, time = dict[int, int](), set[int](), 0
+    """Return the time of last use of each value that is unused for more than `far` instructions.
+
+    Inputs and constants are not among them, since every part can read them where they are.
+    """
+    touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:
         for k in (*stage.code, None):
             for a in stage.angles if k is None else code[k].args:
                 if a in touched:
-                    if time - touched[a] > far and code[a].op not in COMPARED:
+                    if time - touched[a] > far and code[a].op not in elsewhere:
                         found.add(a)
                     touched[a] = time
             if k is not None:

@@ -145,6 +145,10 @@ class Program(Interface):
     """Names of inputs and outputs that are stored as SIMD vectors, with one state per lane, between
     the programs of an iteration (`llvm.iterated`)."""
 
+    batched: bool = field(default=False, compare=False, repr=False)
+    """True if a single state runs as a batch of one, which takes longer but compiles in half the
+    time."""
+
     def limb(self, array: int, index: int) -> int:
         """Return the limb to which an array entry belongs, or -1 if there is none.
 

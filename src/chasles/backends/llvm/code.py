@@ -187,21 +187,22 @@ class Function:
         return "\n".join((head, *self.body))
 
 
-def split(text: str, count: int) -> list[str]:
-    """Move the long functions of a module to at most `count` other modules.
+def split(text: str, cores: int, worth: int | None = None, count: int = 0) -> list[str]:
+    """Move the long functions of a module to at most `count` other modules, by default `cores`.
 
-    The first result is the module of short functions. If there is too little work to divide, return
-    only the module itself.
+    The first result is the module of short functions. With one core, or if the long functions have
+    fewer lines than `worth` (by default `WORTH`), return only the module itself.
     """
+    worth = WORTH if worth is None else worth
     rest, functions = _parsed(text)
     defined = {f.name: f for f in functions}
     data = {m[1] for line in rest if (m := re.match(r"@([\w.]+) =", line))}
     long = [f for f in functions if _is_long(f)]
-    if count > 1 and sum(len(f.body) for f in long) >= WORTH:
+    if cores > 1 and sum(len(f.body) for f in long) >= worth:
         long = [f for f in long if not f.used & data]
-    if count < 2 or sum(len(f.body) for f in long) < WORTH:
+    if cores < 2 or sum(len(f.body) for f in long) < worth:
         return ["\n".join((*rest, *(f.text(False) for f in functions)))]
-    bins: list[list[Function]] = [[] for _ in range(min(count, len(long)))]
+    bins: list[list[Function]] = [[] for _ in range(min(count or cores, len(long)))]
     for f in sorted(long, key=lambda f: -len(f.body)):
         min(bins, key=lambda bin: sum(len(g.body) for g in bin)).append(f)
     apart = {f.name for f in long}
@@ -254,12 +255,35 @@ def compiled(
 
     machine: triple, cpu, features and effort. assemble: function that compiles in this process.
     """
-    first, *others = split(text, cores if interpreter() else 1)
     with contextlib.ExitStack() as stack:
-        running = [_started(piece, machine, stack) for piece in others]
+        return begun(text, machine, cores, assemble, stack)()
+
+
+def begun(
+    text: str,
+    machine: Mapping[str, Any],
+    cores: int,
+    assemble: Callable[[str], bytes],
+    stack: contextlib.ExitStack,
+    *,
+    ahead: bool = False,
+) -> Callable[[], bytes]:
+    """Begin to compile a module in other processes; return a function that returns its code.
+
+    The processes end when `stack` is closed. ahead: True if this process does other work before it
+    needs the code.
+    """
+    count = 1 if ahead and text.count("\n") <= 2 * WORTH else cores
+    worth = LONG if ahead else None
+    first, *others = split(text, cores if interpreter() else 1, worth, count)
+    running = [_started(piece, machine, stack) for piece in others]
+
+    def finish() -> bytes:
         own = assemble(first)
         made = [_result(r) or assemble(piece) for r, piece in zip(running, others, strict=True)]
-    return joined([own, *made])
+        return joined([own, *made])
+
+    return finish
 
 
 Running = tuple[subprocess.Popen[bytes], IO[bytes]]

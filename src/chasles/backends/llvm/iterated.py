@@ -28,7 +28,7 @@ from chasles.backends.cache import Artifact
 from chasles.backends.llvm import iterated_source
 from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.iterated_source import Layout
-from chasles.backends.llvm.kernel import Kernel, exact
+from chasles.backends.llvm.kernel import Kernel
 from chasles.expr import Interface
 
 USUAL_REFINEMENTS = 2
@@ -62,14 +62,10 @@ class Iterated(Kernel):
         work = works[0] + USUAL_REFINEMENTS * works[1] + works[-1]
         self.artifact = Artifact(self.interface, self.dtype.name, layout.space, work, b"")
         names = PARTS if kernels[2:-1] else (PARTS[0], PARTS[1], PARTS[-1])
-        symbols: dict[str, int] = {}
-        others: list[Any] = []
-        for name, kernel in zip(names, kernels, strict=True):
-            code = load(kernel.artifact.object_code, exact(), ("tiled",))
-            symbols[f"{name}_tiled"] = code.address("tiled")
-            others += [kernel.code, code]
+        addresses = {f"{n}_tiled": k.tiled_address for n, k in zip(names, kernels, strict=True)}
+        others = tuple(kernel.code for kernel in kernels)
         text = iterated_source.text(layout)
-        self.code = load(assemble(text, Machine.host()), symbols, ("batch",), tuple(others))
+        self.code = load(assemble(text, Machine.host()), addresses, ("batch",), others)
         self.parts, self.batch_address = tuple(kernels), self.code.address("batch")
 
 

@@ -1,15 +1,18 @@
 """Machine code for one program, compiled by LLVM: scalar for one state, SIMD for batches.
 
-The fast entry, a built-in function around a kernel, adds tens of nanoseconds to the program's run
-time. It holds references to its code and to the objects that CPython's function object points to.
-The garbage collector cannot clear these references (`llvm.code.Code`). A way of calling a kernel is
-a tuple: bytes with the words that the machine code reads (`objects.WAY`), and the objects that
-these words point to. Bytes, tuples and numeric arrays are never cleared while they are referenced.
-Therefore no order of garbage collection, no finalizer and no resurrection can leave an entry
-without its code; the code is freed with the last entry and the last kernel. The collector may clear
-the list of further ways; an empty list is valid.
+A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program's time.
+It holds its code, and the objects that CPython's function object points to, by references that the
+garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple: bytes with
+the words that the machine code reads (`objects.WAY`), and the objects that these words point to.
+Bytes, tuples and numeric arrays are never cleared while they are referenced. Therefore no order of
+garbage collection, no finalizer and no resurrection can leave an entry without its code; the code
+is freed with the last entry and the last kernel. The collector may clear the list of further ways,
+which is then empty.
+
+This module is long because fast entries share the tables of kernels.
 """
 
+import contextlib
 import ctypes
 import functools
 import sys
@@ -66,19 +69,32 @@ def source(
 def build(
     program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
 ) -> Artifact:
-    """Compile a program to machine code."""
-    machine = machine or Machine.host()
+    """Return the machine code of a program."""
+    with contextlib.ExitStack() as stack:
+        return _begun(program, machine or Machine.host(), dtype, stack)()
+
+
+def _begun(
+    program: Program | Staged,
+    machine: Machine,
+    dtype: str,
+    stack: contextlib.ExitStack,
+    *,
+    ahead: bool = False,
+) -> Callable[[], Artifact]:
+    """Begin to compile a program; return a function that returns its code (`code.begun`)."""
     written = source(program, machine, dtype)
     text = checked.instrumented(written.text) if checked.ON else written.text
-    if text.count("\n") <= llvm_code.LONG:
-        code = emitted(text, machine)
-    else:
+    emit = functools.partial(emitted, machine=machine)
+    finish: Callable[[], bytes] = functools.partial(emit, text)
+    if text.count("\n") > llvm_code.LONG:
         names = ("triple", "cpu", "features", "effort")
         facts = {name: getattr(machine, name) for name in names}
-        emit = functools.partial(emitted, machine=machine)
-        code = llvm_code.compiled(text, facts, arrays.cores(), emit)
+        finish = llvm_code.begun(text, facts, arrays.cores(), emit, stack, ahead=ahead)
     taken = Interface(program.name, program.inputs, program.outputs, program.nonzero)
-    return Artifact(taken, dtype, written.workspace, program.count.weight, code)
+    known = (taken, dtype, written.workspace, program.count.weight)
+    tiled = isinstance(program, Program) and bool(program.tiled)
+    return lambda: Artifact(*known, finish(), tiled)
 
 
 class Kernel:
@@ -94,9 +110,13 @@ class Kernel:
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
+        names = ("tiled",) if artifact.tiled else ("one", "batch")
         with arrays.COMPILING:
-            self.code = load(artifact.object_code, exact(), ("one", "batch"))
-        self._finish()
+            self.code = load(artifact.object_code, exact(), names)
+        if artifact.tiled:
+            self.tiled_address = self.code.address("tiled")
+        else:
+            self._finish()
 
     def _finish(self) -> None:
         """Look up the functions of the loaded code."""
@@ -417,11 +437,25 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
 
 
 def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
-    """Compile a recipe's program, and keep the kernel in memory and in the cache."""
-    name, artifact = _entry(recipe, dtype), build(program, dtype=dtype)
+    """Compile the program of a recipe, and keep its kernel here and in the cache."""
+    return _kept(_entry(recipe, dtype), build(program, dtype=dtype))
+
+
+def _kept(name: str, artifact: Artifact) -> Kernel:
     cache.save(name, artifact)
     with arrays.COMPILING:
         return _used(name, Kernel(artifact))
+
+
+def begin(
+    recipe: object, program: Program, dtype: str, stack: contextlib.ExitStack
+) -> Callable[[], Kernel]:
+    """Begin to compile the program of a recipe; return a function that returns its kernel.
+
+    Other processes compile until the function is called or `stack` is closed.
+    """
+    name, made = _entry(recipe, dtype), _begun(program, Machine.host(), dtype, stack, ahead=True)
+    return lambda: _kept(name, made())
 
 
 def forget() -> None:

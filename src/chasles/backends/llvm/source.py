@@ -1,14 +1,18 @@
-"""A program as a module in LLVM IR: `one` for one state, `batch` for many.
+"""A program as a module in LLVM IR: `one` for one state, `batch` for many, or only `tiled`.
 
 `batch` processes `width` states at a time: it transposes their rows to tiles of lanes, runs the
-parts of the program, and transposes the results back. A tile has one vector, with one lane per
-state, for each number of a state. A tile with a single lane is the caller's own row. The last tile
-repeats its last row. A result that occurs several times in the outputs is stored once. Constant
-results are written before the loop.
+parts of the program, and transposes the results back. A tile has one vector of lanes for each
+number of a state; with a single lane, it is the caller's own row. The last tile repeats its last
+row. A result that occurs several times in the outputs is stored once. Constant results are written
+before the loop. A program with tiled arrays (`Program.tiled`) only has the function `tiled`, which
+other code calls for one tile.
+
+This module is long because all functions of a module share its slots and parts.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from chasles.backends.llvm.limbs import LimbBody, packed, widths
 from chasles.backends.llvm.math import Writer, cold_angles
@@ -49,10 +53,11 @@ SPREAD = 8000
 (`products`) instead of states, because the code would otherwise not stay in the cache."""
 
 FAR, LASTING = 100, 16_000
-"""Number of instructions after which a value that has not been used is loaded again, and program
-length (instructions) above which this applies. With reloading, register allocation for a large
-robot takes two thirds of the time, and the code is equally fast. Shorter programs would be 3 to 11
-% slower.
+"""Number of instructions after which an unused value is loaded again, and length of a program
+(instructions) above which this applies. LLVM then allocates the registers of a large robot's
+functions in two thirds of the time, and the code is equally fast. In shorter programs, the code
+would be 3 to 11 % slower. Programs with tiled arrays use most of their inputs several times, and
+are 10 to 20 % faster at any length.
 """
 
 SHARE = 10000
@@ -83,7 +88,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
         _declarations(target, widths(pack) if pack else set()),
     ]
     parts.append(cold_angles(target.writer()))
-    if not program.tiled:
+    if not program.tiled and not program.batched:
         parts.append(_one(whole, program, lowered, pack, products, target))
     if products and isinstance(lowered, Lowered) and products.staged.products <= SPREAD:
         first = list(dict.fromkeys(r for refs in program.results for r in refs))
@@ -92,6 +97,9 @@ def module(whole: Program | Staged, target: Target) -> Module:
         lowered = cut(code, results, LONGEST, _far(program), first)
         slots = _Slots(program)
     parts.append(_vector_parts(program, lowered, slots, target))
+    if program.tiled:
+        tiled, vectors = _tiled(program, lowered, slots, target)
+        return Module("\n".join([*parts, tiled]), vectors * target.writer().bytes)
     for n in sorted({v.size for v in program.inputs} - {0}):
         parts += [gather(target.writer(), n, clip=clip) for clip in (False, True)]
     for k, columns in enumerate(slots.columns):
@@ -101,8 +109,8 @@ def module(whole: Program | Staged, target: Target) -> Module:
             parts.append(scatter_past(target.writer(), k, len(columns)))
     batch, vectors = _batch(program, lowered, slots, products, target)
     parts.append(batch)
-    if program.tiled:
-        parts += [_one_in_batch(program, vectors, target), _tiled(program, lowered, slots, target)]
+    if program.batched:
+        parts.append(_one_in_batch(program, vectors, target))
     workspace = vectors * target.writer().bytes
     return Module("\n".join(parts), workspace)
 
@@ -117,8 +125,8 @@ def _lowered(program: Program, target: Target) -> Lowered | Rolled:
 
 
 def _far(program: Program) -> int:
-    """Return the number of instructions after which an unused value must be loaded again."""
-    return FAR if len(program.code) > LASTING else NEVER
+    """Return the number of instructions after which an unused value is loaded again."""
+    return FAR if len(program.code) > LASTING or program.tiled else NEVER
 
 
 class _Slots:
@@ -249,10 +257,26 @@ def _vector_parts(
 ) -> str:
     if isinstance(lowered, Rolled):
         return tiles_of_states(program, lowered, target)
-    changing = [r for r in slots.number if program.code[r].op != "const"]
-    going = {r: [("%slots", slots.number[r])] for r in changing}
+    own, going = _own(program), dict[int, list[Place]]()
+    for r, to in places(program).items():
+        if program.code[r].op == "const":
+            continue
+        going[r] = [(f"%out{k}", index) for k, index in to if k in own]
+        if len(going[r]) < len(to):
+            going[r].append(("%slots", slots.number[r]))
     names = [*(f"%in{k}" for k in range(len(program.inputs))), "%scratch", "%slots"]
+    names += [f"%out{k}" for k in own]
     return "\n".join(_parts("tile", lowered, target, None, names, going))
+
+
+def _own(program: Program) -> list[int]:
+    """Return the outputs whose results are stored directly in tiles of the caller.
+
+    An output that may share its memory with an input of the same name is stored after the program.
+    """
+    taken = {v.name for v in program.inputs}
+    tiled = [k for k, v in enumerate(program.outputs) if v.name in program.tiled and v.size]
+    return [k for k in tiled if program.outputs[k].name not in taken]
 
 
 # Batches ---------------------------------------------------------------------------------------
@@ -367,17 +391,20 @@ def _batch(
     return products.finish(target.writer()) + w.function(head), used + w.width * products.row
 
 
-def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target) -> str:
-    """Return the function for one tile.
+def _tiled(
+    program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target
+) -> tuple[str, int]:
+    """Return the function for one tile, and the size of its workspace in vectors.
 
-    The caller passes the arrays in `Program.tiled` as tiles.
+    The arrays in `Program.tiled` are tiles of the caller.
     """
-    w = target.writer()
+    w, others = target.writer(), list[str]()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     tiles = [w.at("%workspace", start, w.type) for start in starts]
     last = w.emit("sub i64 %count, 1")
     used = {i.data[0] for i in program.code if i.op == "input"}
+    sizes_read = set[int]()
     for k, (variable, (pointer, stride)) in enumerate(
         zip(program.inputs, _arrays(w, "in", len(program.inputs)), strict=True)
     ):
@@ -386,8 +413,12 @@ def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: T
         elif variable.size and k in used:
             operands = f"ptr {tiles[k]}, ptr {pointer}, i64 {stride}, i64 {last}"
             w.raw(f"  call void @gather{variable.size}_last({operands})")
+            sizes_read.add(variable.size)
+    others += [gather(target.writer(), n, clip=True) for n in sorted(sizes_read)]
+    outputs, own = _arrays(w, "out", len(program.outputs)), _own(program)
+    pointers = ", ".join(f"ptr {tile}" for tile in [*tiles, *(outputs[k][0] for k in own)])
     for n in range(len(lowered.parts)):
-        w.raw(f"  call void @tile{n}({', '.join(f'ptr {tile}' for tile in tiles)})")
+        w.raw(f"  call void @tile{n}({pointers})")
 
     def store(value: str, tile: str, index: int) -> None:
         place = w.at(tile, index, w.type)
@@ -395,17 +426,49 @@ def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: T
 
     for slot, number in slots.constant.items():
         store(w.constant(number), tiles[-1], slot)
-    for k, (variable, (pointer, stride)) in enumerate(
-        zip(program.outputs, _arrays(w, "out", len(program.outputs)), strict=True)
-    ):
-        if variable.name in program.tiled:
+    for k, (variable, (pointer, stride)) in enumerate(zip(program.outputs, outputs, strict=True)):
+        if k in own:
             for index, slot in enumerate(slots.columns[k]):
-                place = w.at(tiles[-1], slot, w.type)
-                store(w.emit(f"load {w.type}, ptr {place}, align {w.bytes}"), pointer, index)
+                if slot in slots.constant:
+                    store(w.constant(slots.constant[slot]), pointer, index)
+        elif variable.name in program.tiled:
+            for first, count in _runs(slots.columns[k]):
+                index, slot = first, slots.columns[k][first]
+                to, place = w.at(pointer, index, w.type), w.at(tiles[-1], slot, w.type)
+                w.raw(f"  call void @copied(ptr {to}, ptr {place}, i64 {count})")
         elif variable.size:
+            taken = (target.writer(), k, slots.columns[k], slots.constant)
+            others.append(scatter(*taken, clip=True, alone=True))
             operands = f"ptr {tiles[-1]}, ptr {pointer}, i64 {stride}, i64 {last}"
             w.raw(f"  call void @scatter{k}_last({operands})")
-    return w.function(f"void @tiled({PARAMETERS}) {attributes(w)}")
+    whole = w.function(f"void @tiled({PARAMETERS}) {attributes(w)}")
+    return "\n".join([*others, _copied(target.writer()), whole]), sum(sizes)
+
+
+def _runs(columns: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first index and the length of each run of consecutive numbers."""
+    starts = [0, *(k for k in range(1, len(columns)) if columns[k] != columns[k - 1] + 1)]
+    return [(a, b - a) for a, b in pairwise([*starts, len(columns)])] if columns else []
+
+
+def _copied(w: Writer) -> str:
+    """Return the function that copies vectors from one tile to another."""
+    text = f"""entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %source = getelementptr {w.type}, ptr %from, i64 %k
+  %target = getelementptr {w.type}, ptr %to, i64 %k
+  %x = load {w.type}, ptr %source, align {w.bytes}
+  store {w.type} %x, ptr %target, align {w.bytes}
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}"""
+    head = f"define internal void @copied(ptr %to, ptr %from, i64 %count) {attributes(w)} {{"
+    return f"{head}\n{text}"
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:

@@ -206,12 +206,19 @@ def gather(w: Writer, n: int, *, clip: bool) -> str:
 
 
 def scatter(
-    w: Writer, output: int, columns: Sequence[int], constant: dict[int, float], *, clip: bool
+    w: Writer,
+    output: int,
+    columns: Sequence[int],
+    constant: dict[int, float],
+    *,
+    clip: bool,
+    alone: bool = False,
 ) -> str:
     """Return the function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of columns that are all constant are written without a transpose, and
-    stores are kept from straddling cache lines where the rows' alignment allows it.
+    stores are kept from straddling cache lines where the rows' alignment allows it. alone: False if
+    the function with `clip` uses the tables of the function without it.
     """
     width, n, rows = w.width, len(columns), row_places(w, clip)
 
@@ -256,7 +263,7 @@ def scatter(
     shift = w.emit(f"sub i64 {ahead}, {width}")
     first = w.emit(f"select i1 {aligned}, i64 0, i64 {shift}")
     _loop(w, n, first, move, back="moved")
-    tables = "" if clip else _tables(w, output, columns, constant)
+    tables = "" if clip and not alone else _tables(w, output, columns, constant)
     return tables + tile_function(w, f"scatter{output}", "%slots", clip)
 
 

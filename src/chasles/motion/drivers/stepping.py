@@ -1,10 +1,13 @@
 """Simulation by time stepping: contact, limits and dry friction in one convex problem per step.
 
 The step consists of four programs (`steps.stepping`) that are compiled into one loop.
+
+This module is long because a step's kernels, arrays and records belong together.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chasles import backends
-from chasles.backends.arrays import COMPILING
+from chasles.backends.arrays import COMPILING, Link
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
@@ -39,12 +42,13 @@ from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
+from chasles.motion.steps.apart import SOLVE, called
 from chasles.motion.steps.backward import Backward
 from chasles.motion.steps.parameters import MODEL, Parameters, parameter_shape
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import smallest
 from chasles.motion.steps.slots import check_pairs
-from chasles.motion.steps.stepping import QUICK, ROUGH, STATISTICS, TOLERANCE, Steps
+from chasles.motion.steps.stepping import CARRIED, QUICK, ROUGH, STATISTICS, TOLERANCE, Steps
 from chasles.motion.steps.traced import RolloutGradient, check_holonomic
 
 TIME_STEPPING = "time-stepping"
@@ -93,6 +97,7 @@ class Stepped:
             remedy = "use robot.with_parameters(...) instead"
             raise ModelError("E-MOTION-209", problem, remedy, part="model_parameters")
         self._made: Steps | None = None
+        self._parts: tuple[tuple[str, str], list[Program]] = ("", ""), []
         self._loops: dict[tuple[str, str], Any] = {}
         self._gaps: dict[tuple[str, str], Any] = {}
         self._adjoints: dict[tuple[str, ...], Any] = {}
@@ -112,8 +117,12 @@ class Stepped:
 
     def program(self, name: str, dtype: str) -> Program:
         """Return one program of the step: begin, refine, rescue or end."""
-        tolerance = ROUGH if dtype == "float32" else TOLERANCE
-        found: Program = self.steps.end if name == "end" else getattr(self.steps, name)(tolerance)
+        return self._whole(name, dtype, False)
+
+    def _whole(self, name: str, dtype: str, divided: bool) -> Program:
+        """Return a whole program. divided: True if other programs are divided."""
+        steps = self._divided if divided else self.steps
+        found: Program = steps.end if name == "end" else getattr(steps, name)(_tolerance(dtype))
         return found
 
     def loop(self, backend: str, dtype: str) -> Any:
@@ -123,16 +132,84 @@ class Stepped:
             # On a GPU, one program computes all iterations, to keep the code small.
             host = backends.takes_numpy(backend)
             names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
-            kernels = [self._kernel(name, *target) for name in names]
+            kernels = self._kernels(names, *target)
             options = {"quick": QUICK} if host else {}
             made = backends.iterated(kernels, backend, **options)
             self._loops[target] = backends.loop(made, backend)
         return self._loops[target]
 
-    def _kernel(self, name: str, backend: str = "llvm", dtype: str = "float64") -> Any:
-        """Return one compiled program of the step."""
-        trace = partial(self.program, name, dtype)
-        return compiled_kernel((name, self.recipe), trace, backend, dtype)
+    def _kernels(
+        self,
+        names: Sequence[str],
+        backend: str = "llvm",
+        dtype: str = "float64",
+        *,
+        whole: bool = False,
+    ) -> list[Any]:
+        """Return compiled programs of the step. Each one compiles while the next one is traced.
+
+        If they are long, all programs but `end` call others (`steps.apart`), unless `whole`.
+        """
+        target, picks = (backend, dtype), self.scene.picks
+        divided = [n for n in names if n != "end"] if not whole and self._is_long(*target) else []
+        calls = {name: called(name, picks) for name in divided}
+        others = sorted({each.program for x in calls.values() for y in x for each in y})
+        with COMPILING, ExitStack() as stack:
+
+            def begin(name: str, trace: Callable[[], Program]) -> Callable[[], Any]:
+                return backends.begin((name, self.recipe), trace, *target, stack)
+
+            begun = {}
+            if self.slots and target not in self._gaps:
+                begun["gaps"] = begin("gaps", self.gap_program)
+            for name in others:
+                begun[name] = begin(name, partial(self._called, name))
+            for name in names:
+                if name not in divided:
+                    begun[name] = begin(name, partial(self._whole, name, dtype, bool(divided)))
+                    continue
+                for k in range(len(calls[name]) + 1):
+                    begun[f"{name} {k}"] = begin(f"{name} {k}", partial(self._part, name, dtype, k))
+            made = {name: finish() for name, finish in begun.items()}
+        self._parts = ("", ""), []
+        if "gaps" in made:
+            self._gaps[target] = made["gaps"]
+        for name in divided:
+            links = [Link(made[f"{name} 0"])]
+            for k, each in enumerate(calls[name], 1):
+                links += [Link(made[call.program], call.inputs, call.outputs) for call in each]
+                links.append(Link(made[f"{name} {k}"]))
+            given = CARRIED if name == "begin" else CARRIED[:2]
+            made[name] = backends.chain(links, given, backend)
+        return [made[name] for name in names]
+
+    def _is_long(self, backend: str, dtype: str) -> bool:
+        """Return True if programs call others, on a backend that supports it."""
+        if not backends.row(backend).chain:
+            return False
+        for name in (SOLVE, "refine"):  # if one is cached, nothing is traced
+            trace = partial(self.program, name, dtype)
+            if backends.known((name, self.recipe), trace, backend, dtype) is not None:
+                return name == SOLVE
+        return bool(self.scene.picks) or self.steps.long
+
+    @cached_property
+    def _divided(self) -> Steps:
+        """Programs of the step that call others."""
+        if not self.scene.picks:
+            return self.steps
+        return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
+
+    def _called(self, name: str) -> Program:
+        """Return a program that the parts call."""
+        return self._divided.called(name)
+
+    def _part(self, name: str, dtype: str, number: int) -> Program:
+        """Return one part of begin, refine or rescue. All are traced together."""
+        key = name, dtype
+        if self._parts[0] != key:
+            self._parts = key, self._divided.parts(name, _tolerance(dtype))
+        return self._parts[1][number]
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""
@@ -145,7 +222,9 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            kernels = [ends[0], self._kernel("refine"), self._kernel("rescue"), ends[1]]
+            # Programs that call others to choose points have other data than the adjoint.
+            whole = bool(self.scene.picks)
+            kernels = [ends[0], *self._kernels(("refine", "rescue"), whole=whole), ends[1]]
             loop = backends.loop(backends.iterated(kernels, quick=QUICK))
             self._adjoints[along] = backends.adjoint(self.loop("llvm", "float64"), loop)
         return self._adjoints[along]
@@ -341,15 +420,20 @@ class Stepped:
     def gap_program(self) -> Program:
         """Return the program that computes the gaps of all slots in a configuration."""
         arena, sizes = Arena(RULES), {"q": self.model.nq} | self._free
-        given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
-        values = self._own.of_model(given.get(MODEL))
-        own, crowded = self.scene.spots(given["q"], values)
+        own, crowded = self.scene.usual
+        if self._free:
+            given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
+            own, crowded = self.scene.spots(given["q"], self._own.of_model(given[MODEL]))
         gaps = [spot.gap for _, spot in own]
         for crowd in crowded:
             gaps += smallest(crowd)
         output = (Variable("gaps", (len(gaps),)), gaps)
         inputs = [Variable(name, (n,)) for name, n in sizes.items()]
-        return Program.from_outputs("gaps", inputs, [output])
+        return replace(Program.from_outputs("gaps", inputs, [output]), batched=True)
+
+
+def _tolerance(dtype: str) -> float:
+    return ROUGH if dtype == "float32" else TOLERANCE
 
 
 def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:

@@ -83,7 +83,7 @@ class Backward:
                 results[k] = list(own[f"bar_{name}"] + results[k])
         inputs = [*self.bars, *steps.inputs, *self.weights, *steps._between]
         found = list(zip(self.bars, results, strict=True))
-        return steps._tiled(Program.from_outputs("backward", inputs, found))
+        return steps._tiled("backward", inputs, found)
 
     def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
         """Return the states after a step with end velocities v, for a given brake (`braking`)."""

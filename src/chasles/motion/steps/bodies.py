@@ -33,6 +33,20 @@ def computed(
     return result(made, arena, {**given, **own})
 
 
+def mass_matrices(
+    model: Model, arena: Arena, q: np.ndarray, own: Own
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mass matrix at q, and its inverse in the neutral posture."""
+    made, still = program(model, "mass_matrix", parameters=tuple(own)), neutral_posture(model)
+    M = result(made, arena, {"q": q, **own})
+    if not own:
+        return M, np.asarray(np.linalg.pinv(numbers_of(made, q=still)))
+    there = result(made, arena, {"q": still, **own})
+    order = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
+    columns = [solved(there, unit, order, None) for unit in np.eye(model.nv)]
+    return M, np.stack(columns, axis=-1)
+
+
 def described(model: Model, own: Own) -> Model:
     """Return the model with parameters replaced by the given values or symbols."""
     return connected(substituted(model.source, own), mimic=model.mimics) if own else model
@@ -174,20 +188,10 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
     return np.array(values[only.name]).reshape(only.shape)
 
 
-def neutral_inverse(model: Model, arena: Arena, own: Own) -> np.ndarray:
-    """Return the inverse mass matrix in the neutral posture."""
-    still = neutral_posture(model)
-    if not own:
-        return np.asarray(np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=still)))
-    M = computed(model, "mass_matrix", arena, {"q": still}, own)
-    order = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
-    return np.stack([solved(M, unit, order, None) for unit in np.eye(model.nv)], axis=-1)
-
-
 class Weights:
     """Inverse masses (1/kg) at contact pairs in the neutral posture, as means over three axes.
 
-    inverse: inverse mass matrix in that posture (`neutral_inverse`).
+    inverse: inverse of the mass matrix in that posture (`mass_matrices`).
     """
 
     def __init__(self, model: Model, inverse: np.ndarray, own: Own = NO_OWN) -> None:

@@ -14,9 +14,11 @@ resemble steps for a convex problem. Finally, the normal impulses that bound fri
 this way, and states with a residual above the tolerance after the last iteration, are reported
 as unsolved. In the latter, all velocities are scaled down until the impulses do no positive work
 (`Newton.passive`).
+
+This module is long because all kinds of Newton steps share one balance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +44,7 @@ from chasles.motion.steps.algebra import (
 )
 from chasles.motion.steps.impulses import SLOW
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
+from chasles.motion.steps.systems import System
 from chasles.motion.steps.touching import (
     Near,
     Rows,
@@ -56,8 +59,8 @@ from chasles.motion.steps.touching import (
 PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
-SEARCHED = 12
-"""Number of points at which the line search evaluates the power."""
+ROUNDS = 6
+"""Number of rounds of the search along a step. Each one evaluates the power at two points."""
 
 NARROW = 1e-4
 """Smallest ratio of the lower to the upper end of a search interval in logarithmic bisection."""
@@ -99,12 +102,61 @@ class Refined(NamedTuple):
     directions: list[Number]
 
 
-class Newton:
-    """Momentum balance at the end of a step, and Newton steps towards its solution."""
+class Line(NamedTuple):
+    """Line along a step d from velocities v, with the velocities of all slots on it.
 
-    def __init__(self, problem: Problem, held: Sequence[Number] = (), fixed: Number = 0.0) -> None:
+    start, inertia: power of the unbalanced momentum at v, and its growth due to inertia. begun:
+    power of the impulses at v.
+    """
+
+    v: np.ndarray
+    d: np.ndarray
+    at: Motions
+    along: Motions
+    start: Number
+    inertia: Number
+    begun: Number
+
+
+class Interval(NamedTuple):
+    """Fractions of a step between which the power becomes positive, and the powers there."""
+
+    low: Number
+    high: Number
+    least: Number
+    most: Number
+
+    def zero(self, whole: Number) -> Number:
+        """Return the fraction at which a line between both ends vanishes. whole: 1 if none does."""
+        low, high, least, most = self
+        return low - least * (high - low) / select(whole, 1.0, most - least)
+
+
+Solver = Callable[[System], np.ndarray]
+"""Function that returns the change of velocities that solves a system."""
+
+Search = Callable[[Line, Interval, Number], Interval]
+"""Function that narrows an interval in all rounds of a search."""
+
+
+class Newton:
+    """Momentum balance at the end of a step, and Newton steps towards its solution.
+
+    solve: solver of linear systems, by default `solution`. search: search along a step, by default
+    `searched`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        held: Sequence[Number] = (),
+        fixed: Number = 0.0,
+        solve: Solver | None = None,
+        search: Search | None = None,
+    ) -> None:
         self.p, self.fixed = problem, fixed
         self.held = dict(zip(map(id, problem.touches), held, strict=False))
+        self._solve, self._search = solve or self.solution, search or self.searched
 
     # Impulses -----------------------------------------------------------------------------------
 
@@ -234,16 +286,24 @@ class Newton:
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the inverse Jacobian times g. rubbing: dry-friction slopes."""
-        H = self._jacobian(v, slots, rubbing)
-        return solved_square(H, g, self.p.order, PIVOT / self.p.inverse)
+        """Return the inverse Jacobian at v times g. rubbing: slopes of dry friction."""
+        return self._solve(System(slots, self._stopping(v), rubbing, g))
+
+    def _stopping(self, v: np.ndarray) -> list[Number]:
+        """Return the slopes of all stops."""
+        return [stop.term.slope(speed_along(stop.row, v)) for stop in self.p.stops]
+
+    def solution(self, system: System) -> np.ndarray:
+        """Solve a system."""
+        *slopes, g = system
+        return solved_square(self._jacobian(*slopes), g, self.p.order, PIVOT / self.p.inverse)
 
     def _jacobian(
-        self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number]
+        self, slots: Sequence[Near], stopping: Sequence[Number], rubbing: Sequence[Number]
     ) -> np.ndarray:
         """Return the derivative of the momentum balance with respect to the velocities."""
         p = self.p
-        n, H = len(v), p.H.copy()
+        n, H = len(p.p), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
         own = []
         for touch, near in zip(p.touches, slots, strict=True):
@@ -260,8 +320,8 @@ class Newton:
         for i in range(n):
             for j in range(n):
                 H[i, j] = H[i, j] + _between(signed[i], signed[j], spatial, sums)
-        for stop in p.stops:
-            stiffen(H, stop.row, stop.term.slope(speed_along(stop.row, v)))
+        for stop, slope in zip(p.stops, stopping, strict=True):
+            stiffen(H, stop.row, slope)
         for dry, slope in zip(p.dry, rubbing, strict=True):
             stiffen(H, dry.row, slope)
         return H
@@ -279,7 +339,7 @@ class Newton:
             for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
         ]
         rubbing, _, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
-        H = self._jacobian(v, slots, rubbing)
+        H = self._jacobian(slots, self._stopping(v), rubbing)
         return solved_square(H.T, x, self.p.order, PIVOT / self.p.inverse)
 
     # Steps --------------------------------------------------------------------------------------
@@ -368,28 +428,37 @@ class Newton:
         and then rise steeply where a contact closes, at any fraction. Therefore, the search
         alternates between regula falsi and bisection on a logarithmic scale.
         """
-        p = self.p
-        inertia = dot(d, [dot(row, d) for row in p.H])
-        start, begun = dot(d, g), self._power(v, d, at, along)
-
-        def power(part: Number) -> Number:
-            there = _ahead(at, along, part)
-            return start + part * inertia + begun - self._power(v + part * d, d, there, along)
-
-        low: Number = 0.0
-        high: Number = 1.0
-        least, most = minimum(start, -SLOW), power(1.0)
+        inertia = dot(d, [dot(row, d) for row in self.p.H])
+        line = Line(v, d, at, along, dot(d, g), inertia, self._power(v, d, at, along))
+        most = self._unbalanced(line, 1.0)
         whole = less_equal(most, 0.0)
-        for number in range(SEARCHED):
-            between = sqrt(maximum(low, NARROW * high) * high)
-            if number % 2 == 0:
-                between = low - least * (high - low) / select(whole, 1.0, most - least)
-            found = power(between)
-            over = less(0.0, found)
-            high, most = select(over, between, high), select(over, found, most)
-            low, least = select(over, low, between), select(over, least, minimum(found, -SLOW))
-        last = low - least * (high - low) / select(whole, 1.0, most - least)
-        return select(whole, 1.0, last)
+        begun = Interval(0.0, 1.0, minimum(line.start, -SLOW), most)
+        found = self._search(line, begun, whole)
+        return select(whole, 1.0, found.zero(whole))
+
+    def searched(self, line: Line, begun: Interval, whole: Number) -> Interval:
+        """Return the interval after all rounds of the search along a step."""
+        for _ in range(ROUNDS):
+            begun = self.narrowed(line, begun, whole)
+        return begun
+
+    def narrowed(self, line: Line, found: Interval, whole: Number) -> Interval:
+        """Return the interval after a round: one step of regula falsi, and one of bisection."""
+        for falsi in (True, False):
+            low, high, least, most = found
+            between = found.zero(whole) if falsi else sqrt(maximum(low, NARROW * high) * high)
+            power = self._unbalanced(line, between)
+            over = less(0.0, power)
+            high, most = select(over, between, high), select(over, power, most)
+            low, least = select(over, low, between), select(over, least, minimum(power, -SLOW))
+            found = Interval(low, high, least, most)
+        return found
+
+    def _unbalanced(self, line: Line, part: Number) -> Number:
+        """Return the power d.g after a fraction of a step."""
+        v, d, at, along, start, inertia, begun = line
+        there = _ahead(at, along, part)
+        return start + part * inertia + begun - self._power(v + part * d, d, there, along)
 
     def _power(self, v: np.ndarray, d: np.ndarray, at: Motions, along: Motions) -> Number:
         """Return the work that the impulses at velocities v do along velocities d."""

@@ -14,6 +14,9 @@ from chasles.motion.steps.sharing import Crowd, Unseen, crowds, unseen
 from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.spots import Spot
 
+MANY = 200
+"""Number of points, times slots that they share, above which a program chooses them one by one."""
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -30,11 +33,23 @@ class Scene:
     stopped: bool = False
 
     @cached_property
+    def usual(self) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
+        """Points of all pairs (see `spots`) as functions of the input q."""
+        return self.spots(symbols(Arena(RULES), "q", (self.model.nq,)))
+
+    @cached_property
     def slots(self) -> int:
         """Number of contact slots."""
-        own, crowded = self.spots(symbols(Arena(RULES), "q", (self.model.nq,)))
+        own, crowded = self.usual
         shared = [crowd.slots for crowd in crowded] + [group.slots for group in self.unseen]
         return len(own) + sum(shared)
+
+    @cached_property
+    def picks(self) -> list[int]:
+        """Number of slots of each group, if programs that choose its points are worth calling."""
+        crowded = self.usual[1]
+        many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
+        return [crowd.slots for crowd in crowded] if many else []
 
     @property
     def unseen(self) -> list[Unseen]:

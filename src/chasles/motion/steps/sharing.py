@@ -127,31 +127,51 @@ def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
     return [crowd._replace(slots=min(crowd.slots, len(crowd.spots))) for crowd in found.values()]
 
 
+Rows = Sequence[list[Any]]
+"""Rows of points: gap, point, normal, inverse mass, indices of two frames, and coefficients."""
+
+
 def closest(
     crowd: Crowd,
     weight: Callable[[Pair], Number],
     own: Callable[[Pair], Coefficients | None] = lambda pair: None,
+    pick: Callable[[Rows, int], tuple[Rows, Sequence[Number]]] | None = None,
 ) -> tuple[list[Shared], Number]:
     """Return the slots of a group, closest first, and the smallest gap that has no slot.
 
     own: function that returns the coefficients of a pair that are inputs of the step, or None.
+    pick: function that returns the closest rows and the gaps of the others, `picked` by default.
     """
     rows, frames = [], crowd.frames
     for pair, spot in crowd.spots:
         over, under = (float(frames.index(f)) for f in pair.frames)
         row = [spot.gap, *spot.point, *spot.normal, weight(pair), over, under]
         rows.append([*row, *(own(pair) or ())])
+    bests, left = (pick or picked)(rows, crowd.slots)
     found: list[Shared] = []
-    gaps = [row[0] for row in rows]
-    for _ in range(crowd.slots):
-        which, best = _least(gaps, rows)
+    for best in bests:
         gap, point, normal = best[0], np.array(best[1:4]), np.array(best[4:7])
         inverse, over, under, *rest = best[7:]
         coefficients = Coefficients(*rest) if rest else None
         spot = Spot(point, normal, gap)
         found.append(Shared(crowd.law, spot, inverse, over, under, coefficients))
-        gaps = [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
-    return found, _least(gaps, [[gap] for gap in gaps])[1][0]
+    return found, _least(left, [[gap] for gap in left])[1][0]
+
+
+def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
+    """Return the rows with the smallest gaps, smallest first, and the gaps that are left."""
+    gaps: Sequence[Number] = [row[0] for row in rows]
+    found = []
+    for _ in range(count):
+        best, gaps = nearest(gaps, rows)
+        found.append(best)
+    return found, gaps
+
+
+def nearest(gaps: Sequence[Number], rows: Rows) -> tuple[list[Any], list[Number]]:
+    """Return the row with the smallest gap, and all gaps with this one far away."""
+    which, best = _least(gaps, rows)
+    return best, [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
 
 
 def smallest(crowd: Crowd) -> list[Number]:
@@ -168,8 +188,8 @@ def smallest(crowd: Crowd) -> list[Number]:
     return found
 
 
-def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and the row of data at this index."""
+def _least(gaps: Sequence[Number], rows: Rows) -> tuple[Number, list[Any]]:
+    """Return the index of the smallest gap, and the row at this index with that gap."""
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):

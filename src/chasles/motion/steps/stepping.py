@@ -11,7 +11,7 @@ another Newton step. `rescue` takes a step with a line search, for states that N
 not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
 that spinning adds no energy to the linear motion.
 
-Long because all programs share one problem and exchange data.
+This module is long because all programs share one problem and exchange data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,6 +37,7 @@ from chasles.motion.geometry.closed_forms import (
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps import braking
 from chasles.motion.steps.algebra import solved, symmetric, zeros
+from chasles.motion.steps.apart import SOLVE, Apart, Pick, narrowing, solving
 from chasles.motion.steps.bodies import (
     Own,
     Weights,
@@ -46,8 +47,8 @@ from chasles.motion.steps.bodies import (
     described,
     dry_friction,
     free_places,
+    mass_matrices,
     moved,
-    neutral_inverse,
     origin_of,
     span_of,
     unheated,
@@ -69,6 +70,7 @@ from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import closest
 from chasles.motion.steps.spots import FAR
+from chasles.motion.steps.systems import work
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
@@ -78,6 +80,9 @@ The second value is for float32, because stiff contacts amplify rounding errors 
 
 FLOOR = 1e-9
 """Velocity (m/s or rad/s) whose momentum is added to the momentum that scales residuals."""
+
+CARRIED = ("point", "memory", "data")
+"""Arrays that programs pass on: velocities, memory of the iterations, and data of the problem."""
 
 MEMORY = 5
 """Number of leading entries of the memory: status, iterations, residual, and the two previous
@@ -122,6 +127,9 @@ HOLD, MOST = 60, 100
 iterations after which a step ends.
 """
 
+LONG = 16_000
+"""Number of operations in the solution of a system above which programs share its code."""
+
 SLACK = 0.5
 """Multiple of the velocity that gravity adds in a step. The first Newton step assumes that a
 contact acts if this change in velocity would close it.
@@ -131,17 +139,25 @@ contact acts if this change in velocity would close it.
 class Steps:
     """The four programs of a time step.
 
-    control: program for joint torques; None if tau is an input. free: robot and contact parameters
-    that are inputs.
+    control: program for joint torques; None if tau is an input. free: parameters of the model and
+    its contacts that are inputs. crowded: True if other programs find the closest of many points;
+    then `begin` exists only in parts.
     """
 
     def __init__(
-        self, scene: Scene, dt: float, control: Program | None, free: Parameters | None = None
+        self,
+        scene: Scene,
+        dt: float,
+        control: Program | None,
+        free: Parameters | None = None,
+        *,
+        crowded: bool = False,
     ) -> None:
         self.scene, self.dt, self.control, self.model = scene, dt, control, scene.model
         self._free = Parameters.of(scene.model, scene.pairs, ()) if free is None else free
         self._carried = Carried()
-        self._arena = Arena(RULES)
+        self._arena, self._crowded = Arena(RULES), crowded
+        self._picks: list[Pick] = []
         self._begin()
 
     # The beginning ------------------------------------------------------------------------------
@@ -165,9 +181,8 @@ class Steps:
         self._given = given
         q, v = given["q"], given["qd"]
         self.own = self._free.of_model(given.get(MODEL))
-        M = computed(model, "mass_matrix", arena, {"q": q}, self.own)
+        M, self._inverse = mass_matrices(model, arena, q, self.own)
         h = computed(model, "bias_forces", arena, {"q": q, "qd": v}, self.own)
-        self._inverse = neutral_inverse(model, arena, self.own)
         self._lines = drawn(model, arena, q, v, self._inverse, self.own)
         tau, K, D = self._forces(arena, given)
         H = M + (dt * D + dt * dt * K)
@@ -293,7 +308,11 @@ class Steps:
             touches.append(touched(keys.index(pair.frames), spot, origin, *rest))
         gaps = [spot.gap for _, spot in spots]
         self._missed: Number = FAR
-        groups = [(c.frames, closest(c, weight, coefficients)) for c in crowded]
+        groups = []
+        for k, crowd in enumerate(crowded):
+            pick = Pick(k) if self._crowded else None
+            groups.append((crowd.frames, closest(crowd, weight, coefficients, pick)))
+            self._picks += [pick] if pick else []
         start = 0
         for group in self.scene.unseen:
             seen = self._given["seen"][start : start + group.size]
@@ -312,13 +331,14 @@ class Steps:
         tolerance: float = TOLERANCE,
         before: Sequence[Variable] = (),
         after: Sequence[Variable] = (),
+        apart: Apart | None = None,
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
         Its outputs are point, memory and data. before, after: further inputs that are not used.
         """
         fall = self._free.fall(self.model, self.own)
-        newton = Newton(self._problem)
+        newton = Newton(self._problem, solve=apart.solve if apart else None)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
         pushed = self.dt * self._given["forces"].reshape(-1, 3) if self.slots else zeros(0, 3)
@@ -328,8 +348,7 @@ class Steps:
         memory += [*found.gradient, *found.pushes, *found.directions, *[0.0] * self._brakes]
         results = (list(found.v), memory, self._carried.entries)
         outputs = list(zip(self._between, results, strict=True))
-        inputs = [*before, *self.inputs, *after]
-        return self._tiled(Program.from_outputs("begin", inputs, outputs))
+        return self._tiled("begin", [*before, *self.inputs, *after], outputs, apart)
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
         """Return the problem as expressions in another program with the input `data`."""
@@ -381,9 +400,8 @@ class Steps:
     def _between(self) -> list[Variable]:
         n = len(self._problem.p)
         rest = self.slots + self._problem.directions + self._brakes
-        sizes = {"point": n, "memory": MEMORY + n + rest}
-        sizes |= {"data": len(self._carried.entries)}
-        return [Variable(name, (n,)) for name, n in sizes.items()]
+        sizes = (n, MEMORY + n + rest, len(self._carried.entries))
+        return [Variable(name, (size,)) for name, size in zip(CARRIED, sizes, strict=True)]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
         """Split the memory: gradient, impulses that bound friction, sliding directions, brake."""
@@ -401,8 +419,8 @@ class Steps:
 
     # The iterations -----------------------------------------------------------------------------
 
-    def refine(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program for a full Newton step.
+    def refine(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
+        """Return the program of a full Newton step.
 
         States that are solved, or have taken `QUICK` iterations, stay unchanged.
         """
@@ -410,7 +428,8 @@ class Steps:
         g, held, last, brake = self._remembered(memory)
         again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
         again = again * less(tolerance, memory[2])
-        found = Newton(problem).whole_step(v, g, list(last), again)
+        newton = Newton(problem, solve=apart.solve if apart else None)
+        found = newton.whole_step(v, g, list(last), again)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
         most = select(again, WORSE * maximum(memory[2], memory[3]), LARGEST)
         fine = less_equal(found.residual, most)
@@ -418,10 +437,10 @@ class Steps:
         new = [status, count, found.residual, *memory[2:4]]
         new += [*found.gradient, *held, *found.directions, *brake]
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
-        return self._iteration("refine", v, memory, done, found.v, new, fine)
+        return self._iteration("refine", v, memory, done, found.v, new, fine, apart)
 
-    def rescue(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program for an iteration on states that full Newton steps have not solved."""
+    def rescue(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
+        """Return the program of a step for states that full Newton steps have not solved."""
         v, memory, problem, data = self._between_symbols()
         g, held, along, _ = self._remembered(memory)
         count = memory[1]
@@ -430,7 +449,8 @@ class Steps:
         for number, late in LATE[1:]:
             begun = less_equal(number, count)
             slope = Slope(*(select(begun, a, b) for a, b in zip(late, slope, strict=True)))
-        newton = Newton(problem, list(held), fixed)
+        hooks = (apart.solve, apart.search) if apart else (None, None)
+        newton = Newton(problem, list(held), fixed, *hooks)
         found = newton.part_step(v, g, slope)
         fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
         converged = less_equal(found.residual, tolerance)
@@ -442,7 +462,8 @@ class Steps:
         point = np.array([select(rest, 0.0, factor * x) for x in found.v])
         new = [status, after, select(fine, found.residual, LARGEST), *memory[3:MEMORY]]
         new += [*found.gradient, *bounds, *along, *self._brake(point, data)]
-        return self._iteration("rescue", v, memory, memory[0], point, new, maximum(fine, final))
+        kept = maximum(fine, final)
+        return self._iteration("rescue", v, memory, memory[0], point, new, kept, apart)
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
         """Return the brake (`braking`) for a step with end velocities v."""
@@ -471,7 +492,8 @@ class Steps:
         done: Number,
         point: np.ndarray,
         new: list[Number],
-        fine: Number = 1.0,
+        fine: Number,
+        apart: Apart | None,
     ) -> Program:
         """Return the program for an iteration. It does not change states that are done.
 
@@ -482,11 +504,51 @@ class Steps:
         last = [select(stays, old, now) for old, now in zip(memory, new, strict=True)]
         last[1] = select(done, memory[1], new[1])
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), last)]
-        return self._tiled(Program.from_outputs(name, self._between, outputs))
+        return self._tiled(name, self._between, outputs, apart)
 
-    def _tiled(self, program: Program) -> Program:
-        """Return the program with tiled arrays for the values that are passed between programs."""
-        return replace(program, tiled=frozenset(x.name for x in self._between))
+    def _tiled(
+        self,
+        name: str,
+        inputs: Sequence[Variable],
+        outputs: Sequence[tuple[Variable, list[Number]]],
+        apart: Apart | None = None,
+    ) -> Program:
+        """Return a program with tiled arrays for the values that are passed between programs.
+
+        apart: calls of other programs, whose results are the last inputs.
+        """
+        if apart is not None:
+            inputs, outputs = [*inputs, *apart.answers], [*outputs, *apart.requests]
+        made = Program.from_outputs(name, inputs, outputs)
+        return replace(made, tiled=frozenset(x.name for x in self._between))
+
+    # Programs that call others ------------------------------------------------------------------
+
+    @property
+    def long(self) -> bool:
+        """Return True if the solution of a system is so long that programs should share it."""
+        p = self._problem
+        return work(p.H, p.carriers, p.touches, p.order) > LONG
+
+    def parts(self, name: str, tolerance: float) -> list[Program]:
+        """Return begin, refine or rescue in parts, between which other programs are called."""
+        calls = [pick.call for pick in self._picks] if name == "begin" else []
+        apart = Apart(self._problem, calls)
+        made: Program = getattr(self, name)(tolerance, apart=apart)
+        return apart.parts(made)
+
+    def called(self, name: str) -> Program:
+        """Return a program that is called between parts."""
+        for pick in self._picks:
+            if pick.name == name:
+                return pick.program()
+        (v, past, problem, _), (_, memory, data) = self._between_symbols(), self._between
+        arena = v[0].arena
+        if name == SOLVE:
+            return solving(problem, arena, data)
+        _, held, *_ = self._remembered(past)
+        newton = Newton(problem, list(held), less_equal(HOLD, past[1]))
+        return narrowing(newton, arena, memory, data)
 
     # The end ------------------------------------------------------------------------------------
 
@@ -512,7 +574,7 @@ class Steps:
         ends = (given["effort"], given["memory"], missed, margin)
         results["effort"] = self._effort(newton, v, *ends)
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
-        return self._tiled(Program.from_outputs("end", inputs, outputs))
+        return self._tiled("end", inputs, outputs)
 
     def _ended(
         self,

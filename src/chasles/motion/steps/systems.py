@@ -1,0 +1,73 @@
+"""Linear systems of Newton steps, as arrays of numbers."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.expr import Number
+from chasles.motion.steps.algebra import absent
+from chasles.motion.steps.touching import Near, Rub, Touch
+
+TERMS = 4
+"""Operations per slot and entry of the matrix: two terms on one side of the diagonal, one on both.
+"""
+
+
+class System(NamedTuple):
+    """System of a Newton step: linearized slots, slopes of stops and dry friction, right side."""
+
+    slots: Sequence[Near]
+    stopping: Sequence[Number]
+    rubbing: Sequence[Number]
+    g: np.ndarray
+
+    @property
+    def entries(self) -> list[Number]:
+        """All numbers of the system."""
+        found: list[Number] = []
+        for near in self.slots:
+            found.append(near.slope)
+            for rub in near.rubs:
+                found += [rub.stiffness, *rub.direction, rub.along, rub.growth]
+        return [*found, *self.stopping, *self.rubbing, *self.g]
+
+
+def system_size(touches: Sequence[Touch], others: int) -> int:
+    """Return the number of entries of a system. others: stops, dry friction and velocities."""
+    still = np.zeros(3)
+    rubs = [rub for touch in touches for rub in touch.frictions(0.0, still, still)]
+    return len(touches) + sum(3 + len(rub.velocity) for rub in rubs) + others
+
+
+def work(
+    H: np.ndarray, carriers: Sequence[np.ndarray], touches: Sequence[Touch], order: Sequence[int]
+) -> int:
+    """Return the approximate number of operations that assemble and solve a system."""
+    there = np.vectorize(lambda x: not absent(x), otypes=[bool])
+    full, count = there(H), 0
+    for touch in touches:
+        moved = there(carriers[touch.carrier]).any(0)
+        full |= np.outer(moved, moved)
+        count += TERMS * int(moved.sum()) ** 2
+    full = full[np.ix_(order, order)]
+    for k in range(len(full) - 1, 0, -1):
+        row = full[k, :k]
+        count += 2 * int(row.sum()) ** 2
+        full[:k, :k] |= np.outer(row, row)
+    return count
+
+
+def system_of(entries: Sequence[Number], touches: Sequence[Touch], stops: int, dry: int) -> System:
+    """Return the system with the given entries. Impulses, which it does not need, are zero."""
+    left = iter(entries)
+    slots = []
+    for touch in touches:
+        slope, rubs = next(left), []
+        for of in touch.frictions(0.0, np.zeros(3), np.zeros(3)):
+            zero = np.zeros(len(of.velocity))
+            stiffness, direction = next(left), np.array([next(left) for _ in zero], dtype=object)
+            rubs.append(Rub(of, zero, stiffness, direction, next(left), next(left)))
+        slots.append(Near(0.0, slope, rubs))
+    stopping, rubbing = ([next(left) for _ in range(n)] for n in (stops, dry))
+    return System(slots, stopping, rubbing, np.array(list(left), dtype=object))
