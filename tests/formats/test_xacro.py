@@ -96,7 +96,7 @@ WRONG = {
     "endless": (ARM.replace("${k &lt; n}", "1"), "files are infinitely recursive"),
     "elements": (
         ARM.replace("</robot>", "<a/>" * 500_000 + "</robot>"),
-        "arm.urdf.xacro: the file has 500",
+        "arm.urdf.xacro: the file contains 500",
     ),
     "entity": (
         "<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM,

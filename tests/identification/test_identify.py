@@ -370,7 +370,7 @@ def test_refusals() -> None:
     with raises("E-IDENT-009", "no samples"):
         chasles.identify(robot, **{name: array[:0] for name, array in good.items()})
     none = np.zeros((5, 0))
-    with raises("E-IDENT-009", "no joint"):
+    with raises("E-IDENT-009"):
         locked = chasles.robots.planar(1).lock({"joint1": 0.3})
         chasles.identify(locked, q=none, qd=none, qdd=none, tau=none)
     with raises("E-ROBOT-061", "mass"):

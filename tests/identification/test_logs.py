@@ -252,7 +252,7 @@ def test_bad_rows_and_files_are_counted(tmp_path: Path) -> None:
         chasles.identify(ROBOT, tmp_path / "b.parquet")
     found = chasles.identify(ROBOT, tmp_path, skip_bad=True)
     assert found.samples == 3998
-    note = next(note for note in found.notes if note.startswith("left out"))
+    note = next(note for note in found.notes if note.startswith("skipped"))
     for part in ("not finite: 1", "repeated times: 1", "gaps: 1", "unreadable files: 1"):
         assert part in note
 

@@ -175,7 +175,7 @@ LOOP = chasles.robots.four_bar()
         (lambda: TWO.plot.cost("speed"), "E-CALL-025 'speed'"),
         (lambda: TWO.plot.cost(lengths=[3]), "E-PLOT-001"),
         (lambda: LOOP.plot.workspace(), "E-LOOP-033"),
-        (lambda: LOOP.plot.manipulability(np.zeros((2, LOOP.nq))), "E-LOOP-033 Jacobian is that"),
+        (lambda: LOOP.plot.manipulability(np.zeros((2, LOOP.nq))), "E-LOOP-033 manipulability"),
         (lambda: LOOP.plot.cost(), "E-LOOP-033"),
     ],
 )

@@ -16,8 +16,7 @@ FREE = ("const", "input")
 """Operations whose values every part can use without a slot in the scratch array."""
 
 FAST = 512
-"""Number of live values (64-byte vectors) that fit in the L1 cache. Programs with more are
-reordered."""
+"""Live values (64-byte vectors) that fit in the L1 cache; programs with more are reordered."""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
