@@ -33,7 +33,7 @@ def imported(place: str) -> Any:
 
 
 class Sourced:
-    """Attribute of a table's row: the object at the place `source`, imported on first use.
+    """Attribute of a table row: the object at the import path `source`, imported on use.
 
     package: the package to which `source` is relative.
     """

@@ -80,7 +80,7 @@ class Limits:
         return count * work.operations / self.operations[dtype]
 
     def memory(self, work: Work, dtype: str, count: int) -> float:
-        """Return the time (s) to move the numbers of `count` states.
+        """Return the time (s) to transfer the data of `count` states.
 
         Reads, and an equal number of writes, run at the copy rate. Any further writes run at the
         fill rate.

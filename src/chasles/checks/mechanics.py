@@ -289,7 +289,7 @@ def factors(trial: Trial) -> Iterator[Comparison]:
 
 
 def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
-    """Check that the regressor times the inertial parameters gives the joint forces.
+    """Check that the regressor times the inertial parameters gives the generalized forces.
 
     The regressor excludes rotors, springs and gravity compensation, so their forces are added.
     """

@@ -1,4 +1,4 @@
-"""Convert positions and velocities to and from dictionaries by joint name and ROS messages."""
+"""Convert positions and velocities to and from ROS messages and dictionaries of joint names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

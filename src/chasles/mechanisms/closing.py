@@ -32,7 +32,7 @@ REGULAR = 1e-9
 
 
 class Loops(Freedoms):
-    """Loops of a model at one time, with methods to close configurations and check states."""
+    """Loops of a model at a given time, with methods to close configurations and check states."""
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:

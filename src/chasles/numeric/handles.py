@@ -100,7 +100,7 @@ def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Number
     """Join two pieces, and return the new piece and a record for `parted` (Eq 7.57 to 7.63).
 
     The joint connects handle 2 of A to handle 1 of B. The joint force on B is f = Y (g + S qdd),
-    with Y = (Phi_B + X Phi_A X')^-1. From S'f = tau - armature qdd follows f = W g + Y S tau / D.
+    with Y = (Phi_B + X Phi_A X')^-1. Since S'f = tau - armature qdd, f = W g + Y S tau / D.
     """
     (A11, A12, A22, a1, a2), (B11, B12, B22, b1, b2) = _piece(A), _piece(B)
     X, S, c = _hinge(hinge)

@@ -236,7 +236,7 @@ class Along:
                 tau[...] = self.torques(course.q, *rates)[..., loaded]
 
     def _follow(self, course: Grid) -> None:
-        """Store a polynomial path's coefficients in the grid, or another path's q, q' and q''."""
+        """Store the path in the grid: coefficients of polynomials, otherwise q, q' and q''."""
         path, begin = self.polynomial, self.s[:-1]
         if path is None:
             # stay inside each interval, since rates may jump at its ends

@@ -173,7 +173,7 @@ def definitions(function: Function) -> str:
 
 
 def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
-    """Return the statements of each part, for rows or for columns in a loop over lanes."""
+    """Return the statements of each part. lane: "" for rows; an index for columns of lanes."""
     going = {
         r: [f"{function.outputs[k].name}[{index}]{lane}" for k, index in to]
         for r, to in places(function.program).items()

@@ -59,7 +59,7 @@ class Library:
 
 
 def header(library: Library) -> str:
-    """Return the header: declarations with arrays, operation counts and stack sizes."""
+    """Return the header: function declarations, and the cost and stack size of each function."""
     guard = f"{library.prefix.upper()}_H"
     lines = [comment([library.title, "", *library.notes])]
     lines += [f"#ifndef {guard}", f"#define {guard}", "", "#include <stddef.h>", ""]

@@ -37,7 +37,10 @@ WARPS = REGISTERS // (WARP * 256)
 
 
 def iterated(kernels: Sequence[Kernel]) -> Kernel:
-    """Return a kernel that combines a beginning, an iteration and an end, all of one dtype."""
+    """Return a kernel that runs a first program, an iteration and a last program.
+
+    kernels: the three kernels, with the same dtype.
+    """
     begin, _, end = kernels
     dtype, recipes = begin.dtype.name, tuple(kernel.recipe for kernel in kernels)
     given, taken = begin.interface, end.interface
@@ -251,7 +254,7 @@ def _begun(
 
 
 def _ended(end: Program, tile: _Tile) -> list[str]:
-    """Return code that ends a waiting robot's step, sets the next states and writes due records."""
+    """Return code for the end of a step: set the next states, and write a record if it is due."""
     lines = [
         "  if (waits && begun) {",
         "  end(never);",

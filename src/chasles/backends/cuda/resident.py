@@ -140,7 +140,7 @@ class Resident:
         self.call: Callable[..., Any] = make(ctypes.addressof(code.definition), owner, None)
 
     def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
-        """Return True if there is no plan for a number of states yet, and one can be added."""
+        """Return True if no plan covers the given number of states, and one can be added."""
         wanted = bits, device, rows
         known = any(
             (plan.bits, plan.device, plan.rows) == wanted and plan.least <= count <= plan.most

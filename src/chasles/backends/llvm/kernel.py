@@ -320,8 +320,8 @@ def _without_code(holder: Any, name: str) -> Owner:
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _DEFINITIONS: dict[tuple[str, int], tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions by text (name, signature, docstring) and code. CPython may read them until
-exit.
+"""Method definitions by their text (name, signature, docstring) and the address of their code.
+CPython may read them until exit.
 """
 
 

@@ -29,7 +29,7 @@ Array = Any
 Treatment = Literal["propagated", "simultaneous", "sequential"]
 
 SETTLED, SETTLED_FRICTION = 1e-12, 1e-9
-"""Approach speed, relative to the initial speed, below which impacts have ended. With friction,
+"""Approach speed, relative to the initial speed, below which an impact is finished. With friction,
 the threshold exceeds the error of the cone-program solver.
 """
 

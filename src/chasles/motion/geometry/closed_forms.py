@@ -1,11 +1,11 @@
 """Shapes whose nearest point to a ball has a closed form.
 
 Points, spheres, the ends of capsules and the corners of boxes are balls with a radius of zero or
-more. Planes, grounds z = height(x, y), spheres, capsules and boxes are surfaces. A surface
+more. Planes, ground surfaces z = height(x, y), spheres, capsules and boxes are surfaces. A surface
 computes, in its frame, the distance and normal to the moving center of a ball. From these
 values, `kinematics.py` derives the motion of the contact for any motion of the two frames. Lengths
-are in m; centers, ends and poses are in the shape's frame. frame: a frame of the robot, or
-None for the world.
+are in m; centers, ends and poses are in the shape's frame. The attribute
+`frame` is a frame of the robot, or None for the world.
 
 All computations use operations that arrays of floats and arrays of symbols both support.
 """
@@ -214,7 +214,7 @@ class Sphere(_ClosedForm):
         _check("Sphere: radius", self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the sphere as a ball.
+        """Return a list with one ball, which equals the sphere.
 
         Returns
         -------

@@ -161,9 +161,9 @@ class HeightField:
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the field's axes (m).
+            Points in the field's frame (m).
         reach : float
-            Distance along x and y (m), at most 40 cells, and at least one cell.
+            Search distance along x and y (m): at least one cell is searched, at most 40.
 
         Returns
         -------

@@ -143,7 +143,7 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
     return found
 
 
-# Parts of a shape that face another -------------------------------------------------------------
+# Parts of a shape that face another shape -------------------------------------------------------
 
 
 class Outline(NamedTuple):

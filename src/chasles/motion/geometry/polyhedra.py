@@ -160,7 +160,7 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts between the same two bodies. order (m,): index of each in the result."""
+    """Merge contacts between the same two bodies. order (m,): index of each contact in it."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]

@@ -48,7 +48,7 @@ class Called(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Calls of one program: what is passed to them, and their results that are used."""
+    """Calls to one program: the inputs of each call, and the results that are used."""
 
     requests: list[Output]
     answers: list[Variable]

@@ -1,8 +1,8 @@
 """Robot and contact parameters that are inputs of a time step.
 
-Names are those of `chasles.model.parameters`, and for the contacts of time steps
+The names are those of `chasles.model.parameters`. Time steps add these contact parameters:
 
-| name | shape | what |
+| name | shape | description |
 |---|---|---|
 | `contacts.friction` | (pairs,) | coefficient of sliding friction of each contact pair |
 | `contacts.stiffness` | (pairs,) | stiffness of each pair with the law `Compliant`, N/m |
