@@ -104,8 +104,11 @@ def _made() -> int:
     return tasks._made.cache_info().misses
 
 
-def test_workers_on_this_computer(capfd: Any) -> None:
+def test_workers_on_this_computer(capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings reach the worker process; nothing is printed."""
+    # Dask prefers variables of this process, which earlier clusters of the same process have set.
+    for name in tasks.SETTINGS["distributed.nanny.pre-spawn-environ"]:
+        monkeypatch.delenv(name, raising=False)
     found = list(tasks.run(_settings, range(3), cluster="local:1"))
     assert found == [(k, 1, 10_000, 10_000, False, str(2**28)) for k in range(3)]
     assert capfd.readouterr() == ("", "")

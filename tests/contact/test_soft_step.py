@@ -349,7 +349,7 @@ def test_stiff_ground_is_for_implicit_steps() -> None:
     assert motion.touching is not None
     close(motion.touching.forces[-1, 0], [0.0, 0.0, 2.0 * GRAVITY], 1e-6)
     assert motion.unstable == -1
-    with pytest.warns(RuntimeWarning, match="soft contact is unstable"):
+    with pytest.warns(RuntimeWarning, match="soft contact becomes unstable"):
         explicit = chasles.simulate(robot, q, np.zeros(6), integrator="rk4", **options)
     assert explicit.q[:, 6].max() > 1e6
 

@@ -118,7 +118,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "no-mass": Example(arm(inertial(0, 0.01, 0.02, 0.02)), "link 'tip'", 4, "without mass"),
     "singular": Example(arm(inertial(1, 0, 0.02, 0.02)), "link 'tip'", 4, "singular"),
-    "zero-mass": Example(arm(""), "link 'tip'", 4, "joint 'elbow' moves it"),
+    "zero-mass": Example(arm(""), "link 'tip'", 4, "joint 'elbow' moves this link"),
     "virtual": Example(
         urdf(
             link("base"),
@@ -129,7 +129,7 @@ EXAMPLES: dict[str, Example] = {
         ),
         "link 'cross'",
         3,
-        "joint 'yaw' moves it",
+        "joint 'yaw' moves this link",
     ),
     "point-mass": Example(
         arm(inertial(1, 0, 0, 0, "0.1 0 0")), "link 'tip'", 4, "1 kg without rotational"
