@@ -27,8 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(*words: str, status: int = 0) -> str:
-    result = CliRunner().invoke(app, ["trajectory", "puma560", *words, "-o", "move.csv"])
+def run(*words: str, status: int = 0, robot: str = "puma560") -> str:
+    result = CliRunner().invoke(app, ["trajectory", robot, *words, "-o", "move.csv"])
     assert result.exit_code == status, result.output
     return str(result.output)
 
@@ -124,3 +124,15 @@ def test_bad_requests(words: list[str], code: str) -> None:
 
 def test_no_kind_is_forgotten() -> None:
     assert set(KINDS) == {*SMOOTH, "trapezoid", "s-curve", "time-optimal", "line", "arc", "path"}
+
+
+def test_loops_are_closed_from_independent_joints() -> None:
+    """Postures by JOINT=X; dependent joints follow, and every instant closes the loops."""
+    words = ("--from", "left=1.2", "--from", "right=1.0", "--to", "left=1.0")
+    run(*words, robot="five_bar")
+    robot = chasles.robots.five_bar()
+    move = chasles.trajectory.load("move.csv", robot)
+    q = move(np.linspace(0.0, move.duration, 20), 0)[0]
+    assert np.abs(robot.loop_residual(q)).max() < 1e-6
+    ends = robot.position_slice("left").start
+    assert np.allclose(q[[0, -1], ends], [1.2, 1.0])

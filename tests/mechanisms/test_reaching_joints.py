@@ -15,7 +15,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, FrameData, JointData, LinkData
 from chasles.model.description import Limits
 from chasles.model.joints import JOINTS
-from chasles.targets import Position
+from chasles.targets import Axis, Pose, Position
 
 # Every joint type --------------------------------------------------------------------------------
 
@@ -196,3 +196,60 @@ def test_the_weight_of_obstacles_that_cannot_be_avoided() -> None:
     # minimizes x^2 + w^2 (0.401 - 0.05 - x)^2, with the ball, the sphere and the tolerance of 1 mm
     wanted = [0.351 * w**2 / (1.0 + w**2) for w in (0.1, 1.0, 10.0)]
     assert np.allclose(far, wanted, atol=2e-3)
+
+
+# Batches and earlier calls -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["all", "near", "uneven"])
+def test_fixed_joints_keep_the_positions_of_their_own_guess(option: str) -> None:
+    """Each problem of a batch has its own fixed positions, in every try of the search."""
+    robot = chasles.robots.planar(4)
+    q = robot.random(seed=0, size=8)
+    place = robot.forward_kinematics(q, frame="link4")[:, :3, 3]
+    given: dict[str, Any] = {"guess": q, "fixed": [robot.joints[0]]}
+    tolerance: Any = 1e-6
+    if option == "all":
+        given |= {"solutions": "all", "count": 3}
+    elif option == "near":
+        given |= {"near": q + 0.3}
+    else:
+        tolerance = [1e-6, 1e-6, 1e-2]
+    found = robot.inverse_kinematics({"link4": Position(place, tolerance=tolerance)}, **given)
+    posture = found.q if option == "all" else found.q[:, None]
+    solved = np.isfinite(posture[..., 0])
+    assert solved.any(axis=1).all()
+    own = np.broadcast_to(q[:, None, 0], solved.shape)
+    assert np.array_equal(posture[..., 0][solved], own[solved])
+
+
+def test_options_of_one_call_do_not_affect_the_next() -> None:
+    robot = chasles.robots.puma560()
+    pose = robot.forward_kinematics(robot.random(seed=1), frame="tool")
+    right = robot.inverse_kinematics({"tool": pose}).q
+    for weight in (np.ones(6), np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])):
+        assert robot.inverse_kinematics({"tool": Pose(pose, weight=weight)}).solved
+        for _ in range(2):
+            assert np.array_equal(robot.inverse_kinematics({"tool": pose}).q, right)
+
+
+def test_a_frame_may_have_a_batch_and_a_single_target() -> None:
+    robot = chasles.robots.puma560()
+    T = robot.forward_kinematics(robot.random(seed=1, size=5), frame="tool")
+    both = [Position(T[:, :3, 3]), Axis([0.0, 0.0, -1.0])]
+    found, other = (robot.inverse_kinematics({"tool": x}) for x in (both, both[::-1]))
+    assert found.q.shape == other.q.shape == (5, 6)
+    assert np.array_equal(found.solved, other.solved)
+    reached = robot.forward_kinematics(found.q, frame="tool")[found.solved]
+    assert np.abs(reached[:, :3, 3] - T[found.solved][:, :3, 3]).max() < 1e-5
+
+
+def test_a_truncated_list_of_turned_postures_is_not_complete() -> None:
+    robot = chasles.robots.puma560()
+    T = robot.forward_kinematics(robot.random(seed=2, size=50), frame="tool")
+    given = {"solutions": "all", "wraps": True}
+    many = robot.inverse_kinematics({"tool": T}, count=400, **given).solved.sum(axis=-1)
+    for count in (2, 8):
+        found = robot.inverse_kinematics({"tool": T}, count=count, **given)
+        assert np.array_equal(found.complete, many <= count)
+    assert (many > 8).any()

@@ -1,6 +1,6 @@
 """Distances between configurations modulo full turns, and tables of distinct configurations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -27,11 +27,13 @@ def listed(
     starts: np.ndarray,
     count: int,
     search: Callable[[np.ndarray, np.ndarray], Rows],
+    held: Sequence[int] = (),
 ) -> Rows:
     """Return distinct solutions (n, count, nq), found from starts (m, nq) and guesses `rows`.
 
     Also returns their solver states, and step counts (n, 1). search: function of goals and
-    configurations that returns solutions, solver states and step counts.
+    configurations that returns solutions, solver states and step counts. held: indices in q of
+    fixed coordinates, which all starts of a problem take from its guess.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -42,6 +44,7 @@ def listed(
         if rows is not None:
             own = np.broadcast_to(rows, (n, nq))[some, None]
             begins = np.concatenate([own, begins], axis=1)
+            begins[..., held] = own[..., held]
         each = np.repeat(goals[some], begins.shape[1], axis=0)
         tried = search(each, np.ascontiguousarray(begins.reshape(len(each), nq)))
         found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)

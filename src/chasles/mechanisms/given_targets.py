@@ -38,7 +38,8 @@ def task_of(
     scales = tuple(map(float, closing))
     task = Task(mechanism.model, tuple(pairs), bounds.lower, bounds.upper, scales)
     goals = [target.numbers() for _, target in pairs]
-    named = {f"target of {frame!r}": a for (frame, _), a in zip(pairs, goals, strict=True)}
+    frames = (frame for frame, _ in pairs)
+    named = {f"target {k} of {frame!r}": goals[k - 1] for k, frame in enumerate(frames, 1)}
     lead = leading_shape(PART, **named)
     whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
     rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]

@@ -9,6 +9,7 @@ problem takes about a microsecond.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -133,10 +134,8 @@ class _Solver:
         beginning = self._beginning() if guess is None and self._tight else None
         if beginning is not None:
             found = self._begun(beginning)
-        elif not self.held or guess is None or guess.ndim == 1:
-            found = self._found(self.goals, begins)
         else:
-            found = self._by_group(guess)
+            found = self._found(self.goals, begins)
         missed = found[1][:, STATUS] != 1.0
         if missed.any() and uneven(self._weights, self._tolerances):
             self._retry(found, np.flatnonzero(missed))
@@ -220,20 +219,22 @@ class _Solver:
         whole = np.broadcast_to(posture, (*self.lead, posture.shape[-1]))
         return np.ascontiguousarray(whole.reshape(len(self.goals), posture.shape[-1]))
 
-    def _by_group(self, guess: np.ndarray) -> Rows:
-        """Solve problems in groups whose fixed joints have the same positions."""
-        rows = self._rows(guess)
-        assert rows is not None
-        rows = np.ascontiguousarray(np.broadcast_to(rows, (len(self.goals), rows.shape[1])))
-        columns = np.concatenate([np.r_[self.mechanism.position_slice(n)] for n in self.held])
-        _, group = np.unique(rows[:, columns], axis=0, return_inverse=True)
+    @cached_property
+    def _columns(self) -> list[int]:
+        """Indices in q of the fixed joints' coordinates."""
+        places = (self.mechanism.position_slice(name) for name in self.held)
+        return [k for place in places for k in range(place.start, place.stop)]
+
+    def _by_group(self, goals: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Rows:
+        """Solve problems in groups whose fixed joints have the same positions in the guesses."""
+        _, group = np.unique(rows[:, self._columns], axis=0, return_inverse=True)
         whole: list[np.ndarray] = []
         for k in range(group.max(initial=-1) + 1):
             chosen = np.flatnonzero(group.ravel() == k)
-            some = self._found(self.goals[chosen], rows[chosen])
+            some = self._searched(goals[chosen], rows[chosen], None, weights)
             whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
             _put(whole, chosen, some)
-        q, ends, steps = whole or self._found(self.goals, rows)
+        q, ends, steps = whole or self._searched(goals, rows, None, weights)
         return q, ends, steps
 
     def _base(self, guess: np.ndarray | None) -> np.ndarray:
@@ -243,13 +244,9 @@ class _Solver:
 
     def _starts(self, guess: np.ndarray | None) -> Starts:
         """Return starting configurations, with fixed joints as in the guess."""
-        held: list[tuple[int, float]] = []
-        if self.held:
-            here = self._base(guess if guess is None or len(guess) else None)[0]
-            for name in self.held:
-                place = self.mechanism.position_slice(name)
-                held += [(k, float(here[k])) for k in range(place.start, place.stop)]
-        return self._prepared.starts(self.bounds, self.seed, self.tries, tuple(held))
+        here = self._base(guess if guess is None or len(guess) else None)[0]
+        held = tuple((k, float(here[k])) for k in self._columns)
+        return self._prepared.starts(self.bounds, self.seed, self.tries, held)
 
     def _found(
         self,
@@ -265,6 +262,18 @@ class _Solver:
         second try continues to the smallest error. weights: weights to use instead of the given
         ones.
         """
+        if most is None and self.held and guess is not None and len(guess) > 1:
+            return self._by_group(goals, guess, weights)
+        return self._searched(goals, guess, most, weights)
+
+    def _searched(
+        self,
+        goals: np.ndarray,
+        guess: np.ndarray | None,
+        most: int | None,
+        weights: np.ndarray | None,
+    ) -> Rows:
+        """Return the results of `_found`. Further tries have the first guess's fixed positions."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
         if most is None:
@@ -347,7 +356,7 @@ class _Solver:
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
         """Return configurations (n, count, nq), solver states and step counts (n, 1)."""
         starts = self._starts(rows).postures[RANKED:]
-        return listed(self.mechanism, goals, rows, starts, count, self._tried)
+        return listed(self.mechanism, goals, rows, starts, count, self._tried, self._columns)
 
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared differences.

@@ -6,6 +6,7 @@ bitwise identical results or raises an error.
 """
 
 import itertools
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -25,9 +26,17 @@ _DOUBLE = np.dtype(np.float64)
 _POSE = (4, 4)
 _NUMBERS = {float, int}
 
+UNKNOWN = (math.nan, math.nan)
+"""Options that differ from all others, and from themselves."""
+
 
 def _is_pose(value: Any) -> bool:
     return type(value) is np.ndarray and value.dtype is _DOUBLE and value.shape == _POSE
+
+
+def _plain(options: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return a weight and a tolerance that can be compared; arrays are `UNKNOWN`."""
+    return options if set(map(type, options)) <= _NUMBERS else UNKNOWN
 
 
 class Plan:
@@ -40,7 +49,7 @@ class Plan:
         self.is_pose = len(targets) == 1 and type(targets[0]) is Pose
         self._goals = _parts([target.size for target in targets])
         self._rows = _parts([target.angles + target.lengths for target in targets])
-        self._options = [(target.weight, target.tolerance) for target in targets]
+        self._options = [_plain((target.weight, target.tolerance)) for target in targets]
         self._weights = np.concatenate([target.each("weight") for target in targets])
         self.tight, self.uneven = tight(*alone.constants[:2]), uneven(*alone.constants[:2])
         size = alone.guess.size
@@ -57,15 +66,15 @@ class Plan:
         alone, poses = self.alone, 0
         for k, target in enumerate(targets):
             options = (target.weight, target.tolerance)
-            if not set(map(type, options)) <= _NUMBERS or options != self._options[k]:
+            if self._options[k] != _plain(options):
                 if max(map(np.ndim, options)) > 1:  # one row per problem
                     return False
-                self._options[k] = (np.nan, np.nan)  # invalid until both are stored
+                self._options[k] = UNKNOWN  # until both are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
                 weights[0] = self._weights / (self._weights.max() or 1.0)  # normalized
                 tolerances[0, self._rows[k]] = target.each("tolerance")
-                self._options[k], self.tight = options, tight(weights, tolerances)
+                self._options[k], self.tight = _plain(options), tight(weights, tolerances)
                 self.uneven = uneven(weights, tolerances)
             if isinstance(target, Pose | Relative):
                 if not _is_pose(target.pose):

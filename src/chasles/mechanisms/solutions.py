@@ -83,25 +83,27 @@ def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:
 def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
     """Add configurations that differ by full turns of limited revolute joints.
 
-    The added configurations follow the others, up to the size of the array.
+    The added configurations follow the others, up to the size of the array. The result is complete
+    if all of them fit.
     """
     count = found.q.shape[-2]
     turning = [k for k in angles(mechanism) if math.isfinite(bounds.upper[k] - bounds.lower[k])]
     q, residual = (a.reshape(-1, count, a.shape[-1]).copy() for a in (found.q, found.residual))
     solved = found.solved.reshape(-1, count).copy()
+    complete = np.array(found.complete).reshape(-1)
     for each in range(len(q)):
         known = np.flatnonzero(solved[each])
         turned = ((at, other) for at in known for other in _turned(q[each, at], turning, bounds))
-        room = np.flatnonzero(~solved[each])
-        for (at, other), to in zip(turned, room, strict=False):
+        for to, (at, other) in zip(np.flatnonzero(~solved[each]), turned, strict=False):
             q[each, to], residual[each, to], solved[each, to] = other, residual[each, at], True
+        complete[each] &= next(turned, None) is None
     return Solution(
         q.reshape(found.q.shape),
         solved.reshape(found.solved.shape),
         residual.reshape(found.residual.shape),
         found.iterations,
         sides(q, bounds).reshape(found.q.shape),
-        found.complete,
+        complete.reshape(np.shape(found.complete)),
     )
 
 

@@ -160,12 +160,14 @@ def trajectory(
 
 
 def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarray) -> np.ndarray:
-    """Parse a posture from a list of all coordinates, or from JOINT=X pairs."""
+    """Parse a posture from a list of all coordinates, or from JOINT=X pairs.
+
+    With pairs or without words, the dependent coordinates are adjusted to close the loops.
+    """
     given = coordinates(flag, words)
-    if given is None:
-        return default
-    if isinstance(given, dict):
-        return robot.state(given, default=default)
+    if given is None or isinstance(given, dict):
+        q = robot.state(given or {}, default=default)
+        return robot.mechanism.closed(q, np.zeros(robot.nv), anywhere=True)[0]
     if len(given) != robot.nq:
         problem = f"{len(given)} numbers were given, but the robot has {robot.nq} coordinates"
         raise InputError(
