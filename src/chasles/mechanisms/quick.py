@@ -6,7 +6,6 @@ bitwise identical results or raises an error.
 """
 
 import itertools
-import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -26,17 +25,14 @@ _DOUBLE = np.dtype(np.float64)
 _POSE = (4, 4)
 _NUMBERS = {float, int}
 
-UNKNOWN = (math.nan, math.nan)
-"""Options that differ from all others, and from themselves."""
-
 
 def _is_pose(value: Any) -> bool:
     return type(value) is np.ndarray and value.dtype is _DOUBLE and value.shape == _POSE
 
 
-def _plain(options: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return a weight and a tolerance that can be compared; arrays are `UNKNOWN`."""
-    return options if set(map(type, options)) <= _NUMBERS else UNKNOWN
+def _plain(options: tuple[Any, Any]) -> tuple[Any, Any] | None:
+    """Return a weight and a tolerance if both are numbers, which can be compared, else None."""
+    return options if set(map(type, options)) <= _NUMBERS else None
 
 
 class Plan:
@@ -66,15 +62,16 @@ class Plan:
         alone, poses = self.alone, 0
         for k, target in enumerate(targets):
             options = (target.weight, target.tolerance)
-            if self._options[k] != _plain(options):
+            plain = _plain(options)
+            if plain is None or plain != self._options[k]:
                 if max(map(np.ndim, options)) > 1:  # one row per problem
                     return False
-                self._options[k] = UNKNOWN  # until both are stored
+                self._options[k] = None  # until both are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
                 weights[0] = self._weights / (self._weights.max() or 1.0)  # normalized
                 tolerances[0, self._rows[k]] = target.each("tolerance")
-                self._options[k], self.tight = _plain(options), tight(weights, tolerances)
+                self._options[k], self.tight = plain, tight(weights, tolerances)
                 self.uneven = uneven(weights, tolerances)
             if isinstance(target, Pose | Relative):
                 if not _is_pose(target.pose):
