@@ -244,8 +244,10 @@ class _Solver:
 
     def _starts(self, guess: np.ndarray | None) -> Starts:
         """Return starting configurations, with fixed joints as in the guess."""
-        here = self._base(guess if guess is None or len(guess) else None)[0]
-        held = tuple((k, float(here[k])) for k in self._columns)
+        held: tuple[tuple[int, float], ...] = ()
+        if self.held:
+            here = self._base(guess[:1] if guess is not None and len(guess) else None)[0]
+            held = tuple((k, float(here[k])) for k in self._columns)
         return self._prepared.starts(self.bounds, self.seed, self.tries, held)
 
     def _found(
