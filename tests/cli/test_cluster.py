@@ -118,8 +118,8 @@ def _settings(item: int, told: Any) -> tuple[Any, ...]:
     worker = distributed.get_worker()
     calls, trim = worker.periodic_callbacks, os.environ.get("MALLOC_TRIM_THRESHOLD_")
     end = monotonic() + 10.0
-    while calls["heartbeat"].callback_time < 1000.0 and monotonic() < end:
-        sleep(0.01)  # the first answer of the scheduler sets the interval
+    while calls["heartbeat"].callback_time < 10_000.0 and monotonic() < end:
+        sleep(0.01)  # the answer to the first or second heartbeat sets the interval
     times = (calls[name].callback_time for name in ("tick", "heartbeat"))
     return item, worker.state.nthreads, *times, "profile" in calls, trim
 
