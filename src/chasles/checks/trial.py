@@ -21,7 +21,7 @@ STEP = 1e-3
 """Finite-difference step (rad, robot lengths, s). Derivative errors are about 1e-11."""
 
 CLOSED = 1e-13
-"""Largest residual of a closed loop, in rad or relative to the robot's length."""
+"""Largest residual at which a loop counts as closed (rad, or relative to the robot's length)."""
 
 TRIES = 60
 """Number of random starting positions for closing the loops."""
