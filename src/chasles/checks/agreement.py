@@ -54,7 +54,7 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare every method with the first method of its function, with damping and a load."""
+    """Compare each method with the first one for the same function, with damping and a load."""
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:
             continue
