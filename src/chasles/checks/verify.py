@@ -31,7 +31,7 @@ SINGLE = 2e-3
 
 
 DYNAMICS = "inverse_dynamics"
-"""Name of a function that every robot with masses supports."""
+"""Function that a robot must support for checks that need masses."""
 
 
 @dataclass(frozen=True)

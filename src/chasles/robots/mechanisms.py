@@ -208,7 +208,7 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
         problem = f"ground ({ground:g} m) must be shorter than both cranks plus both couplers"
-        raise ModelError("E-ROBOT-029", problem, "reduce ground", part="robot 'five_bar'")
+        raise ModelError("E-ROBOT-029", problem, "reduce `ground`", part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
         "left_coupler": (coupler, "left", crank),
