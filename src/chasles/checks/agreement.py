@@ -54,7 +54,7 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare every method with the first method of its function, with damping and a load."""
+    """Compare each method with the first one for the same function, with damping and a load."""
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:
             continue
@@ -123,7 +123,7 @@ CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
 """Functions that are defined only if the total mass of the moving bodies is positive."""
 
 BATCH = 11
-"""Batch size. It exceeds the SIMD width of all processors and is not a multiple of it."""
+"""Batch size. It is larger than every SIMD width and not a multiple of any."""
 
 
 class Case(NamedTuple):

@@ -119,7 +119,7 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the first moment of the gravity-compensated mass, or 0 if actuators compensate."""
+    """Return the first moment of gravity-compensated mass, or 0 if actuators compensate gravity."""
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
         return total

@@ -21,7 +21,7 @@ STEP = 1e-3
 """Finite-difference step (rad, robot lengths, s). Derivative errors are about 1e-11."""
 
 CLOSED = 1e-13
-"""Largest residual of a closed loop, in rad or relative to the robot's length."""
+"""Largest residual at which a loop counts as closed (rad, or relative to the robot's length)."""
 
 TRIES = 60
 """Number of random starting positions for closing the loops."""
@@ -251,7 +251,7 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Yield, for each link, the largest ratio of its composite inertia to its own inertia."""
+    """Yield the largest ratio, over all directions, of each link's composite to its own inertia."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:

@@ -21,7 +21,7 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""Relative tolerance between methods. `python -m benchmarks verify` finds at most 4e-13."""
+"""Relative tolerance for two methods. `python -m benchmarks verify` measures at most 4e-13."""
 
 DIFFERENCES = 1e-8
 """Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
@@ -31,7 +31,7 @@ SINGLE = 2e-3
 
 
 DYNAMICS = "inverse_dynamics"
-"""Name of a function that every robot with masses supports."""
+"""Function that a robot must support for checks that need masses."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def verify(
         Number of random states.
     full : bool, optional
         Also check closed forms for more than 12 degrees of freedom, every compiled function, single
-        precision and derivatives of programs.
+        precision and derivative programs.
     step : callable, optional
         Progress callback, called with the name of each check before it runs.
 

@@ -281,7 +281,8 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 def _mixed(a: Link, b: Link) -> bool:
     """Return True if both centers of mass have the same position relative to the principal axes.
 
-    The test compares c'(I - m 1)c, where m is the mean of the principal moments.
+    The test compares c'(I - m 1)c for each center of mass c and inertia I, where m is the mean of
+    the principal moments and 1 is the identity matrix.
     """
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)

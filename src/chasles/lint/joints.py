@@ -13,7 +13,7 @@ _SLACK = 1e-6
 _TURN = 2.0 * math.pi
 
 _FEW_TURNS = 720.0
-"""Value (degrees or rad) above which a limit is treated as unlimited."""
+"""Limit (degrees or rad) above which a joint is treated as unlimited."""
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
@@ -27,7 +27,7 @@ def recovered(sheet: Sheet) -> Iterator[Found]:
 
 
 def refused(sheet: Sheet) -> Iterator[Found]:
-    """Yield the errors that loading the file raises, one for each line."""
+    """Yield the errors raised when the file is loaded, at most one per line of the file."""
     yield from {found.where: found for found in reversed(sheet.refusals)}.values()
 
 

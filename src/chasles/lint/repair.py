@@ -22,7 +22,7 @@ NOT_WRITTEN = "the file does not contain the numbers literally"
 """Reason for not repairing numbers that come from expressions, defaults or included files."""
 
 ROUNDING = 1e-14
-"""Moments below this value, relative to the largest, are treated as rounding errors."""
+"""Fraction of the largest moment below which a moment is treated as a rounding error."""
 
 
 class Left(NamedTuple):

@@ -158,7 +158,7 @@ class Joint(_Part):
         return (lower, upper) if bounded else None
 
 
-# Text of a file -------------------------------------------------------------------------------
+# Source text and edits ------------------------------------------------------------------------
 
 
 class Table(NamedTuple):
@@ -230,7 +230,7 @@ class Document:
         return tag.start(2) + found.start(2), tag.start(2) + found.end(2)
 
 
-# A file ---------------------------------------------------------------------------------------
+# File contents --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 _LARGEST = sys.float_info.max
 """Largest finite float. Integers in TOML files can be larger."""
 
-# Loaded parts ----------------------------------------------------------------------------------
+# Loaded robots ---------------------------------------------------------------------------------
 
 
 def loaded(file: str, description: Description) -> Sheet:

@@ -114,7 +114,7 @@ _ARM = (
 
 
 def quadruped() -> Description:
-    """Return an 18.6 kg quadruped with a free trunk and four legs with three joints each.
+    """Return an 18.6 kg quadruped with a floating base and four legs with three joints each.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def quadruped() -> Description:
 
 
 def humanoid() -> Description:
-    """Return a humanoid (67.2 kg, 1.86 m) with a free pelvis and thirty revolute joints.
+    """Return a humanoid (67.2 kg, 1.86 m) with a floating base and thirty revolute joints.
 
     Returns
     -------

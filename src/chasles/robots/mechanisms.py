@@ -208,7 +208,7 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
         problem = f"ground ({ground:g} m) must be shorter than both cranks plus both couplers"
-        raise ModelError("E-ROBOT-029", problem, "reduce ground", part="robot 'five_bar'")
+        raise ModelError("E-ROBOT-029", problem, "reduce `ground`", part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
         "left_coupler": (coupler, "left", crank),
@@ -288,7 +288,7 @@ def _check(robot: str, **lengths: float) -> None:
     for name, length in lengths.items():
         if not (math.isfinite(length) and length > 0.0):
             problem = f"{name} must be positive and finite, not {length!r}"
-            remedy = "give a positive length in m"
+            remedy = "pass a positive length in m"
             raise ModelError("E-ROBOT-030", problem, remedy, part=f"robot {robot!r}")
 
 
@@ -354,12 +354,12 @@ def delta() -> Description:
 
     Notes
     -----
-    Arms of 0.5 m rotate about axes tangent to a circle of radius 0.3 m under the ceiling. Two
-    parallel rods of 0.8 m, 0.2 m apart, connect each arm to a platform of radius 0.15 m. Joints are
-    "arm<k>" (angle downward from horizontal), "rod<k>a" and "rod<k>b" (universal), and "platform"
-    (free); the rods end in spherical loop joints "ball<k>a" and "ball<k>b". The arms are the
-    independent coordinates. Each arm has a mass of 1 kg, each rod 0.3 kg, and the platform 2 kg.
-    Gravity is along -z.
+    The arms are 0.5 m long and rotate about axes tangent to a circle of radius 0.3 m under the
+    ceiling. Two parallel rods, 0.8 m long and 0.2 m apart, connect each arm to a platform of radius
+    0.15 m. Joints are "arm<k>" (angle downward from horizontal), "rod<k>a" and "rod<k>b"
+    (universal), and "platform" (free); the rods end in spherical loop joints "ball<k>a" and
+    "ball<k>b". The arm angles are the independent coordinates. Each arm has a mass of 1 kg, each
+    rod 0.3 kg, and the platform 2 kg. Gravity is along -z.
 
     Examples
     --------

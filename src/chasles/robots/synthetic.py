@@ -94,7 +94,7 @@ def zigzag(n: int) -> Description:
 
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
-    """Return an arm of rods along the x axes of their links, with the given angles at q = 0."""
+    """Return an arm whose rods lie along the x axes of their links, with given angles at q = 0."""
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
@@ -187,7 +187,7 @@ def general_tree(n: int, children: int) -> Description:
     _require("general_tree", n)
     if children < 1:
         problem = f"the number of children per link is {children}"
-        raise ModelError("E-ROBOT-031", problem, "give at least one", part="robot 'general_tree'")
+        raise ModelError("E-ROBOT-031", problem, "use at least one", part="robot 'general_tree'")
     rng = random.Random(2008)
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i in range(1, n + 1):
@@ -214,7 +214,7 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
 def _require(name: str, n: int) -> None:
     if n < 1:
         problem = f"the number of joints is {n}"
-        raise ModelError("E-ROBOT-032", problem, "give at least one", part=f"robot {name!r}")
+        raise ModelError("E-ROBOT-032", problem, "use at least one", part=f"robot {name!r}")
 
 
 # Random trees ------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def random_tree(
     """
     if n < 1:
         problem = f"the number of joints is {n}"
-        raise ModelError("E-ROBOT-033", problem, "give at least one", part="robot 'random_tree'")
+        raise ModelError("E-ROBOT-033", problem, "use at least one", part="robot 'random_tree'")
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)

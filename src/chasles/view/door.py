@@ -128,7 +128,7 @@ def checked(allow: Sequence[str]) -> tuple[str, ...]:
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):
             problem = f"{host!r} in `allow` is not a valid host"
-            remedy = "give the host in the browser's address bar, for example hub.example.org:8000"
+            remedy = "pass the host in the browser's address bar, for example hub.example.org:8000"
             raise InputError("E-VIEW-006", problem, remedy, part="show")
     return tuple(host.lower() for host in hosts)
 

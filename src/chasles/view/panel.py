@@ -152,7 +152,7 @@ def described(robot: Robot, link: str) -> str:
     return f"Link {shown(link)}: {float(data.inertia.m):.4g} kg{joint}"
 
 
-# Playing --------------------------------------------------------------------------------------
+# Playback -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -94,13 +94,13 @@ def record(
     file = check_video(path, overwrite=overwrite)
     if viewer.playback is None:
         problem = "the viewer has no motion to record"
-        raise InputError("E-VIEW-022", problem, "give `motion` (or --motion)", part="record")
+        raise InputError("E-VIEW-022", problem, "pass `motion` (or --motion)", part="record")
     if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
         problem = f"rate {rate!r} or speed {speed!r} is not positive, or size {size!r} is invalid"
         raise InputError(
             "E-VIEW-023",
             problem,
-            "give positive values, and sizes from 8 to 8192 pixels",
+            "use positive values, and sizes from 8 to 8192 pixels",
             part="record",
         )
     width, height = (2 * (each // 2) for each in size)  # the encoder needs even sizes

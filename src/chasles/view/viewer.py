@@ -246,7 +246,7 @@ def show(
     """
     for given in (robot, beside):
         if not isinstance(given, Robot | None):
-            problem = f"give a robot, not {type(given).__name__}"
+            problem = f"pass a robot, not {type(given).__name__}"
             raise ArgumentError("E-VIEW-002", problem, part="show")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
         problem = f"port must be an integer from 0 to 65535, not {port!r}"
@@ -256,7 +256,7 @@ def show(
         socket.create_server((host, 0), family=family).close()
     except OSError as error:
         problem = f"cannot listen on {host!r} ({error})"
-        remedy = "omit `host`, or give an address of this machine"
+        remedy = "omit `host`, or pass an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
     if isinstance(triangles, bool) or not isinstance(triangles, int) or triangles < 1:
         problem = f"triangles must be a positive integer, not {triangles!r}"
