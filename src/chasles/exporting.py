@@ -56,7 +56,7 @@ SOLVERS = {
     RATE: ("frame", "tasks", "damping", "singular", "passes"),
     TIME_STEP: STEP_OPTIONS,
 }
-"""Options of each solver that can be exported in addition to the robot functions."""
+"""Solvers that can be exported in addition to robot functions, and the options of each."""
 
 
 def export(

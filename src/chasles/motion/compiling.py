@@ -158,7 +158,7 @@ def _equal_steps(plan: Plan) -> tuple[float, int]:
 def _made(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[Rollout, str]:
-    """Return the compiled rollout for a plan, and the reason not to use it, or "".
+    """Return the compiled rollout for a plan, and either "" or the reason not to use it.
 
     The reason is that the traced controller may differ from the original (`_changes`).
     """

@@ -236,22 +236,22 @@ def planned(options: Mapping[str, Any]) -> Plan:
     if options.get("tau") is not None:
         if options.get("control") is not None:
             raise ArgumentError(
-                "E-MOTION-089", "give `control` or `tau`, not both", part="simulate"
+                "E-MOTION-089", "pass `control` or `tau`, not both", part="simulate"
             )
         values["control"] = options["tau"]
     if values.get("ctrl") is not None:
         if values.get("control") is not None:
-            problem = "give ctrl, or control or tau, not both"
+            problem = "pass either `ctrl` or joint torques (`control` or `tau`), not both"
             raise ArgumentError("E-MOTION-143", problem, part="simulate")
         values["control"] = Controls.of(values["ctrl"])
     control = values.get("control")
     if isinstance(control, str) or is_trajectory(control):
         problem = f"control must be a controller or a function, not {control!r:.60}"
-        remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
+        remedy = "use PDControl, GravityCompensation or ComputedTorque from chasles.rollouts"
         raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
     if values.get("duration") is None:
         if values.get("steps") is None:
-            problem = "give `duration` in s, or `steps` and `dt`"
+            problem = "pass `duration` in s, or `steps` and `dt`"
             raise ArgumentError("E-MOTION-094", problem, part="simulate")
         steps = checked_count("simulate: steps", values["steps"])
         values["duration"] = steps * checked_step(values.get("dt") or DT, "simulate: dt")

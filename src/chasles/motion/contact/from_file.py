@@ -40,7 +40,7 @@ def file_pairs(
 ) -> list[Pair]:
     """Return the contact pairs that the robot's file defines.
 
-    Shapes of links touch planes and other shapes of the file according to MuJoCo's rules: masks
+    Link shapes collide with planes and other shapes in the file according to MuJoCo's rules: masks
     (contype and conaffinity), excluded pairs, and no contact between a body and its parent. The
     friction of a pair is the larger friction of its two shapes, or the friction of the shape with
     the higher priority.

@@ -176,7 +176,7 @@ class Pair:
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
         if isinstance(self.law, SoftContact) and not self.traced:
             problem = f"{shapes} has no fixed contact points, but soft contact laws require them"
-            remedy = "use a Point, a Sphere, or a Plane or Ground under any shape except a Cylinder"
+            remedy = "use a Point or Sphere, or put any shape but a Cylinder on a Plane or Ground"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         supported = self.traced or self.varies or self.round or self.on_field
         if not (supported or isinstance(self.body, Point | Sphere)):

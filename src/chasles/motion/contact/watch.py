@@ -4,8 +4,8 @@ If the step size is too large for the stiffness or damping of the ground, the co
 the velocity of a contact point in every step. The motion is then a numerical artifact. Therefore a
 watch counts, for each point, the steps in contact in which the velocity reverses. Contacts that
 last three steps or more, and oscillations with six steps or more per period, stay below the limit.
-Actuators do not reach the limit, because they cannot reverse the velocity of a contact point in
-every other step.
+Motion caused by actuators stays below it as well, because they cannot reverse the velocity of a
+contact point in every other step.
 
 All computations use operations that floats, arrays of floats and symbols support.
 """

@@ -143,11 +143,11 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
     return found
 
 
-# Parts of a shape that face another shape -------------------------------------------------------
+# Corners, edges and faces in a direction --------------------------------------------------------
 
 
 class Outline(NamedTuple):
-    """Part of a shape that faces a direction, in the shape's frame.
+    """Corner, edge or face of a shape in a given direction, in the shape's frame.
 
     balls: corners (positions and radii). edges: edges of the face, or the single edge. rims:
     circles that may touch. size: size of the shape (m). face: plane of the face. around: corners of
@@ -316,7 +316,7 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
     return 0.0 <= s <= 1.0
 
 
-# Directions ------------------------------------------------------------------------------------
+# Contact directions ----------------------------------------------------------------------------
 
 
 def _direction(

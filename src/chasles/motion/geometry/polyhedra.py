@@ -109,7 +109,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
     return np.array([[*rows, *[rows[-1]] * (longest - len(rows))] for rows in lists])
 
 
-# Contacts of some pairs --------------------------------------------------------------------------
+# Contacts of selected feature pairs --------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
 """A body, the indices (m,) of selected features, and the body's motion."""
@@ -160,7 +160,7 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts between the same two bodies. order (m,): index of each contact in it."""
+    """Merge contacts between the same two bodies. order (m,): index of each in the result."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
@@ -216,7 +216,7 @@ class Lines(NamedTuple):
         return part
 
 
-# Pairs of all features, in one frame --------------------------------------------------------------
+# All feature pairs of two bodies ------------------------------------------------------------------
 
 
 class Pairs(NamedTuple):

@@ -169,7 +169,7 @@ def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
 
 
 def nearest(gaps: Sequence[Number], rows: Rows) -> tuple[list[Any], list[Number]]:
-    """Return the row with the smallest gap, and all gaps with this one far away."""
+    """Return the row with the smallest gap, and all gaps, with this gap replaced by `FAR`."""
     which, best = _least(gaps, rows)
     return best, [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
 

@@ -110,7 +110,7 @@ Advance = Callable[[Any, Any, Any], Advanced]
 """advance(system, h, y): take a step of h seconds."""
 
 
-# On arrays --------------------------------------------------------------------------------------
+# Evaluation with arrays -------------------------------------------------------------------------
 
 
 class State(NamedTuple):

@@ -250,7 +250,8 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: 
     """Return the slot, linearized as expected at the beginning of a step.
 
     before: impulse of the slot in the previous step along the world axes, or zeros. Its normal
-    part, if positive, is the load with which friction turns as the direction of sliding turns.
+    component, if positive, is the load that determines how friction changes as the sliding
+    direction turns.
 
     The slot acts if a velocity change of `slack` (m/s) would close it. It sticks if the friction of
     the corresponding normal impulse could stop its slip, unless it is already closed and slips

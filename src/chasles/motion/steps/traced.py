@@ -131,8 +131,8 @@ def step_program(
 
     Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
     of model parameters, t and h. With contacts, h is the constant dt, because surfaces recover as
-    exp(-K h / D). watch: True to add the state `watch`, which records if the step size is small
-    enough for the contacts. free: names of the model parameters that are inputs.
+    exp(-K h / D). watch: True to add the state `watch`, which records whether the step size is
+    small enough for the contacts. free: names of the model parameters that are inputs.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -342,7 +342,7 @@ def checked_weights(
         array = numbers(what, given, nv).astype(float)
         if array.shape[-2:] != (records, nv):
             problem = f"{what} must have shape (..., {records}, {nv}), not {array.shape}"
-            raise InputError("E-MOTION-003", problem, "give one row per recorded state")
+            raise InputError("E-MOTION-003", problem, "pass one row per recorded state")
         if not np.isfinite(array).all():
             raise InputError("E-MOTION-004", f"{what} must be finite")
         try:
