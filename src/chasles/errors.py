@@ -284,7 +284,7 @@ class FileError(ChaslesError, OSError):
 
 
 class LeftOutWarning(UserWarning):
-    """Warning that the robot does not include some force elements in its model file."""
+    """Warning that some force elements in the model file are ignored."""
 
 
 class ExistingFileError(FileError, FileExistsError):

@@ -90,8 +90,8 @@ def export(
     prefix : str, optional
         Prefix of all C identifiers and file names. Default: the robot's name.
     own_sine : bool, optional
-        Export own sine and cosine functions instead of calling the C library. They are faster and
-        give identical results on every machine. Batch functions always use them.
+        Export the sine and cosine functions of chasles instead of calling the C library. They are
+        faster and give identical results on every machine. Batch functions always use them.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional

@@ -175,7 +175,7 @@ def _made(
 
 
 def _sampled(robot: Machine, plan: Plan) -> Any:
-    """Return a controller that reads samples of the target trajectory, or None without one."""
+    """Return a controller that reads samples of its target trajectory, or None if it has none."""
     control: Any = plan.control
     target = control.target if follows(control) else plan.ctrl
     if not is_trajectory(target):

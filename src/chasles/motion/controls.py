@@ -40,7 +40,7 @@ class Controls:
 
     @staticmethod
     def of(ctrl: Any) -> "Controls":
-        """Convert the argument `ctrl` of `simulate`: numbers, a function, or a trajectory."""
+        """Return `Controls` for the argument `ctrl` of `simulate`."""
         if not callable(ctrl):
             return Controls()
         return Controls(_in_time(ctrl) if _takes_time_alone(ctrl) else ctrl)
@@ -130,7 +130,7 @@ def named_results(
 
 
 def only_forces(control: Program) -> Program:
-    """Return the program for the joint torques alone."""
+    """Return a controller's program without outputs other than joint torques."""
     arena = Arena(RULES)
     tau = named_results(control, arena, control.variables(arena))["tau"]
     return Program.from_outputs("control", control.inputs, [(control.outputs[0], tau)])

@@ -100,7 +100,7 @@ def exported_step(
 
 
 def _start(robot: Machine, q: Any) -> np.ndarray:
-    """Return the given configuration, or the neutral one, with closed loops."""
+    """Return the given or neutral configuration, with its loops closed."""
     mechanism = robot.mechanism
     if q is not None:
         return numbers("export: q", q, robot.model.nq).astype(float)

@@ -267,7 +267,7 @@ def _motion(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Simulate a plan by time stepping, compiled, or in Python (`Trajectory.why` says why)."""
+    """Simulate a plan: by time stepping, with a compiled integrator, or step by step in Python."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")

@@ -22,7 +22,7 @@ STILL = 1e-6
 """Fraction of a path's largest velocity below which it counts as at rest."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
-"""Places within a grid interval, as fractions of its length."""
+"""Points within a grid interval, as fractions of its length."""
 
 
 def time_optimal(
@@ -222,7 +222,7 @@ class Along:
         return kept[key]
 
     def fill(self, course: Grid) -> None:
-        """Store the path, its torques and its limits at all places in a grid."""
+        """Store the path, its torques and its limits at all points of a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
         self._follow(course)
         course.bound(self.limits[0], self.limits[1:][self.finite[1:]])

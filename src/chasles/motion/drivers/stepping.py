@@ -344,7 +344,7 @@ class Stepped:
             raise SingularPosition("E-MOTION-183", problem, remedy, part="simulate")
 
     def _place(self, course: Course, host: Callable[..., Any] | None) -> Place:
-        """Check all arguments and return the place (host or GPU) that holds them."""
+        """Check all arguments, and return their location (host or GPU)."""
         if course.contact_states is not None:
             problem = "contact_states was given, but time stepping has no internal state"
             raise InputError("E-MOTION-131", problem, part=course.function)

@@ -30,8 +30,8 @@ SIMILAR = 1e-6
 """Largest difference of points (m) and normals between crossings that are treated as the same."""
 
 PEAK = 0.02
-"""Sine of an angle. A corner of the field is a peak if no edge that starts there rises more steeply
-than this in the direction of the contact normal."""
+"""A corner of the field is a peak if all its edges rise, in the direction of the contact normal, at
+angles with a sine below this value."""
 
 CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""

@@ -419,7 +419,7 @@ class Frame(NamedTuple):
 
 
 def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (..., 3, nv) of a body point, given J at a point and the offset r."""
+    """Return the Jacobian (..., 3, nv) of a body point at offset r from the point of J."""
     turned = cross(np.swapaxes(J[..., :3, :], -1, -2), r[..., None, :])
     moved: np.ndarray = J[..., 3:, :] + np.swapaxes(turned, -1, -2)
     return moved

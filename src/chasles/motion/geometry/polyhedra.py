@@ -30,7 +30,7 @@ at their ends. The value is also the tolerance for the common normal of two edge
 must be between the normals of their faces."""
 
 ONE_WAY = 0.99
-"""Smallest cosine of the angle between the normal of a feature pair and that of its patch."""
+"""Smallest cosine of the angle between the normals of a feature pair and its patch."""
 
 ALONG = 1e-4
 """Sine e of the largest angle at which the side of a capsule is treated as parallel to an edge,
@@ -254,7 +254,7 @@ def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def on_faces(a: Solid, b: Solid) -> Pairs:
-    """Return all v f pairs of a corner of one body and a face of another, in one frame."""
+    """Return all pairs of a corner of body a and a face of body b, both in one frame."""
     shape = len(a.corners), len(b.normals)
     gap = a.corners @ b.normals.T - b.levels
     outward = np.min(a.arms @ b.normals.T, axis=1, initial=1.0)

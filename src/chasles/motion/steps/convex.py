@@ -119,7 +119,7 @@ class Line(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Fractions of a step between which the power becomes positive, and the powers there."""
+    """Fractions of a step between which the power becomes positive, and the power at each."""
 
     low: Number
     high: Number
@@ -127,7 +127,7 @@ class Interval(NamedTuple):
     most: Number
 
     def zero(self, whole: Number) -> Number:
-        """Return the zero of the linear interpolant. whole: 1 if no power is positive, else 0."""
+        """Return the zero of the linear interpolant. whole: 1 if the power stays negative."""
         low, high, least, most = self
         return low - least * (high - low) / select(whole, 1.0, most - least)
 

@@ -264,7 +264,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     mass = mechanism.mass_matrix
 
     def turned(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return D(a, b)'."""
+        """Return D(a, b)', the transposed derivative of difference(a, b) with respect to b."""
         return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

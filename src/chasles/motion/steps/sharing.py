@@ -159,7 +159,7 @@ def closest(
 
 
 def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
-    """Return the rows with the smallest gaps, smallest first, and the gaps that are left."""
+    """Return the rows with the smallest gaps, in order, and all gaps, with theirs set to `FAR`."""
     gaps: Sequence[Number] = [row[0] for row in rows]
     found = []
     for _ in range(count):

@@ -92,7 +92,7 @@ class Traced(System):
         return there
 
     def _step_rate(self, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the rate of difference(q, there) while `there` moves with velocities v."""
+        """Return the time derivative of difference(q, there), where `there` moves with v."""
         if all(self.model.bodies[i].joint.additive for i in self.model.movers):
             return v
         slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
