@@ -58,11 +58,12 @@ def simulate(
 ) -> Trajectory:
     """Simulate the motion of a robot from a state.
 
-    The simulation is compiled if everything can be traced: a robot without loops that does not
-    depend on time, an explicit integrator with fixed steps, soft contacts, and joint torques that
-    are constant, given per step, or computed by a controller from t, q and qd only. Otherwise it
-    runs step by step in Python. `Trajectory.compiled` is True if the motion was compiled;
-    otherwise, `Trajectory.why` states the reason.
+    The simulation is compiled if everything can be traced. Unless the integrator is
+    "time-stepping", this requires a robot without loops that does not depend on time, an explicit
+    integrator with fixed steps, and no rigid contacts. Joint torques must be constant, given per
+    step, or computed by a controller from t, q and qd only. Otherwise, the simulation runs step by
+    step in Python. `Trajectory.compiled` is True if the motion was compiled; otherwise,
+    `Trajectory.why` states the reason.
 
     Parameters
     ----------

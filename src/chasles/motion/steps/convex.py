@@ -7,13 +7,13 @@ piecewise linear, except for the sliding direction. Once it is known which conta
 stick, one step is exact for all contacts that stick. The first step predicts this: contacts act if
 gravity would close them, and stick or slide along their current velocity (`touching.expected`).
 
-If full Newton steps do not converge, steps end where the power of the unbalanced momentum vanishes
-(`Newton.part_step`), and use only a fraction of the derivatives of friction (`Slope`), so that they
-resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
-(`fixed`). That problem is convex, and its impulses add no energy. States that are solved only in
-this way, and states with a residual above the tolerance after the last iteration, are reported
-as unsolved. In the latter, all velocities are scaled down until the impulses do no positive work
-(`Newton.passive`).
+If full Newton steps do not converge, each further step ends where the power of the unbalanced
+momentum vanishes (`Newton.part_step`). These steps use only a fraction of the derivatives of
+friction (`Slope`), so that they resemble steps for a convex problem. Finally, the normal impulses
+that bound friction are fixed (`fixed`). That problem is convex, and its impulses add no energy.
+States that are solved only in this way, and states with a residual above the tolerance after the
+last iteration, are reported as unsolved. In the latter, all velocities are scaled down until the
+impulses do no positive work (`Newton.passive`).
 
 This module is long because all kinds of Newton steps share one balance.
 """

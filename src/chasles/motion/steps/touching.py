@@ -254,7 +254,7 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: 
     direction turns.
 
     The slot acts if a velocity change of `slack` (m/s) would close it. It sticks if the friction of
-    the corresponding normal impulse could stop its slip, unless it is already closed and slips
+    the corresponding normal impulse could stop its slip. The exception is a closed slot that slips
     faster than `CREEP` times the largest velocity at which it sticks under its load.
     """
     near, closed = less(u[2] - touch.bound, slack), less(u[2], touch.bound)

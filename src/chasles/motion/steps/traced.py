@@ -250,10 +250,10 @@ class RolloutGradient(NamedTuple):
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
     """Return the program for an adjoint step, which computes the covectors before a step.
 
-    Inputs and outputs are the covectors of this step for each name in `along`, the covectors of the
-    states (for q, with respect to displacements), and the accumulated covectors of every other
-    input except t and h. Further inputs are the inputs of the step, and weights that are added to
-    the covectors of the states after it.
+    Inputs and outputs are the covectors of this step for each name in `along`, and the covectors of
+    the states (for q, with respect to displacements). For every other input except t and h, the
+    covectors are accumulated. Further inputs are the inputs of the step, and weights that are added
+    to the covectors of the states after it.
     """
     states = [v.name for v in step.outputs]
     sums = [v.name for v in step.inputs if v.name not in (*states, *along, "t", "h")]
