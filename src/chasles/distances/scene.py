@@ -67,7 +67,7 @@ class Distances:
 
     @property
     def _numbers(self) -> Any:
-        """The configurations as an array without gradient tracking."""
+        """Configurations (..., nq) as an array without gradient tracking."""
         q: Any = self.q
         library = library_of(q)
         if library is None or library.package == "cupy":

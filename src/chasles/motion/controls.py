@@ -130,7 +130,7 @@ def named_results(
 
 
 def only_forces(control: Program) -> Program:
-    """Return a controller's program without outputs other than joint torques."""
+    """Return a controller's program with joint torques as its only output."""
     arena = Arena(RULES)
     tau = named_results(control, arena, control.variables(arena))["tau"]
     return Program.from_outputs("control", control.inputs, [(control.outputs[0], tau)])

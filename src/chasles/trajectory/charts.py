@@ -33,7 +33,7 @@ class Chart:
     rows: list[int] | None = None
 
     def rate(self, velocity: np.ndarray) -> np.ndarray:
-        """Return velocities in this space from the robot's velocities."""
+        """Convert the robot's velocities to velocities in this space."""
         return velocity if self.rows is None else velocity[..., self.rows]
 
     @property

@@ -258,7 +258,7 @@ class Guided:
         segments: Iterable[tuple[np.ndarray, Via]],
         duration: float,
     ) -> Move:
-        """Return the motion along the segments that stops at each corner."""
+        """Return a motion along the segments that stops at each corner."""
         moves: list[Move] = []
         for goal, on in segments:
             moves.append(self.followed(make_route(first, [goal], [on], 0.0, self.name), q))

@@ -38,7 +38,7 @@ from chasles.expr import (
 )
 
 FAR = 1e30
-"""Bound that is too large to have any effect."""
+"""Bound so large that it has no effect."""
 
 PLACES = 3
 """Number of points in a grid interval where constraints are evaluated: start, middle and end."""
@@ -60,7 +60,7 @@ It is larger than 1 because the errors change slightly with the speeds.
 """
 
 SMALL = 1e-11
-"""Lower bound on the ratio of the coefficients of u and x, and on the slope of a row."""
+"""Smallest coefficient of u, relative to the coefficient of x, and smallest slope of a row."""
 
 SLACK = 5e-7
 """Fraction of each limit reserved for rounding errors and errors of the parabolas."""
@@ -243,7 +243,7 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step function of each loop, and the sizes of its inputs (0 means the number of rows)."""
+"""Step function of each pass, and the sizes of its inputs (0 means the number of rows)."""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:

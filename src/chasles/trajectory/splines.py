@@ -16,7 +16,7 @@ from chasles.trajectory.polynomials import hermite
 from chasles.trajectory.spaces import Space, poses, rotations
 
 Ends = Literal["natural", "clamped", "periodic"]
-""""natural": zero accelerations at the ends; "clamped": zero velocities; "periodic": repeated."""
+"""End conditions: "natural" (zero accelerations), "clamped" (zero velocities), "periodic"."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
 """Maximum number of iterations for the velocities at the points, and their tolerance."""

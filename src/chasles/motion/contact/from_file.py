@@ -132,7 +132,7 @@ def file_pairs(
 
 
 def _stands(model: Model, pairs: Iterable[Pair]) -> bool:
-    """Return True if a pair connects a moving body with the world."""
+    """Return True if any pair consists of a moving and a fixed shape."""
     fixed = [[f is None or model.frame(f).body == WORLD for f in pair.frames] for pair in pairs]
     return any(one != other for one, other in fixed)
 

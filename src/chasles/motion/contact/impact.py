@@ -211,7 +211,7 @@ derivatives of both along an additional last axis."""
 
 
 class _Rounds(NamedTuple):
-    """Treatment of impacts at k contacts, in rounds.
+    """Impacts at k contacts, computed in rounds.
 
     bodies (k,): a number that identifies the two bodies of each contact.
     """

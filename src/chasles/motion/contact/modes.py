@@ -164,7 +164,7 @@ def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     """Return slip vectors (k, 2) along the tangents, and their lengths (k, 1).
 
-    A velocity that opposes the slip direction of the mode is mirrored.
+    If a velocity opposes the slip direction of the mode, its component along it is reversed.
     """
     along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
@@ -404,7 +404,7 @@ def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """Return the sets for the `current` contacts. Contacts in `first` become active first."""
+    """Return the sets for the `current` contacts; contacts in `first` become active first."""
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)
     return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))

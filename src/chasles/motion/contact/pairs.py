@@ -1,4 +1,4 @@
-"""Contact pairs of shapes with a contact law, and soft contacts as part of a step.
+"""Contact pairs (two shapes and a contact law), and soft contacts as part of a step.
 
 Soft-contact forces and surface states are expressions that are traced into a step.
 """
@@ -377,7 +377,7 @@ class Contacts(Placed):
 
     @property
     def keys(self) -> tuple[WrenchKey, ...]:
-        """Keys of the contact wrenches, along the world axes and about the frame origins."""
+        """Keys of the contact wrenches, which are along the world axes, about the frame origins."""
         return tuple(WrenchKey(frame) for frame in self.frames)
 
     @cached_property

@@ -43,7 +43,7 @@ CONSISTENT = 1e-6
 """Largest initial closure error of positions (rad, or relative to the loop size) and velocities."""
 
 BRANCH = 1e-3
-"""Displacement (rad, m) of a joint by loop closure above which q is on another branch."""
+"""Displacement (rad, m) due to loop closure above which q is on another branch."""
 
 
 # User-defined closure functions ------------------------------------------------------------------

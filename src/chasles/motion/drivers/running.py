@@ -235,7 +235,7 @@ class Keep(Remembering):
 
     @property
     def _next(self) -> float:
-        """Next given time, or infinity if no time is left."""
+        """Next time at which to record a state, or infinity if none is left."""
         return self._times[-self.left] if self._times and self.left else math.inf
 
     def now(self, at: State) -> None:

@@ -466,7 +466,7 @@ class Ground(_ClosedForm):
         return [backends.compile(p) for p in self._programs]
 
     def _slopes(self, x: Value, y: Value) -> list[Value]:
-        """Return h and its partial derivatives hx, hy, hxx, hxy, hyx, hyy."""
+        """Return the height h and its partial derivatives hx, hy, hxx, hxy, hyx, hyy."""
         arena = next((a.arena for a in (x, y) if isinstance(a, Scalar)), None)
         if arena is None:
             at = np.stack([x, y], axis=-1)

@@ -21,7 +21,7 @@ from chasles.motion.geometry.ridges import Ridges, crossings, ridges
 from chasles.motion.geometry.shapes import ConvexMesh
 
 FAR = 1e3
-"""Gap (m) of a contact that does not exist."""
+"""Gap (m) that marks a missing contact."""
 
 SAME = 1e-9
 """Tolerance (m) within which points on a field coincide or distances are equal."""

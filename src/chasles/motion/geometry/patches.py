@@ -322,7 +322,7 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
 def _direction(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """Return the direction from surface to body (None for capsules), and a point of each shape."""
+    """Return the direction from surface to body (None for capsules), and a point on each shape."""
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
     coal = optional("coal")

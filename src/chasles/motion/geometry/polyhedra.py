@@ -155,7 +155,7 @@ def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
 def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return s and t for which a.(s a - t b) and b.(s a - t b) equal the rows of `right` (2, m)."""
     aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((a, a), (a, b), (b, b)))
-    square = aa * bb - ab * ab  # squared sine of their angle times squared lengths
+    square = aa * bb - ab * ab  # squared lengths times squared sine of the angle
     return (bb * right[0] - ab * right[1]) / square, (ab * right[0] - aa * right[1]) / square
 
 
@@ -194,7 +194,7 @@ class Places(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Infinite lines along edges, with starts and alongs (m, 3), each paired with a query point."""
+    """Infinite lines along edges, each paired with a query point. starts, alongs: shape (m, 3)."""
 
     starts: np.ndarray
     alongs: np.ndarray

@@ -113,7 +113,7 @@ class Apart:
 
     @property
     def requests(self) -> list[Output]:
-        """Arrays that the program passes to all calls."""
+        """All arrays that the program passes to its calls."""
         return [r for call in self.calls for r in call.requests]
 
     def parts(self, program: Program) -> list[Program]:

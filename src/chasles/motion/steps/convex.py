@@ -103,10 +103,10 @@ class Refined(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Line along a step d from velocities v, with the velocities of all slots on it.
+    """Data for a line search along a step d from velocities v.
 
-    start, inertia: power of the unbalanced momentum at v, and its growth due to inertia. begun:
-    power of the impulses at v.
+    at, along: velocities of all slots at v, and their changes along d. start, inertia: power of the
+    unbalanced momentum at v, and its growth due to inertia. begun: power of the impulses at v.
     """
 
     v: np.ndarray
@@ -455,7 +455,7 @@ class Newton:
         return found
 
     def _unbalanced(self, line: Line, part: Number) -> Number:
-        """Return the power d.g after a fraction of a step."""
+        """Return the power d.g of the unbalanced momentum g after a fraction of a step."""
         v, d, at, along, start, inertia, begun = line
         there = _ahead(at, along, part)
         return start + part * inertia + begun - self._power(v + part * d, d, there, along)

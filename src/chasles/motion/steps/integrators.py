@@ -242,7 +242,7 @@ about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Tolerance for changes in an iteration. Below it, iterations end once changes no longer halve."""
+"""Change below which iterations end as soon as the changes no longer halve."""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:

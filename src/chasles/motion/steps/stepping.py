@@ -266,7 +266,7 @@ class Steps:
         dry += line_friction(self._lines, dt) if scene.dissipation else []
         diagonal = np.array([M[k, k] for k in range(len(p))], dtype=object)
         inverse = 1.0 / diagonal
-        moved = p - H @ v  # effect of smooth forces
+        moved = p - H @ v  # momentum added by smooth forces
         weight = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
         scale = np.sum(p * p * inverse) + weight
         stops = joint_stops(scene.limits, q, mass, dt)
@@ -440,7 +440,7 @@ class Steps:
         return self._iteration("refine", v, memory, done, found.v, new, fine, apart)
 
     def rescue(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return the program of a step for states that full Newton steps have not solved."""
+        """Return the program of a step with a line search, for states that are still unsolved."""
         v, memory, problem, data = self._between_symbols()
         g, held, along, _ = self._remembered(memory)
         count = memory[1]

@@ -226,7 +226,7 @@ class Local(System):
         return self.place(self.t + s, q, d, self.velocity(y))
 
     def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
-        """Return the rate of x, or an empty list."""
+        """Return the rates of the path-dependent entries x, or an empty list without them."""
         if not self.path:
             return []
         J = self.mechanism.derivatives("integrate", q, np.zeros_like(qd), wrt="v")

@@ -42,7 +42,7 @@ def system_size(touches: Sequence[Touch], others: int) -> int:
 def work(
     H: np.ndarray, carriers: Sequence[np.ndarray], touches: Sequence[Touch], order: Sequence[int]
 ) -> int:
-    """Return the approximate number of operations that assemble and solve a system."""
+    """Return the approximate number of operations to assemble and solve a linear system."""
     there = np.vectorize(lambda x: not absent(x), otypes=[bool])
     full, count = there(H), 0
     for touch in touches:

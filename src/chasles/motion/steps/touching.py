@@ -60,7 +60,7 @@ class Touch(NamedTuple):
 
     @property
     def normal(self) -> Normal:
-        """Normal impulse."""
+        """Law for the normal impulse."""
         return Normal(self.bound, self.stiffness)
 
     @property
