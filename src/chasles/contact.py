@@ -1,4 +1,4 @@
-"""Contact of bodies: contact points, forces and motion; impact and soft contact.
+"""Contact between bodies: contact points, forces and motion; impact and soft contact.
 
 from chasles import contact
 ground, foot = contact.Plane(), contact.Sphere("foot", 0.02)

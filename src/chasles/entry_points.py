@@ -1,4 +1,4 @@
-"""Lazy imports: rows of tables, and optional subpackages (distances, plots, checks, the viewer)."""
+"""Lazy imports of optional subpackages (distances, plots, checks, viewer) and of table entries."""
 
 from importlib import import_module
 from typing import Any
@@ -23,10 +23,10 @@ def entry_point(name: str) -> Any:
 
 
 def imported(place: str) -> Any:
-    """Import and return an object from its place, "module:name".
+    """Import and return an object, given its import path "module:name".
 
-    By default, the object has the name of the module. Only tables of modules use this function
-    (`tests/test_architecture.py`).
+    Without a name, the object has the same name as the module. Only the tables that list import
+    paths may use this function (`tests/test_architecture.py`).
     """
     module, _, name = place.partition(":")
     return getattr(import_module(module), name or module.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""Exception classes with fields: code, file, line, part, problem and remedy; texts of values.
+"""Exception classes with the fields code, file, line, part, problem and remedy.
 
 Every error that chasles raises deliberately is a `ChaslesError`. Programs should use its fields
 instead of parsing the message. The `code` is stable; `docs/errors.md` lists all codes. Each class
@@ -92,7 +92,7 @@ def brief(data: Any) -> str:
 
 @cache
 def _usual(kind: Any) -> dict[str, str | None]:
-    """Return the repr of the default value of each shown field, or None without a default."""
+    """Return the repr of each shown field's default value, or None for a field without one."""
     found: dict[str, str | None] = {}
     for x in (x for x in fields(kind) if x.repr):
         usual = x.default if x.default_factory is MISSING else x.default_factory()
@@ -284,7 +284,7 @@ class FileError(ChaslesError, OSError):
 
 
 class LeftOutWarning(UserWarning):
-    """Warning that the robot does not include some force elements in its model file."""
+    """Warning that some force elements in the model file are ignored."""
 
 
 class ExistingFileError(FileError, FileExistsError):

@@ -56,7 +56,7 @@ SOLVERS = {
     RATE: ("frame", "tasks", "damping", "singular", "passes"),
     TIME_STEP: STEP_OPTIONS,
 }
-"""Options of each solver that can be exported in addition to the robot functions."""
+"""Solvers that can be exported in addition to robot functions, and the options of each."""
 
 
 def export(
@@ -90,8 +90,8 @@ def export(
     prefix : str, optional
         Prefix of all C identifiers and file names. Default: the robot's name.
     own_sine : bool, optional
-        Export own sine and cosine functions instead of calling the C library. They are faster and
-        give identical results on every machine. Batch functions always use them.
+        Export the sine and cosine functions of chasles instead of calling the C library. They are
+        faster and give identical results on every machine. Batch functions always use them.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional

@@ -40,17 +40,18 @@ PAUSE = 0.1
 """Time (s) between fetches of results from a cluster, while tasks wait for a worker."""
 
 INTERVAL, HEARTBEAT = "heartbeat-interval", 10.0
-"""Time (s) between the messages by which a local worker tells that it is alive; Dask's is 0.5 s.
+"""Name of Dask's heartbeat setting, and the time (s) between a local worker's heartbeats.
 
-The scheduler notices the end of a worker process at once, because its connection is closed.
+Dask's default is 0.5 s. The scheduler notices the end of a worker process at once, because its
+connection is closed.
 """
 
 PATIENCE = 10.0
 """Timeout (s) for connecting to a scheduler."""
 
 LOCAL, MOST = "local", 1000
-"""Address that starts worker processes on this computer for one call, and their maximum number.
-"""
+"""Address for worker processes that are started on this computer for one call, and their maximum
+number."""
 
 SETTINGS = {
     "distributed.admin.system-monitor.disk": False,
@@ -222,7 +223,7 @@ def connected(address: str) -> Iterator[Any]:
         client = Client(address, set_as_default=False, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         problem = f"there is no Dask scheduler at {address!r:.80} ({said(error)})"
-        remedy = "start one with `dask scheduler`, and give its address, such as tcp://host:8786"
+        remedy = "start one with `dask scheduler`, and pass its address, such as tcp://host:8786"
         raise InputError("E-CLUSTER-002", problem, remedy) from None
     with client:
         yield client

@@ -202,7 +202,7 @@ def test_steps_fill_the_duration() -> None:
     close(run.t, 1e-3 * np.arange(8), 1e-15)
     assert run.end is not None
     assert run.end.over
-    with pytest.raises(TypeError, match="give `duration`"):
+    with pytest.raises(TypeError, match="pass `duration`"):
         go(duration=None)
 
 
@@ -223,7 +223,7 @@ def test_torques_of_members_and_of_steps() -> None:
     assert np.array_equal(many.q[0], one.q)
     with pytest.raises(ValueError, match="a tau with one row per step needs a compiled motion"):
         ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, integrator="dopri5")
-    with pytest.raises(TypeError, match="give `control` or `tau`"):
+    with pytest.raises(TypeError, match="pass `control` or `tau`"):
         ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, control=HOLD)
 
 
@@ -334,7 +334,7 @@ def test_old_names_are_accepted_with_a_warning() -> None:
         GravityCompensation(kd=1.0)  # type: ignore[call-arg]
     with (
         pytest.warns(DeprecationWarning, match="kp="),
-        pytest.raises(TypeError, match="give only stiffness="),
+        pytest.raises(TypeError, match="pass only stiffness="),
     ):
         ComputedTorque(kp=1.0, stiffness=1.0, damping=1.0, target=0.0)  # type: ignore[call-arg]
 

@@ -80,12 +80,12 @@ def operational_dynamics(
     k, n = J.shape[-2:]
     if damping is None and k > n:
         problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} degrees of freedom"
-        remedy = "choose a smaller task, or give `damping`"
+        remedy = "choose a smaller task, or pass `damping`"
         raise InputError("E-CONTROL-003", problem, remedy, part="operational_dynamics")
     solved = np.linalg.solve(M, transposed(J))
     mobility = J @ solved
     if damping is None:
-        check_regular("operational_dynamics", mobility, "give damping=")
+        check_regular("operational_dynamics", mobility, "pass damping=")
     else:
         mobility = mobility + damping**2 * np.eye(k)
     Lambda = np.linalg.inv(mobility)

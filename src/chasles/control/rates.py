@@ -37,7 +37,7 @@ def resolved_rate(
         Weights of the squared errors: one number, or one for each row of the tasks. A row with
         weight 0 is ignored.
     damping, singular
-        Damping near singularities. Rows of J are in rad, or relative to the robot's size. The
+        Damping near singularities. The linear rows of J are divided by the robot's size. The
         damping is damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with
         s^2 = 1 / trace((J J')^-1), which vanishes with the smallest singular value of J.
     passes

@@ -22,7 +22,7 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Limits for an obstacle's enclosing spheres: excess beyond its surface (m), and their number."""
+"""Largest excess (m) of enclosing spheres beyond an obstacle, and their largest number."""
 
 POSTURES = 256
 """Number of random configurations that are checked for pairs of links that always overlap."""

@@ -51,7 +51,7 @@ def _shared(array: np.ndarray) -> np.ndarray:
 def _forked(work: Callable[..., None], rows: range, shared: Sequence[np.ndarray]) -> int:
     """Start work(rows, *shared) in a forked process that exits without cleanup; return its ID."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about threads, which the child does not have
+        warnings.simplefilter("ignore")  # about threads; the child does not use them
         child = os.fork()
     if child:
         return child

@@ -67,7 +67,7 @@ class Distances:
 
     @property
     def _numbers(self) -> Any:
-        """The configurations as an array without gradient tracking."""
+        """Configurations (..., nq) as an array without gradient tracking."""
         q: Any = self.q
         library = library_of(q)
         if library is None or library.package == "cupy":
@@ -328,7 +328,7 @@ class Scene:
         return far, places, ways
 
     def _differentiable(self, library: Library, q: Any, threads: int | None) -> Any:
-        """Return distances for q as a PyTorch or JAX array, computed in float64 on the CPU."""
+        """Return the distances for a PyTorch or JAX array q, computed in float64 on the CPU."""
         check_shape(PART, Variable("q", (self.model.nq,)), q.shape)
         if library.package == "torch" and q.device.type != "cpu":
             problem = f"q is a tensor on {q.device}, but distances for tensors require the CPU"

@@ -31,11 +31,11 @@ class State:
     time: np.ndarray
 
     def __getitem__(self, rows: Any) -> "State":
-        """Return the states of some environments."""
+        """Return the states of selected environments."""
         return State(**{name: array[rows] for name, array in vars(self).items()})
 
     def __setitem__(self, rows: Any, other: "State") -> None:
-        """Replace the states of some environments."""
+        """Replace the states of selected environments."""
         for name, array in vars(self).items():
             array[rows] = getattr(other, name)
 

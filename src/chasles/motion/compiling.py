@@ -158,7 +158,7 @@ def _equal_steps(plan: Plan) -> tuple[float, int]:
 def _made(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[Rollout, str]:
-    """Return the compiled rollout for a plan, and the reason not to use it, or "".
+    """Return the compiled rollout for a plan, and either "" or the reason not to use it.
 
     The reason is that the traced controller may differ from the original (`_changes`).
     """
@@ -175,7 +175,7 @@ def _made(
 
 
 def _sampled(robot: Machine, plan: Plan) -> Any:
-    """Return a controller that reads samples of the target trajectory, or None without one."""
+    """Return a controller that reads samples of its target trajectory, or None if it has none."""
     control: Any = plan.control
     target = control.target if follows(control) else plan.ctrl
     if not is_trajectory(target):

@@ -491,7 +491,7 @@ def checked_parameters(parameters: Any, control: Any) -> int:
     count = parameter_count(parameters)
     if count and (control is None or isinstance(control, BUILT_IN | Followed)):
         problem = "parameters were given, but tau is not a controller"
-        remedy = "give tau as a function of t, q, qd and p"
+        remedy = "pass tau as a function of t, q, qd and p"
         raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
     return count
 

@@ -31,8 +31,8 @@ class Controls:
     """Actuators of a robot and the source of their controls.
 
     function: function ctrl(t, q, qd) that returns the controls (..., nu), or None if the controls
-    are given as numbers. Parameters, if any, are a fourth argument. parts: stages of a step at
-    which a trajectory of controls is given as numbers.
+    are given as numbers. Parameters, if any, are a fourth argument. parts: fractions of a step at
+    which a trajectory of controls is sampled; empty if there is none.
     """
 
     function: Callable[..., Any] | None = None
@@ -40,7 +40,7 @@ class Controls:
 
     @staticmethod
     def of(ctrl: Any) -> "Controls":
-        """Return the controls for `ctrl` of `simulate`: numbers, a function, or a trajectory."""
+        """Return `Controls` for the argument `ctrl` of `simulate`."""
         if not callable(ctrl):
             return Controls()
         return Controls(_in_time(ctrl) if _takes_time_alone(ctrl) else ctrl)
@@ -130,7 +130,7 @@ def named_results(
 
 
 def only_forces(control: Program) -> Program:
-    """Return the program for the joint torques alone."""
+    """Return a controller's program with joint torques as its only output."""
     arena = Arena(RULES)
     tau = named_results(control, arena, control.variables(arena))["tau"]
     return Program.from_outputs("control", control.inputs, [(control.outputs[0], tau)])
@@ -161,7 +161,7 @@ def durations(model: Model, dt: float) -> list[float]:
     return found
 
 
-# On arrays --------------------------------------------------------------------------------------
+# Evaluation with arrays -------------------------------------------------------------------------
 
 
 def host_controls(

@@ -57,10 +57,10 @@ def exported_step(
     coordinates.
     """
     if dt is None:
-        remedy = "give the step size in s, for example dt=0.002"
+        remedy = "pass the step size in s, for example dt=0.002"
         raise InputError("E-EXPORT-014", f"{TIME_STEP} needs dt=", remedy, part="export")
     if ctrl and control is not None:
-        raise InputError("E-EXPORT-015", "give control or ctrl, not both", part="export")
+        raise InputError("E-EXPORT-015", "pass control or ctrl, not both", part="export")
     plan = Plan(contacts=contacts, limits=limits, dissipation=dissipation, integrator=TIME_STEPPING)
     law = Controls() if ctrl else control
     step = checked_step(dt, "export: dt")
@@ -100,7 +100,7 @@ def exported_step(
 
 
 def _start(robot: Machine, q: Any) -> np.ndarray:
-    """Return the given configuration, or the neutral one, with closed loops."""
+    """Return the given or neutral configuration, with its loops closed."""
     mechanism = robot.mechanism
     if q is not None:
         return numbers("export: q", q, robot.model.nq).astype(float)

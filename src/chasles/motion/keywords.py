@@ -53,7 +53,7 @@ def renamed(**names: str) -> Callable[[T], T]:
                 new = names[old]
                 _warn(f"{old}= is now {new}=")
                 if new in options and not _replacing():
-                    problem = f"give only {new}= (its old name is {old}=)"
+                    problem = f"pass only {new}= (its old name is {old}=)"
                     raise ArgumentError("E-MOTION-092", problem, part=call.__qualname__)
                 options[new] = options.pop(old)
             return call(*arguments, **options)

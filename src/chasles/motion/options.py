@@ -106,7 +106,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Plan(Output, Closing, Touch, Loads, Stepping, Span):
-    """Options of all groups, and events, for one simulation."""
+    """All options of one simulation, including its events."""
 
     events: Event | Sequence[Event] = ()
 
@@ -177,4 +177,4 @@ GROUPS: dict[str, type] = {
 """Groups of options by name."""
 
 NAMES = {field.name: field.default for field in fields(Plan)}
-"""Default of every individual option."""
+"""Default values of all individual options, by name."""

@@ -16,7 +16,7 @@ from chasles.motion.options import Plan
 from chasles.motion.steps.parameters import FRICTION, STIFFNESS, parameter_shape
 
 POSITIVE = ("mass", "damping", "friction", "armature", "stiffness")
-"""Parameters that must not be negative. Joint stiffness is an exception."""
+"""Kinds of parameters that must not be negative (joint stiffness may be)."""
 
 
 def check_names(source: Description, plan: Plan) -> None:
@@ -24,7 +24,7 @@ def check_names(source: Description, plan: Plan) -> None:
     given = plan.model_parameters
     if given is not None and not isinstance(given, Mapping):
         problem = f"model_parameters must map names to values, not {given!r:.60}"
-        remedy = "give {'link3.mass': 2.0}, for example"
+        remedy = "pass, for example, {'link3.mass': 2.0}"
         raise ArgumentError("E-MOTION-204", problem, remedy, part="model_parameters")
     for name in given or ():
         stepped = plan.integrator == TIME_STEPPING

@@ -171,8 +171,8 @@ class Trajectory:
     with fixed normal impulses in the friction bounds. residual: largest residual of the momentum
     balance, relative to the momentum. work: work of all impulses at end-of-step velocities (J).
     excess: largest work in a step in excess of the energy that overlaps and restitution release
-    (J). overflow: number of steps in which more points overlapped than shared slots exist, so that
-    some of them did not act (see `contact.Pair`).
+    (J). overflow: number of steps in which more points overlapped than there are shared slots, so
+    that some of them did not act (see `contact.Pair`).
     """
 
     t: np.ndarray

@@ -68,11 +68,11 @@ def _course(
 ) -> tuple[Rollout | Stepped, Course]:
     """Return the compiled step for the options, and the inputs of the rollout."""
     if tau is not None and control is not None:
-        raise ArgumentError("E-MOTION-103", "give `tau` or `control`, not both", part="rollout")
+        raise ArgumentError("E-MOTION-103", "pass `tau` or `control`, not both", part="rollout")
     tau = tau if control is None else control
     if ctrl is not None:
         if tau is not None:
-            raise ArgumentError("E-MOTION-144", "give ctrl or tau, not both", part="rollout")
+            raise ArgumentError("E-MOTION-144", "pass `ctrl` or `tau`, not both", part="rollout")
         tau = Controls.of(ctrl)
     numbers = checked_steps(dt, steps, every, start, threads)
     law, rows = with_samples(robot.model, tau, ctrl, integrator)
@@ -120,8 +120,8 @@ def rollout(
     Parameters
     ----------
     robot : Robot
-        A robot that does not depend on time, without loops unless the integrator is
-        "time-stepping"; otherwise use `simulate`.
+        The robot. It must not depend on time, and only "time-stepping" supports closed loops. For
+        other robots, use `simulate`.
     q : array_like, shape (..., nq)
         Initial joint positions (rad or m).
     qd : array_like, shape (..., nv)

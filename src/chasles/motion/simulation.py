@@ -58,11 +58,12 @@ def simulate(
 ) -> Trajectory:
     """Simulate the motion of a robot from a state.
 
-    The simulation is compiled if everything can be traced: a robot without loops that does not
-    depend on time, an explicit integrator with fixed steps, soft contacts, and joint torques that
-    are constant, given per step, or computed by a controller from t, q and qd only. Otherwise it
-    runs step by step in Python. `Trajectory.compiled` is True if the motion was compiled;
-    otherwise, `Trajectory.why` states the reason.
+    The simulation is compiled if everything can be traced. Unless the integrator is
+    "time-stepping", this requires a robot without loops that does not depend on time, an explicit
+    integrator with fixed steps, and no rigid contacts. Joint torques must be constant, given per
+    step, or computed by a controller from t, q and qd only. Otherwise, the simulation runs step by
+    step in Python. `Trajectory.compiled` is True if the motion was compiled; otherwise,
+    `Trajectory.why` states the reason.
 
     Parameters
     ----------
@@ -236,22 +237,22 @@ def planned(options: Mapping[str, Any]) -> Plan:
     if options.get("tau") is not None:
         if options.get("control") is not None:
             raise ArgumentError(
-                "E-MOTION-089", "give `control` or `tau`, not both", part="simulate"
+                "E-MOTION-089", "pass `control` or `tau`, not both", part="simulate"
             )
         values["control"] = options["tau"]
     if values.get("ctrl") is not None:
         if values.get("control") is not None:
-            problem = "give ctrl, or control or tau, not both"
+            problem = "pass either `ctrl` or joint torques (`control` or `tau`), not both"
             raise ArgumentError("E-MOTION-143", problem, part="simulate")
         values["control"] = Controls.of(values["ctrl"])
     control = values.get("control")
     if isinstance(control, str) or is_trajectory(control):
         problem = f"control must be a controller or a function, not {control!r:.60}"
-        remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
+        remedy = "use PDControl, GravityCompensation or ComputedTorque from chasles.rollouts"
         raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
     if values.get("duration") is None:
         if values.get("steps") is None:
-            problem = "give `duration` in s, or `steps` and `dt`"
+            problem = "pass `duration` in s, or `steps` and `dt`"
             raise ArgumentError("E-MOTION-094", problem, part="simulate")
         steps = checked_count("simulate: steps", values["steps"])
         values["duration"] = steps * checked_step(values.get("dt") or DT, "simulate: dt")
@@ -267,7 +268,7 @@ def _motion(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Simulate a plan by time stepping, compiled, or in Python (`Trajectory.why` says why)."""
+    """Simulate a plan: by time stepping, with a compiled integrator, or step by step in Python."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")

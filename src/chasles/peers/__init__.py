@@ -144,7 +144,7 @@ def compare(
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             problem = f"{library} reads only {' or '.join(chosen.suffixes)} files"
-            raise InputError("E-PEER-001", problem, "give another file with --file", file=file)
+            raise InputError("E-PEER-001", problem, "choose another file with --file", file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
         peer.gravity = robot.gravity

@@ -68,7 +68,7 @@ class Drake:
         return Answers(poses, inertias, jacobians, M, gravity, bias, None)
 
     def _bodies(self) -> list[Any]:
-        """Return all bodies except the world, which is the first."""
+        """Return all bodies except the first, which is the world."""
         return [self.plant.get_body(self._index(k)) for k in range(1, self.plant.num_bodies())]
 
     def _hold(self) -> None:

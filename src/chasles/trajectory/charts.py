@@ -33,7 +33,7 @@ class Chart:
     rows: list[int] | None = None
 
     def rate(self, velocity: np.ndarray) -> np.ndarray:
-        """Return velocities in this space from the robot's velocities."""
+        """Convert the robot's velocities to velocities in this space."""
         return velocity if self.rows is None else velocity[..., self.rows]
 
     @property
@@ -69,7 +69,7 @@ class Chart:
             problem = (
                 f"the loops close {last:.3g} (rad or m) away from the last given configuration"
             )
-            remedy = "give configurations on one assembly branch, or more points between them"
+            remedy = "use configurations on one assembly branch, or add points between them"
             raise InputError("E-PATH-015", problem, remedy, part="trajectory")
         return Closed(curve, np.array(near), times, self.robot, periodic)
 

@@ -51,12 +51,12 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     parts = list(motion.read(path, robot.model, step=step))
     if parts[0].t is None:
         problem = "the motion has no times"
-        raise InputError("E-PATH-049", problem, "add a column t, or give `step`", file=path)
+        raise InputError("E-PATH-049", problem, "add a column t, or pass `step`", file=path)
     t = np.concatenate([part.t for part in parts if part.t is not None])
     q = np.concatenate([part.q for part in parts])
     if len(t) < 2:
         raise InputError(
-            "E-PATH-050", "the motion has only one instant", "give at least two instants", file=path
+            "E-PATH-050", "the motion has only one instant", "add another instant", file=path
         )
     rates = [
         np.concatenate([getattr(part, name) for part in parts])

@@ -95,6 +95,6 @@ def fourier(
         rows.append(found)
     if len(rows[0]) != len(rows[1]):
         problem = f"{len(rows[0])} sines and {len(rows[1])} cosines were given"
-        raise InputError("E-PATH-057", problem, "give the same number of both", part=part)
+        raise InputError("E-PATH-057", problem, "pass the same number of both", part=part)
     period = positive("duration", duration, part)
     return Fourier(middle, rows[0], rows[1], period, robot, periodic)

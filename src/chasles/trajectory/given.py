@@ -31,7 +31,7 @@ def all_finite(what: str, found: np.ndarray, part: str) -> np.ndarray:
     if len(bad):
         at = tuple(bad[0].tolist())
         problem = f"{what} has {found[at]} at index {at if len(at) > 1 else at[0]}"
-        raise InputError("E-PATH-005", problem, "give finite numbers", part=part)
+        raise InputError("E-PATH-005", problem, "pass finite numbers", part=part)
     return found
 
 
@@ -55,7 +55,7 @@ def increasing(value: Any, count: int, part: str) -> np.ndarray:
     if len(bad):
         k = int(bad[0])
         problem = f"time {k + 1} ({t[k + 1]:g} s) is not later than time {k} ({t[k]:g} s)"
-        raise InputError("E-PATH-009", problem, "give increasing times", part=part)
+        raise InputError("E-PATH-009", problem, "pass increasing times", part=part)
     if t[0] != 0.0:
         problem = f"the first time is {t[0]:g} s instead of 0"
         raise InputError("E-PATH-010", problem, "start at 0: subtract the first time", part=part)
@@ -107,5 +107,5 @@ def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = Fals
         k = int(np.argmax(bad))
         kind = "positive" if infinite else "positive and finite"
         problem = f"{what} must be {kind}, but entry {k} is {found[k]:g}"
-        raise InputError("E-PATH-014", problem, f"give {what}=", part=part)
+        raise InputError("E-PATH-014", problem, f"pass {what}=", part=part)
     return found

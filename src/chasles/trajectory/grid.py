@@ -35,7 +35,7 @@ class Size(NamedTuple):
 
 
 class Grid:
-    """Constraints at three places in each interval, and the largest speeds that satisfy them.
+    """Constraints at three points in each interval, and the largest speeds that satisfy them.
 
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
     speed x. length (N, 1): lengths of the intervals. q (PLACES, N, nq) and rates (2, PLACES, N,
@@ -151,7 +151,7 @@ class Grid:
     def fastest(self, first: float, last: float) -> int | None:
         """Find the largest feasible squared speeds, given `first` and `last` at the path ends.
 
-        Limits are tightened until they also hold between the three places of each interval. Return
+        Limits are tightened until they also hold between the three points of each interval. Return
         None if the limits can be satisfied, and otherwise the index of the last infeasible
         interval.
         """
@@ -175,7 +175,7 @@ def _neighbors(padded: np.ndarray) -> list[np.ndarray]:
 
 
 def _joined(places: np.ndarray) -> np.ndarray:
-    """Merge the first two axes (places and intervals) of an array."""
+    """Merge the first two axes (points within an interval, intervals) of an array."""
     return places.reshape(-1, places.shape[-1])
 
 

@@ -39,7 +39,7 @@ def join(*moves: Move) -> Move:
     3.0
     """
     if not moves or not all(isinstance(move, Move) for move in moves):
-        raise InputError("E-PATH-046", "give at least one trajectory", part="join")
+        raise InputError("E-PATH-046", "pass at least one trajectory", part="join")
     for k, (before, after) in enumerate(pairwise(moves)):
         if before.start.shape != after.start.shape:
             problem = f"trajectories {k} and {k + 1} have positions of different shapes"

@@ -216,9 +216,9 @@ def _vias(name: str, via: Any, count: int) -> list[Via]:
     if not isinstance(via, Sequence | np.ndarray) or len(via) != count:
         given = len(via) if isinstance(via, Sequence | np.ndarray) else "no"
         problem = f"{given} via points were given for {count} end points"
-        remedy = "give one via point per end point; use None for a line"
+        remedy = "pass one via point per end point; use None for a line"
         if name == "arc":
-            remedy = "give one via point per end point"
+            remedy = "pass one via point per end point"
         raise InputError("E-PATH-061", problem, remedy, part=name)
     return [None if each is None else finite("via", each, 3, name) for each in via]
 
@@ -248,7 +248,7 @@ class Guided:
             return _timed(whole, duration)
         if duration is None:
             problem = "without a duration, a path through several points must not have corners"
-            raise InputError("E-PATH-038", problem, "give `blend` or `duration`", part=self.name)
+            raise InputError("E-PATH-038", problem, "pass `blend` or `duration`", part=self.name)
         return self._stopping(q, first, zip(goals, vias, strict=True), duration)
 
     def _stopping(
@@ -258,7 +258,7 @@ class Guided:
         segments: Iterable[tuple[np.ndarray, Via]],
         duration: float,
     ) -> Move:
-        """Return the motion along the segments that stops at each corner."""
+        """Return a motion along the segments that stops at each corner."""
         moves: list[Move] = []
         for goal, on in segments:
             moves.append(self.followed(make_route(first, [goal], [on], 0.0, self.name), q))

@@ -45,7 +45,7 @@ class Move:
             raise InputError("E-PATH-001", f"order must be 0, 1, 2 or 3, not {order!r}")
         if not np.all(np.isfinite(times)):
             raise InputError(
-                "E-PATH-002", "t is not finite", "give finite times", part="trajectory"
+                "E-PATH-002", "t is not finite", "pass finite times", part="trajectory"
             )
         times = times.astype(float, copy=False)
         if self.periodic:
@@ -172,7 +172,7 @@ class Move:
         moved = self.robot if robot is None else robot
         if moved is None:
             problem = "a motion file contains joint names, but the trajectory has no robot"
-            raise InputError("E-PATH-051", problem, "give robot=", part="save")
+            raise InputError("E-PATH-051", problem, "pass robot=", part="save")
         if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
             raise InputError(
                 "E-PATH-052", "unknown file format", "use a file name ending in .csv", file=path
@@ -181,7 +181,7 @@ class Move:
             problem = (
                 f"positions have shape {self.start.shape}, but the robot has {moved.nq} coordinates"
             )
-            raise InputError("E-PATH-053", problem, "give the trajectory's robot", part="save")
+            raise InputError("E-PATH-053", problem, "pass the trajectory's robot", part="save")
         t = self.times(step)
         motion.write(path, moved.model, t, self(t), overwrite=overwrite)
 

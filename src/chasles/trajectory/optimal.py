@@ -22,7 +22,7 @@ STILL = 1e-6
 """Fraction of a path's largest velocity below which it counts as at rest."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
-"""Places within a grid interval, as fractions of its length."""
+"""Points within a grid interval, as fractions of its length."""
 
 
 def time_optimal(
@@ -91,16 +91,16 @@ def time_optimal(
     check_robot("time_optimal", robot)
     if not isinstance(path, Move):
         problem = f"path must be a trajectory, not {type(path).__name__}"
-        raise InputError("E-PATH-024", problem, "make one with spline or line", part="time_optimal")
+        raise InputError("E-PATH-024", problem, "use spline or line", part="time_optimal")
     if path.start.shape != (robot.nq,):
         problem = (
             f"the path has positions of shape {path.start.shape}, but the robot has "
             f"{robot.nq} coordinates"
         )
-        raise InputError("E-PATH-025", problem, "give a path of this robot", part="time_optimal")
+        raise InputError("E-PATH-025", problem, "pass a path of this robot", part="time_optimal")
     if robot.nq != robot.nv and path.inside(np.array(0.0), 1)[1].shape != (robot.nv,):
         problem = f"the path has {robot.nq} velocities, but the robot has {robot.nv}"
-        raise InputError("E-PATH-060", problem, "make the path with robot=", part="time_optimal")
+        raise InputError("E-PATH-060", problem, "create the path with robot=", part="time_optimal")
     given = {
         "velocity": robot.limits.velocity if velocity is None else velocity,
         "acceleration": np.inf if acceleration is None else acceleration,
@@ -135,7 +135,7 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
             bounds(name, row, robot.nv, "time_optimal", infinite=True)  # raises an error
     if every.count(math.inf) == len(every):
         problem = f"robot {robot.name!r} has no velocity or torque limits"
-        remedy = "give `velocity`, `acceleration` or `effort`"
+        remedy = "pass `velocity`, `acceleration` or `effort`"
         raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
     return found
 
@@ -222,7 +222,7 @@ class Along:
         return kept[key]
 
     def fill(self, course: Grid) -> None:
-        """Store the path, its torques and its limits at all places in a grid."""
+        """Store the path, its torques and its limits at all points of a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
         self._follow(course)
         course.bound(self.limits[0], self.limits[1:][self.finite[1:]])
@@ -248,7 +248,7 @@ class Along:
         piece = x.searchsorted(begin, "right") - 1
         c.take(piece, 1, course.pieces, "clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
-        course.anchor[0] = path.anchors[0]  # without brackets, steps are additive
+        course.anchor[0] = path.anchors[0]  # one anchor suffices: displacements are additive
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Return joint torques; for a robot with loops, those of the actuated joints."""

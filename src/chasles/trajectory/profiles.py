@@ -263,7 +263,7 @@ def _fastest(
     longest = max((axis.fastest[0] for axis in axes), default=0.0)
     if longest == 0.0:
         problem = "the two positions are equal, so the motion has no duration"
-        raise InputError("E-PATH-034", problem, "give different positions", part=name)
+        raise InputError("E-PATH-034", problem, "pass different positions", part=name)
     if duration is not None:
         wanted = positive("duration", duration, name)
         if wanted < longest * (1.0 - NEARLY):

@@ -12,9 +12,9 @@ later intervals. Newton's method finds these bounds for all grid intervals at on
 between rows is concave in x. Pairs of a row and the speed interval at the next grid point are
 handled one grid point at a time.
 
-Constraints are evaluated at three places in each grid interval. The rows are formed from the
-Bernstein coefficients of the parabolas through these values. These coefficients bound the
-parabolas, so a constraint also holds between grid points.
+Constraints are evaluated at three points in each grid interval: its start, middle and end. The rows
+are formed from the Bernstein coefficients of the parabolas through these values. These coefficients
+bound the parabolas, so a constraint also holds between grid points.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,10 +38,10 @@ from chasles.expr import (
 )
 
 FAR = 1e30
-"""Bound that is too large to have any effect."""
+"""Bound so large that it has no effect."""
 
 PLACES = 3
-"""Number of places in a grid interval where constraints are evaluated: its ends and its middle."""
+"""Number of points in a grid interval where constraints are evaluated: start, middle and end."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
 """Newton's method: steps per call, maximum number of steps, relative change at convergence."""
@@ -49,7 +49,7 @@ NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
 CUBIC = 1.0 / 24.0
 """Ratio of the error bound for the parabolas to the change in second differences.
 
-For a cubic, the error of the parabola through the three places of an interval is at most 1/31 of
+For a cubic, the error of the parabola through the three points of an interval is at most 1/31 of
 the change in the second difference from one interval to the next.
 """
 
@@ -60,7 +60,7 @@ It is larger than 1 because the errors change slightly with the speeds.
 """
 
 SMALL = 1e-11
-"""Lower bound on the ratio of the coefficients of u and x, and on the slope of a row."""
+"""Smallest coefficient of u, relative to the coefficient of x, and smallest slope of a row."""
 
 SLACK = 5e-7
 """Fraction of each limit reserved for rounding errors and errors of the parabolas."""
@@ -88,7 +88,7 @@ def maximum(a: Number, b: Number) -> Number:
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
-    """Return the coefficients a, b and c of each constraint at the three places."""
+    """Return the coefficients a, b and c of each constraint at three points in an interval."""
     q1, q2, held, pushed, turned = (given[k : k + PLACES] for k in range(0, 5 * PLACES, PLACES))
     found: list[list[Any]] = [
         [(q1[p][k], q2[p][k], 0.0) for p in range(PLACES)] for k in range(accelerations)
@@ -243,11 +243,11 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step function of each loop, and the sizes of its inputs (0 means the number of rows)."""
+"""Step function of each pass, and the sizes of its inputs (0 means the number of rows)."""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
-    """Return the values and two derivatives of n polynomials at the three places.
+    """Return the values and two derivatives of n polynomials at three points in an interval.
 
     The anchor is added to the values. Intervals do not contain breakpoints of the curve.
     """
@@ -364,7 +364,7 @@ def _narrowed(given: Sequence[Numbers], r: int) -> list[list[Number]]:
 
 
 def _constraints(accelerations: int, torques: int) -> list[int]:
-    """Return the sizes of the input arrays that define constraints at the three places."""
+    """Return the sizes of the input arrays that define constraints at three points."""
     return [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
 
 

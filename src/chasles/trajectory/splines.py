@@ -16,7 +16,7 @@ from chasles.trajectory.polynomials import hermite
 from chasles.trajectory.spaces import Space, poses, rotations
 
 Ends = Literal["natural", "clamped", "periodic"]
-""""natural": zero accelerations at the ends; "clamped": zero velocities; "periodic": repeated."""
+"""End conditions: "natural" (zero accelerations), "clamped" (zero velocities), "periodic"."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
 """Maximum number of iterations for the velocities at the points, and their tolerance."""
@@ -105,7 +105,7 @@ def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
         bad |= np.abs(given[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])).max(axis=-1) > ORTHOGONAL
     if np.any(bad):
         problem = f"matrix {int(np.argmax(bad))} is not a rotation or a pose"
-        remedy = "give orthogonal matrices with determinant 1"
+        remedy = "pass orthogonal matrices with determinant 1"
         raise InputError("E-PATH-022", problem, remedy, part="spline")
     return (rotations() if given.shape[-1] == 3 else poses()), given
 

@@ -158,9 +158,9 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
     gap : float
         Distance (m or rad). A negative gap is tolerated penetration and counts as zero.
     gap_rate : float
-        Rate of the gap (per s).
+        Rate of change of the gap (m/s or rad/s).
     distance, speed : float, optional
-        Tolerances of gap and rate.
+        Tolerances for `gap` and `gap_rate`.
 
     Returns
     -------
@@ -289,7 +289,7 @@ def _arm(contact: Contact) -> float:
     return contact.torsion / contact.friction if contact.torsion else 0.0
 
 
-# Without friction --------------------------------------------------------------------------------
+# Contact without friction ------------------------------------------------------------------------
 
 METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
     "lemke": lambda p: lemke(p.M, p.d),
@@ -475,7 +475,7 @@ def contact_problem(
     return constrained_problem(mechanism, q, qd, tau, moves, f_ext=f_ext, **options)
 
 
-# With friction -----------------------------------------------------------------------------------
+# Contact with friction ---------------------------------------------------------------------------
 
 
 class ContactMotion(NamedTuple):

@@ -40,7 +40,7 @@ def file_pairs(
 ) -> list[Pair]:
     """Return the contact pairs that the robot's file defines.
 
-    Shapes of links touch planes and other shapes of the file according to MuJoCo's rules: masks
+    Link shapes collide with planes and other shapes in the file according to MuJoCo's rules: masks
     (contype and conaffinity), excluded pairs, and no contact between a body and its parent. The
     friction of a pair is the larger friction of its two shapes, or the friction of the shape with
     the higher priority.
@@ -132,7 +132,7 @@ def file_pairs(
 
 
 def _stands(model: Model, pairs: Iterable[Pair]) -> bool:
-    """Return True if a pair connects a moving body with the world."""
+    """Return True if any pair consists of a moving and a fixed shape."""
     fixed = [[f is None or model.frame(f).body == WORLD for f in pair.frames] for pair in pairs]
     return any(one != other for one, other in fixed)
 

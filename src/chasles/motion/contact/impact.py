@@ -156,7 +156,7 @@ def impact(
     check_law("impact: law", law)
     contacts = listed("impact", contacts)
     if not contacts:
-        raise InputError("E-CONTACT-032", "give at least one contact", part="impact")
+        raise InputError("E-CONTACT-032", "pass at least one contact", part="impact")
     mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
     J = _jacobian(mechanism, q, contacts)
     B = response(mechanism, q, np.swapaxes(J, -1, -2))
@@ -211,7 +211,7 @@ derivatives of both along an additional last axis."""
 
 
 class _Rounds(NamedTuple):
-    """Treatment of impacts at k contacts, in rounds.
+    """Impacts at k contacts, computed in rounds.
 
     bodies (k,): a number that identifies the two bodies of each contact.
     """

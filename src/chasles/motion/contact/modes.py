@@ -39,8 +39,8 @@ BOUND = 1e-7
 exceeds the error of the complementarity solver."""
 
 DEPENDENT = 1e-9
-"""Relative threshold for singular values. A point whose direction adds no larger singular value is
-already held by other points."""
+"""Relative threshold for singular values. A point is already held by other points if its direction
+adds no singular value above this threshold."""
 
 EDGE = 1e-8
 """Friction within this fraction of its bound counts as being at the bound."""
@@ -87,7 +87,7 @@ def _rank(rows: np.ndarray) -> int:
     return int(np.linalg.matrix_rank(rows, tol=DEPENDENT)) if len(rows) else 0
 
 
-# With friction, in motion ------------------------------------------------------------------------
+# Contact modes with friction ---------------------------------------------------------------------
 
 
 class Mode(NamedTuple):
@@ -164,7 +164,7 @@ def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     """Return slip vectors (k, 2) along the tangents, and their lengths (k, 1).
 
-    A velocity that opposes the slip direction of the mode is mirrored.
+    If a velocity opposes the slip direction of the mode, its component along it is reversed.
     """
     along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
@@ -316,7 +316,7 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
     raise ConvergenceError("E-MOTION-045", problem, "use `restitution` instead of `impact`")
 
 
-# Without friction --------------------------------------------------------------------------------
+# Current and active sets without friction --------------------------------------------------------
 
 
 class Sets(NamedTuple):
@@ -339,7 +339,7 @@ class Event(NamedTuple):
 
 
 def new_sets(problem: Problem, motion: Motion) -> Sets:
-    """Return the sets after the problem of touching contacts is solved (steps 4 and 6).
+    """Return the current and active contacts, given the solution of a contact problem.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
 
     Notes
     -----
-    The steps refer to Featherstone (2008), table 11.1.
+    These are steps 4 and 6 in table 11.1 of Featherstone (2008).
 
     Examples
     --------
@@ -373,7 +373,7 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
 
 
 def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
-    """Return the sets without contacts that slid off an edge (step 5); others may become active.
+    """Remove contacts that slid off an edge (step 5); other contacts may become active.
 
     Parameters
     ----------
@@ -404,7 +404,7 @@ def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """Return the sets for `current` contacts. Contacts in `first` become active with priority."""
+    """Return the sets for the `current` contacts; contacts in `first` become active first."""
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)
     return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))

@@ -1,4 +1,4 @@
-"""Contact pairs of shapes with a contact law, and soft contacts as part of a step.
+"""Contact pairs (two shapes and a contact law), and soft contacts as part of a step.
 
 Soft-contact forces and surface states are expressions that are traced into a step.
 """
@@ -176,7 +176,7 @@ class Pair:
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
         if isinstance(self.law, SoftContact) and not self.traced:
             problem = f"{shapes} has no fixed contact points, but soft contact laws require them"
-            remedy = "use a Point, a Sphere, or a Plane or Ground under any shape except a Cylinder"
+            remedy = "use a Point or Sphere, or put any shape but a Cylinder on a Plane or Ground"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         supported = self.traced or self.varies or self.round or self.on_field
         if not (supported or isinstance(self.body, Point | Sphere)):
@@ -377,7 +377,7 @@ class Contacts(Placed):
 
     @property
     def keys(self) -> tuple[WrenchKey, ...]:
-        """Keys of the contact wrenches, along the world axes and about the frame origins."""
+        """Keys of the contact wrenches, which are along the world axes, about the frame origins."""
         return tuple(WrenchKey(frame) for frame in self.frames)
 
     @cached_property

@@ -20,8 +20,9 @@ def contact_points(
     """Return the contact points (..., points, 3) in the world (m) for configurations q (..., nq).
 
     Points are in the order of `Touching.forces`. Contacts that are not compiled come last in
-    `Touching.forces`; their points are not returned. Set `stepped` for the points of
-    "time-stepping". For other integrators, the result is None if the points vary with the motion.
+    `Touching.forces`; their points are not returned. stepped: True for a trajectory of the
+    integrator "time-stepping". For other integrators, the result is None if the points vary with
+    the motion.
     """
     arena, n = Arena(RULES), model.nq
     given = symbols(arena, "q", (n,))

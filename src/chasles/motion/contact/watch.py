@@ -4,8 +4,8 @@ If the step size is too large for the stiffness or damping of the ground, the co
 the velocity of a contact point in every step. The motion is then a numerical artifact. Therefore a
 watch counts, for each point, the steps in contact in which the velocity reverses. Contacts that
 last three steps or more, and oscillations with six steps or more per period, stay below the limit.
-Actuators do not reach the limit, because they cannot reverse the velocity of a contact point in
-every other step.
+Motion caused by actuators stays below it as well, because they cannot reverse the velocity of a
+contact point in every other step.
 
 All computations use operations that floats, arrays of floats and symbols support.
 """
@@ -22,8 +22,8 @@ Values = Sequence[Value] | np.ndarray
 
 REVERSED = 0.4
 """The velocity of a point reverses in a step if -v0 . v1 exceeds this fraction of the mean of v0^2
-and v1^2, where v0 and v1 are the velocities at the ends of the step. The fraction is 1 for a full
-reversal, and less than 0.4 if one speed is more than 4.8 times the other.
+and v1^2, where v0 and v1 are the velocities at the ends of the step. The ratio of -v0 . v1 to this
+mean is 1 for a full reversal, and less than 0.4 if one speed is more than 4.8 times the other.
 """
 
 SLOW, FAST = 98.1, 981.0

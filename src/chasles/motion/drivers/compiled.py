@@ -273,7 +273,7 @@ class Rollout:
         return [Variable(name, (n,)) for name, n in sizes.items()], sizes
 
     def _place(self, course: Course) -> Place:
-        """Check all arguments and return the place (host or GPU) that holds them."""
+        """Check all arguments, and return their location (host or GPU)."""
         surfaces, given = self._sizes.get("contact_states", 0), course.contact_states
         if given is not None and not surfaces:
             problem = "contact_states was given, but no contact has internal state"

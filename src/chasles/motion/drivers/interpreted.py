@@ -38,7 +38,7 @@ LOOSE = 1e-2
 def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:
     """Simulate a motion from q and qd step by step in Python, with the options in `plan`."""
     if plan.closure is not None and plan.stabilization is not None:
-        problem = "give `closure` or `stabilization`, not both"
+        problem = "pass `closure` or `stabilization`, not both"
         raise ArgumentError("E-MOTION-029", problem, part="simulate")
     q, qd = _state(mechanism, q, qd)
     whole = checked_step(plan.duration, "simulate: duration")
@@ -142,7 +142,7 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
     if not isinstance(plan.control, Controls):
         if plan.act is not None:
             problem = "act was given without ctrl"
-            raise ArgumentError("E-MOTION-145", problem, "give both", part="simulate")
+            raise ArgumentError("E-MOTION-145", problem, "pass both", part="simulate")
         return None
     driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
     dry = plan.dissipation and dry_friction(mechanism.model).any()

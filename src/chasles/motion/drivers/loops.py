@@ -43,7 +43,7 @@ CONSISTENT = 1e-6
 """Largest initial closure error of positions (rad, or relative to the loop size) and velocities."""
 
 BRANCH = 1e-3
-"""Displacement (rad, m) of a joint by loop closure above which q is on another branch."""
+"""Displacement (rad, m) due to loop closure above which q is on another branch."""
 
 
 # User-defined closure functions ------------------------------------------------------------------
@@ -133,11 +133,11 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
     return Program.from_outputs("gamma", [*inputs, moment], outputs)
 
 
-# Positions in steps -----------------------------------------------------------------------------
+# Position updates -------------------------------------------------------------------------------
 
 
 class Looped(Tree):
-    """Positions with closed loops. Small closure errors in the initial state are removed."""
+    """Position updates for closed loops. Small closure errors in the initial state are removed."""
 
     def begin(self, at: State) -> State:
         (t, q, qd), mechanism = at, self._mechanism
@@ -162,7 +162,7 @@ class Looped(Tree):
 
 
 class ByFunction(Looped):
-    """Positions with loops that are closed by a user-defined `ClosureFunction`."""
+    """Position updates in which a user-defined `ClosureFunction` closes the loops."""
 
     def __init__(self, mechanism: Mechanism, closure: ClosureFunction) -> None:
         super().__init__(mechanism)
@@ -188,10 +188,11 @@ class Lost(SingularPosition):
 
 
 class Closed(Looped, Remembering):
-    """Positions with loops closed by Newton's method, given the independent entries of d and v.
+    """Position updates in which Newton's method closes the loops.
 
-    Members of a batch may use different charts, because they reach singularities at different
-    times. Beyond a singularity of a chart, its margin has the opposite sign.
+    The independent entries of d and v determine the result. Members of a batch may use
+    different charts, because they reach singularities at different times. Beyond a singularity of a
+    chart, its margin has the opposite sign.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:

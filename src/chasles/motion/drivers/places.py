@@ -70,7 +70,7 @@ class Place:
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return record arrays, if any, for an unrecorded state, and an array of its last value."""
+        """Return record arrays for a state that is not recorded, if needed, and its last value."""
         return [], state
 
     def joined(self, parts: Sequence[Any]) -> Any:

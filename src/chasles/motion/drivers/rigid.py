@@ -99,7 +99,7 @@ class RigidContact(Pace):
             raise other_motion("E-MOTION-058")
         self._mode = mode
 
-    # In a mode ---------------------------------------------------------------------------------
+    # Forces and margins in a mode --------------------------------------------------------------
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return the joint torques. The mode, not sign(qd), sets the direction of dry friction."""
@@ -273,7 +273,7 @@ class RigidContact(Pace):
         q, qd = self._slots.onto(at, moves, current), self._slots.stopped(at, moves, rows)
         return step._replace(last=State(at.t, q, qd))
 
-    # Changes -----------------------------------------------------------------------------------
+    # Mode changes ------------------------------------------------------------------------------
 
     def changed(self, at: State) -> Changed:
         """Apply impulses and choose a new mode (steps 4 to 6). Return the events and the state.

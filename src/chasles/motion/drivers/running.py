@@ -30,7 +30,7 @@ Changed = tuple[list[Occurrence], State]
 """Contact events, and the state from which the motion continues."""
 
 
-# Between steps ----------------------------------------------------------------------------------
+# Data kept between steps ------------------------------------------------------------------------
 
 Memory = Mapping[str, np.ndarray]
 """Stored data for resuming a simulation, by name. Names are unique among all components."""
@@ -212,7 +212,7 @@ def _located(event: Event, step: Taken, before: float) -> float:
     return low
 
 
-# The loop ---------------------------------------------------------------------------------------
+# Time loop --------------------------------------------------------------------------------------
 
 
 class Keep(Remembering):
@@ -235,7 +235,7 @@ class Keep(Remembering):
 
     @property
     def _next(self) -> float:
-        """Next given time, or infinity if no time is left."""
+        """Next time at which to record a state, or infinity if none is left."""
         return self._times[-self.left] if self._times and self.left else math.inf
 
     def now(self, at: State) -> None:

@@ -120,7 +120,7 @@ class Stepped:
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
-        """Return a whole program. divided: True if other programs are divided."""
+        """Return an undivided program. divided: True if other programs are divided into parts."""
         steps = self._divided if divided else self.steps
         found: Program = steps.end if name == "end" else getattr(steps, name)(_tolerance(dtype))
         return found
@@ -148,7 +148,8 @@ class Stepped:
     ) -> list[Any]:
         """Return compiled programs of the step. Each one compiles while the next one is traced.
 
-        If they are long, all programs but `end` call others (`steps.apart`), unless `whole`.
+        Long programs, except `end`, are divided into parts that call subprograms (`steps.apart`).
+        whole: True to prevent this.
         """
         target, picks = (backend, dtype), self.scene.picks
         divided = [n for n in names if n != "end"] if not whole and self._is_long(*target) else []
@@ -184,7 +185,7 @@ class Stepped:
         return [made[name] for name in names]
 
     def _is_long(self, backend: str, dtype: str) -> bool:
-        """Return True if programs call others, on a backend that supports it."""
+        """Return True if programs are long and the backend can call subprograms."""
         if not backends.row(backend).chain:
             return False
         for name in (SOLVE, "refine"):  # if one is cached, nothing is traced
@@ -195,17 +196,17 @@ class Stepped:
 
     @cached_property
     def _divided(self) -> Steps:
-        """Programs of the step that call others."""
+        """Programs of the step that are divided into parts."""
         if not self.scene.picks:
             return self.steps
         return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
 
     def _called(self, name: str) -> Program:
-        """Return a program that the parts call."""
+        """Return a subprogram that is called between parts."""
         return self._divided.called(name)
 
     def _part(self, name: str, dtype: str, number: int) -> Program:
-        """Return one part of begin, refine or rescue. All are traced together."""
+        """Return one part of begin, refine or rescue. The whole program is traced at once."""
         key = name, dtype
         if self._parts[0] != key:
             self._parts = key, self._divided.parts(name, _tolerance(dtype))
@@ -222,7 +223,7 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            # Programs that call others to choose points have other data than the adjoint.
+            # If subprograms choose the closest points, the array `data` differs from the adjoint's.
             whole = bool(self.scene.picks)
             kernels = [ends[0], *self._kernels(("refine", "rescue"), whole=whole), ends[1]]
             loop = backends.loop(backends.iterated(kernels, quick=QUICK))
@@ -343,7 +344,7 @@ class Stepped:
             raise SingularPosition("E-MOTION-183", problem, remedy, part="simulate")
 
     def _place(self, course: Course, host: Callable[..., Any] | None) -> Place:
-        """Check all arguments and return the place (host or GPU) that holds them."""
+        """Check all arguments, and return their location (host or GPU)."""
         if course.contact_states is not None:
             problem = "contact_states was given, but time stepping has no internal state"
             raise InputError("E-MOTION-131", problem, part=course.function)
@@ -394,7 +395,7 @@ class Stepped:
         return lead, states, controls
 
     def _forces(self, place: Place, course: Course, shape: tuple[int, int]) -> Any:
-        """Return the contact forces before the first step: zeros, or those of an earlier part."""
+        """Return the contact forces before the first step: zero unless a motion is resumed."""
         if course.known is None or course.known.size != math.prod(shape):
             return place.sent(np.zeros(shape))
         before = course.known.reshape(shape).copy()

@@ -41,7 +41,7 @@ iterations start below the center of a ball and converge quadratically. For slop
 iterations converge to within rounding error."""
 
 
-# Operations on any value ------------------------------------------------------------------------
+# Operations on numbers, symbols and arrays ------------------------------------------------------
 
 
 def _on_any(on_arrays: Callable[..., Value], on_numbers: Callable[..., Value]) -> Any:
@@ -466,7 +466,7 @@ class Ground(_ClosedForm):
         return [backends.compile(p) for p in self._programs]
 
     def _slopes(self, x: Value, y: Value) -> list[Value]:
-        """Return h and its partial derivatives hx, hy, hxx, hxy, hyx, hyy."""
+        """Return the height h and its partial derivatives hx, hy, hxx, hxy, hyx, hyy."""
         arena = next((a.arena for a in (x, y) if isinstance(a, Scalar)), None)
         if arena is None:
             at = np.stack([x, y], axis=-1)
@@ -522,7 +522,7 @@ class Ground(_ClosedForm):
                 break
         else:
             if not traced:
-                remedy = "check that the radius of the ball is below the radius of curvature"
+                remedy = "use a ball with a radius less than the ground's radius of curvature"
                 raise InputError(
                     "E-CONTACT-027", "no closest point was found", remedy, part="Ground"
                 )
@@ -538,7 +538,7 @@ class Ground(_ClosedForm):
 def _solved(
     gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
 ) -> tuple[Value, Value]:
-    """Return (1 + g g' - above K)^-1 b, the velocity of the nearest point on a ground."""
+    """Return (1 + g g' - above K)^-1 b for the gradient g and Hessian K of a ground's height."""
     xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
     xy = gx * gy - above * K[1]
     over = 1.0 / (xx * yy - xy * xy)

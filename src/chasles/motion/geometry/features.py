@@ -221,7 +221,7 @@ def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndar
     return np.asarray(np.sum(under.turned(turn) * a, axis=-1))
 
 
-# Pairs of features in motion ---------------------------------------------------------------------
+# Feature pairs -----------------------------------------------------------------------------------
 
 
 class Meeting:
@@ -297,8 +297,8 @@ class _Features(Meeting):
 class Polyhedra(_Features):
     """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
-    The bodies separate along the normal of the outward pair with the largest gap. Touching pairs
-    with other normals have negative room.
+    The contact normal is the normal of the pair with the largest gap, among pairs whose normal
+    points outward from both bodies. Touching pairs with other normals have negative room.
     """
 
     kinds = (

@@ -1,9 +1,10 @@
 """Height fields: solids below a grid of heights, and their contacts with other shapes.
 
-Each cell of the grid consists of two triangles, split from its corner of lowest x and y to that of
-highest x and y, as in MuJoCo. A ball touches the field where its distance has a local minimum, so
-that the inner edges of a flat field do not obstruct it. Corners of the field touch a shape if they
-are peaks in the direction of contact. Edges of boxes, hulls and capsules touch ridges (`ridges`).
+Each cell of the grid consists of two triangles. As in MuJoCo, their common edge runs from the
+corner with the lowest x and y to the corner with the highest x and y. A ball touches the field
+where its distance has a local minimum, so that the inner edges of a flat field do not obstruct it.
+Corners of the field touch a shape if they are peaks in the direction of contact. Edges of boxes,
+hulls and capsules touch ridges (`ridges`).
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from chasles.motion.geometry.ridges import Ridges, crossings, ridges
 from chasles.motion.geometry.shapes import ConvexMesh
 
 FAR = 1e3
-"""Gap (m) of a contact that does not exist."""
+"""Gap (m) that marks a missing contact."""
 
 SAME = 1e-9
 """Tolerance (m) within which points on a field coincide or distances are equal."""
@@ -29,15 +30,15 @@ SIMILAR = 1e-6
 """Largest difference of points (m) and normals between crossings that are treated as the same."""
 
 PEAK = 0.02
-"""Sine of an angle. A corner of the field is a peak if no edge that starts there rises more steeply
-than this in the direction of the contact normal."""
+"""A corner of the field is a peak if all its edges rise, in the direction of the contact normal, at
+angles with a sine below this value."""
 
 CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""
 
 BALL, CORNERS, PEAKS, CROSSINGS = 3, 8, 4, 8
-"""Maximum numbers of contacts: of a ball, of the corners of a shape, of peaks under a shape, and of
-edges of a shape that cross ridges."""
+"""Maximum numbers of contacts for a ball, for the corners of a shape, for peaks under a shape, and
+for edges of a shape that cross ridges."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -386,7 +387,7 @@ def _between(
     middle = np.mean(places, axis=0)
     reach = np.max(np.linalg.norm(places - middle, axis=-1)) + max(r for _, r in body.balls())
     c = np.einsum("nji,nj->ni", S, np.einsum("nij,j->ni", R, middle) + o - s)
-    turn = np.einsum("nji,njk->nik", S, R)  # axes of the shape in those of the field
+    turn = np.einsum("nji,njk->nik", S, R)  # the shape's axes in field coordinates
     origin = np.einsum("nji,nj->ni", S, o - s)
     found = [_peaks(body, turn, origin, *field.peaks(c, float(reach)))]
     crossed = crossings(body, turn, origin, field.ridges(c, float(reach)))

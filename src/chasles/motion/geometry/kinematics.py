@@ -306,11 +306,15 @@ class Moves(NamedTuple):
 
 
 Closed = Sphere | Capsule | Box | Plane
-"""Surfaces with a closed form for the nearest point."""
+"""Types of surfaces with a closed form for the nearest point."""
 
 
 class Ball(NamedTuple):
-    """Ball of a body, the frame of a surface, and the surface itself if it has a closed form."""
+    """Ball on a body, and the surface that it may touch.
+
+    over, at, radius: frame of the body, and the ball's center and radius. under: frame of the
+    surface. surface: the surface, or None if it has no closed form.
+    """
 
     over: str | None
     at: Place
@@ -419,7 +423,7 @@ class Frame(NamedTuple):
 
 
 def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (..., 3, nv) of a body point, given J at a point and the offset r."""
+    """Return the Jacobian (..., 3, nv) of the body point at offset r from the origin of J."""
     turned = cross(np.swapaxes(J[..., :3, :], -1, -2), r[..., None, :])
     moved: np.ndarray = J[..., 3:, :] + np.swapaxes(turned, -1, -2)
     return moved

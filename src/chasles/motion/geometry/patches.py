@@ -143,11 +143,11 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
     return found
 
 
-# Parts of a shape that face another shape -------------------------------------------------------
+# Corners, edges and faces in a direction --------------------------------------------------------
 
 
 class Outline(NamedTuple):
-    """Part of a shape that faces a direction, in the shape's frame.
+    """Corner, edge or face of a shape in a given direction, in the shape's frame.
 
     balls: corners (positions and radii). edges: edges of the face, or the single edge. rims:
     circles that may touch. size: size of the shape (m). face: plane of the face. around: corners of
@@ -228,7 +228,7 @@ def _chords(loop: np.ndarray) -> list[Edge]:
 
 
 class _Side(NamedTuple):
-    """One of two bodies: its shape, its motion, and the part that faces the other body."""
+    """One of two bodies: its shape, its motion, and its feature that faces the other body."""
 
     shape: Extended
     carrier: Carrier
@@ -316,13 +316,13 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
     return 0.0 <= s <= 1.0
 
 
-# Directions ------------------------------------------------------------------------------------
+# Contact directions ----------------------------------------------------------------------------
 
 
 def _direction(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """Return the direction from surface to body (None for capsules), and a point of each shape."""
+    """Return the direction from surface to body (None for capsules), and a point on each shape."""
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
     coal = optional("coal")

@@ -30,7 +30,7 @@ at their ends. The value is also the tolerance for the common normal of two edge
 must be between the normals of their faces."""
 
 ONE_WAY = 0.99
-"""Smallest cosine of the angle between the normal of a feature pair and that of its patch."""
+"""Smallest cosine of the angle between the normals of a feature pair and its patch."""
 
 ALONG = 1e-4
 """Sine e of the largest angle at which the side of a capsule is treated as parallel to an edge,
@@ -109,7 +109,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
     return np.array([[*rows, *[rows[-1]] * (longest - len(rows))] for rows in lists])
 
 
-# Contacts of some pairs --------------------------------------------------------------------------
+# Contacts of selected feature pairs --------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
 """A body, the indices (m,) of selected features, and the body's motion."""
@@ -155,12 +155,12 @@ def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
 def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return s and t for which a.(s a - t b) and b.(s a - t b) equal the rows of `right` (2, m)."""
     aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((a, a), (a, b), (b, b)))
-    square = aa * bb - ab * ab  # squared sine of their angle times squared lengths
+    square = aa * bb - ab * ab  # squared lengths times squared sine of the angle
     return (bb * right[0] - ab * right[1]) / square, (ab * right[0] - aa * right[1]) / square
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts between the same two bodies. order (m,): index of each contact in it."""
+    """Merge contacts between the same two bodies. order (m,): index of each in the result."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
@@ -194,7 +194,7 @@ class Places(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Infinite lines along edges, with starts and alongs (m, 3), each paired with a query point."""
+    """Infinite lines along edges, each paired with a query point. starts, alongs: shape (m, 3)."""
 
     starts: np.ndarray
     alongs: np.ndarray
@@ -216,7 +216,7 @@ class Lines(NamedTuple):
         return part
 
 
-# Pairs of all features, in one frame --------------------------------------------------------------
+# All feature pairs of two bodies ------------------------------------------------------------------
 
 
 class Pairs(NamedTuple):
@@ -254,7 +254,7 @@ def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def on_faces(a: Solid, b: Solid) -> Pairs:
-    """Return all v f pairs of a corner of one body and a face of another, in one frame."""
+    """Return all pairs of a corner of body a and a face of body b, both in one frame."""
     shape = len(a.corners), len(b.normals)
     gap = a.corners @ b.normals.T - b.levels
     outward = np.min(a.arms @ b.normals.T, axis=1, initial=1.0)

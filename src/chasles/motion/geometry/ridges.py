@@ -2,8 +2,8 @@
 
 Two edges touch along their common normal n, if n is between the normals of the two triangles of the
 ridge. With corners on triangles and peaks under faces (`fields`), these are all contacts between
-two polyhedra. MuJoCo instead tests a shape against the prism below each triangle and keeps one
-contact for each prism (`mjc_ConvexHField`), so that a shape also touches the inner walls between
+two polyhedra. MuJoCo instead tests a shape against the prism below each triangle, and keeps one
+contact for each prism (`mjc_ConvexHField`). There, a shape also touches the inner walls between
 prisms, and a flat face rests on one point for each triangle.
 """
 
@@ -103,7 +103,7 @@ def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> 
 def _crossed(
     edges: Solid, radius: float, turn: np.ndarray, origin: np.ndarray, kept: Ridges, at: slice
 ) -> np.ndarray:
-    """Return the contacts (n, b m, 7) of all edges of a shape with m ridges, for some states."""
+    """Return the contacts (n, b m, 7) of b edges of a shape with m ridges, for some states."""
     p, e, sides, exists = (part[at][:, None] for part in kept)
     r = (np.einsum("nij,bj->nbi", turn, edges.starts) + origin[:, None])[:, :, None]
     a = np.einsum("nij,bj->nbi", turn, edges.alongs)[:, :, None]

@@ -185,7 +185,7 @@ class ConvexMesh:
             return scipy.spatial.ConvexHull(self.vertices)
         except (scipy.spatial.QhullError, ValueError):
             problem = f"the {len(self.vertices)} vertices enclose no volume"
-            remedy = "give at least four points that are not in one plane"
+            remedy = "pass at least four points that are not coplanar"
             raise InputError("E-CONTACT-078", problem, remedy, part="ConvexMesh") from None
 
     @cached_property

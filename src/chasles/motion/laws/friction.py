@@ -64,7 +64,7 @@ POLISH = 20
 """Maximum number of Newton steps after each cone program."""
 
 
-# The problem --------------------------------------------------------------------------------------
+# Friction problem ---------------------------------------------------------------------------------
 
 
 class Law(NamedTuple):
@@ -87,7 +87,7 @@ class Law(NamedTuple):
         dilates: bool = False,
         bound: Array = np.inf,
     ) -> "Law":
-        """Check one problem and return its law. name: function name in messages."""
+        """Check a single problem, and return it as a `Law`. name: function name in messages."""
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
         n = len(mu)
         G, c = checked_problem(name, G, c)
@@ -228,7 +228,7 @@ def length(v: np.ndarray) -> np.ndarray:
     return np.linalg.norm(v, axis=-1)
 
 
-# Laws ------------------------------------------------------------------------------------------
+# Friction laws ---------------------------------------------------------------------------------
 
 
 def coulomb(

@@ -393,7 +393,7 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
     return np.broadcast_to(W, (*lead, wide, wide)), np.broadcast_to(zeta, (*lead, wide))
 
 
-# Two bodies --------------------------------------------------------------------------------------
+# Collision of two bodies -------------------------------------------------------------------------
 
 
 def contact_forces(point: Array, normal: Array) -> np.ndarray:

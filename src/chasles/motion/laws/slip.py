@@ -150,7 +150,7 @@ class Slip:
         return _stepped(self, path, np.minimum(step + EPS * h, high))  # at or just beyond the goal
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Return the path at the goal. Slip has a constant direction until it stops."""
+        """Return the path at the goal, for slip in a constant direction until it stops."""
         size, s, change = self._direction(path)
         growth = np.sum(s * change, axis=1)
         first = np.linalg.norm(self.zeta0, axis=1)
@@ -232,7 +232,7 @@ def _compiled() -> Any:
 
 
 def _step(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the path after one step with SciPy's coefficients. Arrays may contain symbols."""
+    """Return the path after one Dormand-Prince step. Arrays may contain symbols."""
     step, slopes = h[:, None], list[np.ndarray]()
     *stages, result = _stages()
     for row in stages:

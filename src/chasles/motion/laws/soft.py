@@ -1,4 +1,4 @@
-"""Soft contact: a normal force from gap and rate, and friction on laterally compliant ground.
+"""Soft contact: normal forces as functions of gap and gap rate, and friction on compliant ground.
 
 A normal law has `states`, the number of its state variables, and `response(state, gap, rate)`,
 which returns the force (N, never negative) and the rates of the states. gap: the distance between
@@ -242,7 +242,7 @@ class TwoSoftSurfaces(_InSeries):
     def __post_init__(self) -> None:
         for surface in self._surfaces:
             if not isinstance(surface, SoftSurface):
-                problem = f"give two SoftSurface objects, not {surface!r:.60}"
+                problem = f"pass two SoftSurface objects, not {surface!r:.60}"
                 raise ArgumentError("E-CONTACT-085", problem, part="TwoSoftSurfaces")
 
     @property
@@ -350,7 +350,7 @@ class HuntCrossley(_Stateless):
 
 @dataclass(frozen=True)
 class AzadFeatherstone(_Stateless):
-    """Hertz's spring and a damper that grows with sqrt(depth): f = K d^(3/2) + D d^(1/2) ddot.
+    """Hertzian spring, and damping proportional to sqrt(d): f = K d^(3/2) + D d^(1/2) ddot.
 
     stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's
     law in the power of d that multiplies ddot. As a result, the restitution decreases with speed to

@@ -1,10 +1,11 @@
-"""Programs that leave parts of their work to other programs, which are called between their parts.
+"""Division of long programs into parts, with calls to shared subprograms between the parts.
 
-The beginning of a step and its iterations solve a system of the same form (`solve`). The closest of
-many points are found one after the other (`nearest`), and so are the ends of the interval of a
-search (`narrow`). For robots with many contacts, this is most of the code. Therefore each of these
-becomes one program that is called several times. A program that calls others is cut into parts: one
-ends with the arrays that it passes (requests), and the next begins with their results (answers).
+The first Newton step and the iterations solve linear systems of the same form (`solve`). The
+closest of many points are found one by one (`nearest`), and a line search narrows an interval in
+several rounds (`narrow`). For robots with many contacts, these computations are most of the code.
+Therefore each becomes a subprogram that is called several times. A program that calls subprograms
+is divided into parts. A part ends with the arrays that it passes to a subprogram (requests), and
+the next part begins with the results (answers).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,27 +21,27 @@ from chasles.motion.steps.sharing import Rows, nearest
 from chasles.motion.steps.systems import System, system_of, system_size
 
 SOLVE, NARROW, NEAREST = "solve", "narrow", "nearest"
-"""Names of the programs that are called. Several groups of points have numbered programs."""
+"""Names of the subprograms. Each group of points has its own, numbered program `nearest`."""
 
 INTERVAL = "interval"
-"""Name of the array that a round of a search replaces."""
+"""Name of the array that each round of a line search updates."""
 
 FREE = ("const", "input")
-"""Operations that every part can repeat."""
+"""Operations that a part repeats instead of receiving their values from the previous part."""
 
 
 Output = tuple[Variable, list[Number]]
-"""An array that a program passes to others, and its entries."""
+"""Output array of a program, and its entries."""
 
 
 def output(name: str, entries: Iterable[Number]) -> Output:
-    """Return an array with a name and entries."""
+    """Return an output array with the given name and entries."""
     found = list(entries)
     return Variable(name, (len(found),)), found
 
 
 class Called(NamedTuple):
-    """A program that is called, and the arrays that it reads and writes, where names differ."""
+    """Subprogram to call, and the arrays for its inputs and outputs whose names differ."""
 
     program: str
     inputs: Mapping[str, str] = {}
@@ -48,14 +49,14 @@ class Called(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Calls to one program: the inputs of each call, and the results that are used."""
+    """Arrays passed to a subprogram (requests), and the results that are used (answers)."""
 
     requests: list[Output]
     answers: list[Variable]
 
 
 def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
-    """Return the calls between the parts of begin, refine or rescue.
+    """Return the subprogram calls between the parts of begin, refine or rescue.
 
     picks: number of slots of each group of points that share slots.
     """
@@ -83,20 +84,20 @@ def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
 
 
 class Apart:
-    """The calls of one program, in order."""
+    """Subprogram calls of one program, in order."""
 
     def __init__(self, problem: Problem, calls: Sequence[Call] = ()) -> None:
         self.problem, self.calls = problem, list(calls)
 
     def solve(self, system: System) -> np.ndarray:
-        """Return the solution of a system."""
+        """Add a call that solves a linear system, and return the solution as symbols."""
         request = output("solve_request", system.entries)
         answer = Variable("solve_answer", (len(system.g),))
         self.calls.append(Call([request], [answer]))
         return symbols(_arena(request[1]), answer.name, answer.shape)
 
     def search(self, line: Line, begun: Interval, whole: Number) -> Interval:
-        """Return the interval after all rounds of a search."""
+        """Add a call for all rounds of a line search, and return the last interval as symbols."""
         requests = [
             output("narrow_line", [whole, *_entries(line, self.problem)]),
             output("narrow_begun", begun),
@@ -107,16 +108,16 @@ class Apart:
 
     @property
     def answers(self) -> list[Variable]:
-        """All results, which are inputs of the program."""
+        """Results of all calls, which are inputs of the program."""
         return [v for call in self.calls for v in call.answers]
 
     @property
     def requests(self) -> list[Output]:
-        """All arrays that the program passes on."""
+        """All arrays that the program passes to its calls."""
         return [r for call in self.calls for r in call.requests]
 
     def parts(self, program: Program) -> list[Program]:
-        """Cut a program at its calls."""
+        """Divide a program into parts at its calls."""
         passed = {v.name for v in (*self.answers, *(v for v, _ in self.requests))}
         rest, found = program, list[Program]()
         for n in range(len(self.calls)):
@@ -132,7 +133,7 @@ class Apart:
 
 
 class Pick:
-    """Choice of the closest rows, by calls of a program for one group of points."""
+    """Choice of the closest rows of a group of points, by calls to a subprogram."""
 
     def __init__(self, number: int) -> None:
         self.name = f"{NEAREST}{number}"
@@ -149,11 +150,11 @@ class Pick:
 
     @property
     def _varied(self) -> list[Number]:
-        """Entries of all rows besides gaps that are expressions."""
+        """Entries of all rows that are expressions, except the gaps."""
         return [x for row in self.rows for x in row[1:] if isinstance(x, Scalar)]
 
     def program(self) -> Program:
-        """Return the program that is called."""
+        """Return the subprogram that finds the closest row."""
         arena, width = Arena(RULES), len(self.rows[0])
         shapes = {"left": (len(self.rows),), "rows": (len(self._varied),)}
         given = {name: symbols(arena, name, shape) for name, shape in shapes.items()}
@@ -167,7 +168,7 @@ class Pick:
 
 
 def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
-    """Return the program that solves a system. problem: problem as expressions of `data`."""
+    """Return the subprogram that solves a linear system. problem: expressions of `data`."""
     touches, stops, dry = problem.touches, len(problem.stops), len(problem.dry)
     size = system_size(touches, stops + dry + len(problem.p))
     request = Variable("solve_request", (size,))
@@ -179,9 +180,9 @@ def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
 
 
 def narrowing(newton: Newton, arena: Arena, memory: Variable, data: Variable) -> Program:
-    """Return the program of a round of a search along a step.
+    """Return the subprogram for one round of the line search.
 
-    newton: problem as expressions of `memory` and `data`.
+    newton: momentum balance as expressions of `memory` and `data`.
     """
     p = newton.p
     slots = sum(2 + 2 * touch.turns for touch in p.touches)
@@ -195,7 +196,7 @@ def narrowing(newton: Newton, arena: Arena, memory: Variable, data: Variable) ->
 
 
 def _entries(line: Line, problem: Problem) -> list[Number]:
-    """Return all numbers of a line."""
+    """Return the entries of a `Line` as a list."""
     found = [*line.v, *line.d]
     for motions in (line.at, line.along):
         for touch, (u, w) in zip(problem.touches, motions, strict=True):
@@ -204,7 +205,7 @@ def _entries(line: Line, problem: Problem) -> list[Number]:
 
 
 def _line(entries: Sequence[Number], problem: Problem) -> Line:
-    """Return the line with given entries."""
+    """Return the `Line` with the given entries."""
     left, n, still = iter(entries), len(problem.p), np.zeros(3)
 
     def array(size: int) -> np.ndarray:
@@ -219,11 +220,11 @@ def _line(entries: Sequence[Number], problem: Problem) -> Line:
 
 
 def _arena(entries: Iterable[Number]) -> Arena:
-    """Return the arena of expressions."""
+    """Return the arena to which the expressions belong."""
     return next(x.arena for x in entries if isinstance(x, Scalar))
 
 
-# Cutting programs --------------------------------------------------------------------------------
+# Division of programs ----------------------------------------------------------------------------
 
 Results = Sequence[tuple[Variable, tuple[int, ...]]]
 
@@ -231,11 +232,11 @@ Results = Sequence[tuple[Variable, tuple[int, ...]]]
 def _halves(
     program: Program, answers: Collection[str], kept: str, passed: Collection[str]
 ) -> tuple[Program, Program]:
-    """Return the programs before and after some inputs of a program are known.
+    """Divide a program at a call, and return the parts before and after it.
 
-    Outputs that do not depend on these answers are computed before. Other values that both programs
-    need are passed on in the array `kept`. passed: names of arrays that are dropped from the inputs
-    of a program that does not use them.
+    Outputs that do not depend on the results of the call (`answers`) are computed before it. Other
+    values that both parts need are passed on in the array `kept`. passed: names of arrays that are
+    inputs of a part only if the part uses them.
     """
     code, known = program.code, {v.name: n for n, v in enumerate(program.inputs)}
     late_inputs, later = {known[name] for name in answers}, bytearray(len(code))
@@ -263,7 +264,7 @@ def _halves(
 def _needed(
     code: Sequence[Instruction], outputs: Results, known: Mapping[int, None]
 ) -> dict[int, None]:
-    """Return the instructions that outputs need, in order, up to values that are known."""
+    """Return the instructions that outputs depend on, in order, back to those in `known`."""
     found, stack = set[int](), [r for _, refs in outputs for r in refs]
     while stack:
         k = stack.pop()
@@ -280,10 +281,10 @@ def _part(
     order: Mapping[int, None],
     taken: Mapping[int, tuple[Variable, int]],
 ) -> Program:
-    """Return some instructions as a program.
+    """Return a program that consists of the instructions in `order`.
 
-    inputs: the first inputs, to which others that are used are added. taken: instructions that are
-    entries of inputs.
+    inputs: the first inputs; other inputs that are used follow. taken: instructions whose values
+    are read from an input, each with the input and the index of its entry.
     """
     number = {k: n for n, k in enumerate(order)}
     index, code = {v: n for n, v in enumerate(inputs)}, list[Instruction]()

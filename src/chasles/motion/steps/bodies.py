@@ -216,7 +216,7 @@ class Weights:
 
 
 def _middle(shape: Any) -> np.ndarray:
-    """Return the middle of a shape in its frame; for a plane, the point that defines it."""
+    """Return the center of a shape in its frame; for a plane, the point that defines it."""
     if hasattr(shape, "balls"):
         return np.mean([at for at, _ in shape.balls()], axis=0)
     return np.array(getattr(shape, "point", (0.0, 0.0, 0.0)))

@@ -7,13 +7,13 @@ piecewise linear, except for the sliding direction. Once it is known which conta
 stick, one step is exact for all contacts that stick. The first step predicts this: contacts act if
 gravity would close them, and stick or slide along their current velocity (`touching.expected`).
 
-If full Newton steps do not converge, steps end where the power of the unbalanced momentum vanishes
-(`Newton.part_step`), and use only a fraction of the derivatives of friction (`Slope`), so that they
-resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
-(`fixed`). That problem is convex, and its impulses add no energy. States that are solved only in
-this way, and states with a residual above the tolerance after the last iteration, are reported
-as unsolved. In the latter, all velocities are scaled down until the impulses do no positive work
-(`Newton.passive`).
+If full Newton steps do not converge, each further step ends where the power of the unbalanced
+momentum vanishes (`Newton.part_step`). These steps use only a fraction of the derivatives of
+friction (`Slope`), so that they resemble steps for a convex problem. Finally, the normal impulses
+that bound friction are fixed (`fixed`). That problem is convex, and its impulses add no energy.
+States that are solved only in this way, and states with a residual above the tolerance after the
+last iteration, are reported as unsolved. In the latter, all velocities are scaled down until the
+impulses do no positive work (`Newton.passive`).
 
 This module is long because all kinds of Newton steps share one balance.
 """
@@ -60,7 +60,7 @@ PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
 ROUNDS = 6
-"""Number of rounds of the search along a step. Each one evaluates the power at two points."""
+"""Number of rounds of the line search. Each round evaluates the power at two points."""
 
 NARROW = 1e-4
 """Smallest ratio of the lower to the upper end of a search interval in logarithmic bisection."""
@@ -103,10 +103,10 @@ class Refined(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Line along a step d from velocities v, with the velocities of all slots on it.
+    """Data for a line search along a step d from velocities v.
 
-    start, inertia: power of the unbalanced momentum at v, and its growth due to inertia. begun:
-    power of the impulses at v.
+    at, along: velocities of all slots at v, and their changes along d. start, inertia: power of the
+    unbalanced momentum at v, and its growth due to inertia. begun: power of the impulses at v.
     """
 
     v: np.ndarray
@@ -119,7 +119,7 @@ class Line(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Fractions of a step between which the power becomes positive, and the powers there."""
+    """Fractions of a step between which the power becomes positive, and the power at each."""
 
     low: Number
     high: Number
@@ -127,23 +127,23 @@ class Interval(NamedTuple):
     most: Number
 
     def zero(self, whole: Number) -> Number:
-        """Return the fraction at which a line between both ends vanishes. whole: 1 if none does."""
+        """Return the zero of the linear interpolant. whole: 1 if the power stays negative."""
         low, high, least, most = self
         return low - least * (high - low) / select(whole, 1.0, most - least)
 
 
 Solver = Callable[[System], np.ndarray]
-"""Function that returns the change of velocities that solves a system."""
+"""Function that solves the linear system of a Newton step for the change in velocities."""
 
 Search = Callable[[Line, Interval, Number], Interval]
-"""Function that narrows an interval in all rounds of a search."""
+"""Function that narrows the interval of a line search in `ROUNDS` rounds."""
 
 
 class Newton:
     """Momentum balance at the end of a step, and Newton steps towards its solution.
 
-    solve: solver of linear systems, by default `solution`. search: search along a step, by default
-    `searched`.
+    solve: solver of linear systems, by default `solution`. search: line search along a step, by
+    default `searched`.
     """
 
     def __init__(
@@ -290,11 +290,11 @@ class Newton:
         return self._solve(System(slots, self._stopping(v), rubbing, g))
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
-        """Return the slopes of all stops."""
+        """Return the slopes of the impulses at all joint and tendon limits."""
         return [stop.term.slope(speed_along(stop.row, v)) for stop in self.p.stops]
 
     def solution(self, system: System) -> np.ndarray:
-        """Solve a system."""
+        """Return the solution of the linear system of a Newton step."""
         *slopes, g = system
         return solved_square(self._jacobian(*slopes), g, self.p.order, PIVOT / self.p.inverse)
 
@@ -437,7 +437,7 @@ class Newton:
         return select(whole, 1.0, found.zero(whole))
 
     def searched(self, line: Line, begun: Interval, whole: Number) -> Interval:
-        """Return the interval after all rounds of the search along a step."""
+        """Return the interval after all rounds of the line search."""
         for _ in range(ROUNDS):
             begun = self.narrowed(line, begun, whole)
         return begun
@@ -455,7 +455,7 @@ class Newton:
         return found
 
     def _unbalanced(self, line: Line, part: Number) -> Number:
-        """Return the power d.g after a fraction of a step."""
+        """Return the power d.g of the unbalanced momentum g after a fraction of a step."""
         v, d, at, along, start, inertia, begun = line
         there = _ahead(at, along, part)
         return start + part * inertia + begun - self._power(v + part * d, d, there, along)
@@ -481,7 +481,7 @@ def _ahead(at: Motions, along: Motions, part: Number) -> list[tuple[np.ndarray, 
 
 
 def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
-    """Add the stiffness of direct slots to a symmetric matrix in place.
+    """Add the stiffness of slots with their own Jacobian (`Touch.direct`) to H in place.
 
     Symmetric terms are computed once for both sides of the diagonal.
     """
@@ -500,7 +500,7 @@ def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """Return the entry a'K b of two columns, summed over the Jacobians that both columns use.
+    """Return a'K b for columns a and b of a Jacobian, summed over all Jacobians that have both.
 
     sums: cached sums of stiffness, and their products with columns.
     """

@@ -13,7 +13,7 @@ from chasles.errors import InputError, ModelError, NotFiniteError
 from chasles.mechanisms import Mechanism
 from chasles.motion.steps.system import ONE, Advance, Advanced, Local, System, Weights
 
-# Runge and Kutta ---------------------------------------------------------------------------------
+# Runge-Kutta methods -----------------------------------------------------------------------------
 
 ITERATIONS = 30
 """Maximum number of Newton iterations; three to five are typical."""
@@ -234,7 +234,7 @@ def _turned(quaternion: np.ndarray, v: np.ndarray) -> np.ndarray:
     return v + (2.0 / length) * (w * across + np.cross(u, across))
 
 
-# The symplectic integrator -----------------------------------------------------------------------
+# Symplectic integrator ---------------------------------------------------------------------------
 
 MIDPOINTS = 100
 """Maximum number of iterations; five to ten are typical. Each iteration multiplies the error by
@@ -242,7 +242,7 @@ about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Tolerance for changes in an iteration. Below it, iterations end once changes no longer halve."""
+"""Change below which iterations end as soon as the changes no longer halve."""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
@@ -264,7 +264,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     mass = mechanism.mass_matrix
 
     def turned(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return D(a, b)'."""
+        """Return D(a, b)', the transposed derivative of difference(a, b) with respect to b."""
         return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -308,7 +308,7 @@ def _solved(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
     return np.linalg.solve(matrix, vector[..., None])[..., 0]
 
 
-# The table ---------------------------------------------------------------------------------------
+# Integrators by name -----------------------------------------------------------------------------
 
 Free = Literal["body", "mixed"]
 """Axes along which the linear velocity of a free joint is integrated: body axes ("body") or the

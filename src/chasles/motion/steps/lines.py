@@ -77,7 +77,7 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray, own: Own
 ) -> list[Drawn]:
-    """Return tendons and limited ball joints as lines. inverse: M^-1 in the neutral posture."""
+    """Return the tendons and limited ball joints. inverse: M^-1 in the neutral posture."""
     every = lines(model)
     if not every:
         return []

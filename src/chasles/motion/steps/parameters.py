@@ -49,7 +49,7 @@ def parameter_shape(source: Description, pairs: Sequence[Any], name: Any) -> tup
 
 
 class Parameters(NamedTuple):
-    """Parameters that are inputs of a step: their slices in the input `MODEL`, and all pairs."""
+    """Parameters that are inputs of a step: slices of the input `MODEL`, and contact pairs."""
 
     places: dict[str, slice]
     pairs: tuple[Pair, ...]

@@ -15,7 +15,8 @@ from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.spots import Spot
 
 MANY = 200
-"""Number of points, times slots that they share, above which a program chooses them one by one."""
+"""Product of the numbers of points and of shared slots above which a subprogram finds the closest
+points."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Scene:
 
     @cached_property
     def picks(self) -> list[int]:
-        """Number of slots of each group, if programs that choose its points are worth calling."""
+        """Number of slots in each group of points, or an empty list if there are few points."""
         crowded = self.usual[1]
         many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
         return [crowd.slots for crowd in crowded] if many else []

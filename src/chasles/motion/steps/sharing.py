@@ -42,7 +42,7 @@ class Shared(NamedTuple):
     own: Coefficients | None = None
 
     def touch(self, carrier: int, origin: np.ndarray, dt: float) -> Touch:
-        """Return the slot as a `Touch`, with positions relative to an origin."""
+        """Return the slot as a `Touch`, with positions relative to `origin`."""
         return touched(carrier, self.spot, origin, self.law, self.weight, dt, self.own)
 
     def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
@@ -159,7 +159,7 @@ def closest(
 
 
 def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
-    """Return the rows with the smallest gaps, smallest first, and the gaps that are left."""
+    """Return the rows with the smallest gaps, and all gaps, where those of these rows are `FAR`."""
     gaps: Sequence[Number] = [row[0] for row in rows]
     found = []
     for _ in range(count):
@@ -169,7 +169,7 @@ def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
 
 
 def nearest(gaps: Sequence[Number], rows: Rows) -> tuple[list[Any], list[Number]]:
-    """Return the row with the smallest gap, and all gaps with this one far away."""
+    """Return the row with the smallest gap, and all gaps, with this gap replaced by `FAR`."""
     which, best = _least(gaps, rows)
     return best, [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
 

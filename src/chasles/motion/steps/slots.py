@@ -81,7 +81,7 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
 
 
 def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return slots at all corners of a box or hull, or at the lowest along four tilted axes."""
+    """Return slots at all corners, or at the lowest corners of a large hull in four directions."""
     if isinstance(body, Box) or len(body.points) <= MOST_CORNERS:
         return balls_on_surface(body, over, plane, under)
     normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))

@@ -82,7 +82,7 @@ FLOOR = 1e-9
 """Velocity (m/s or rad/s) whose momentum is added to the momentum that scales residuals."""
 
 CARRIED = ("point", "memory", "data")
-"""Arrays that programs pass on: velocities, memory of the iterations, and data of the problem."""
+"""Arrays passed between programs: velocities, iteration memory, and data of the problem."""
 
 MEMORY = 5
 """Number of leading entries of the memory: status, iterations, residual, and the two previous
@@ -128,7 +128,7 @@ iterations after which a step ends.
 """
 
 LONG = 16_000
-"""Number of operations in the solution of a system above which programs share its code."""
+"""Number of operations for solving a linear system above which a subprogram solves it."""
 
 SLACK = 0.5
 """Multiple of the velocity that gravity adds in a step. The first Newton step assumes that a
@@ -140,8 +140,8 @@ class Steps:
     """The four programs of a time step.
 
     control: program for joint torques; None if tau is an input. free: parameters of the model and
-    its contacts that are inputs. crowded: True if other programs find the closest of many points;
-    then `begin` exists only in parts.
+    its contacts that are inputs. crowded: True if subprograms find the closest of many points, so
+    that `begin` is divided into parts.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Steps:
         self._picks: list[Pick] = []
         self._begin()
 
-    # The beginning ------------------------------------------------------------------------------
+    # Setup and first Newton step ----------------------------------------------------------------
 
     def _begin(self) -> None:
         model, arena, dt = self.model, self._arena, self.dt
@@ -266,7 +266,7 @@ class Steps:
         dry += line_friction(self._lines, dt) if scene.dissipation else []
         diagonal = np.array([M[k, k] for k in range(len(p))], dtype=object)
         inverse = 1.0 / diagonal
-        moved = p - H @ v  # effect of smooth forces
+        moved = p - H @ v  # momentum added by smooth forces
         weight = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
         scale = np.sum(p * p * inverse) + weight
         stops = joint_stops(scene.limits, q, mass, dt)
@@ -335,7 +335,7 @@ class Steps:
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
-        Its outputs are point, memory and data. before, after: further inputs that are not used.
+        Its outputs are point, memory and data. before, after: additional inputs, which are ignored.
         """
         fall = self._free.fall(self.model, self.own)
         newton = Newton(self._problem, solve=apart.solve if apart else None)
@@ -393,7 +393,7 @@ class Steps:
         )
 
     def _row(self, data: np.ndarray, row: Row) -> Row:
-        """Return a row as expressions in another program with the input `data`."""
+        """Return a linear combination as expressions in another program with the input `data`."""
         return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
@@ -417,7 +417,7 @@ class Steps:
         """Return 1 if a step with end velocities v needs a brake, else 0."""
         return 0.0 if self._smooth is None else braking.turns_far(self.model, v, self.dt)
 
-    # The iterations -----------------------------------------------------------------------------
+    # Iterations ---------------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
         """Return the program of a full Newton step.
@@ -440,7 +440,7 @@ class Steps:
         return self._iteration("refine", v, memory, done, found.v, new, fine, apart)
 
     def rescue(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return the program of a step for states that full Newton steps have not solved."""
+        """Return the program of a step with a line search, for states that are still unsolved."""
         v, memory, problem, data = self._between_symbols()
         g, held, along, _ = self._remembered(memory)
         count = memory[1]
@@ -515,30 +515,30 @@ class Steps:
     ) -> Program:
         """Return a program with tiled arrays for the values that are passed between programs.
 
-        apart: calls of other programs, whose results are the last inputs.
+        apart: calls to subprograms, whose results are the last inputs.
         """
         if apart is not None:
             inputs, outputs = [*inputs, *apart.answers], [*outputs, *apart.requests]
         made = Program.from_outputs(name, inputs, outputs)
         return replace(made, tiled=frozenset(x.name for x in self._between))
 
-    # Programs that call others ------------------------------------------------------------------
+    # Division into parts ------------------------------------------------------------------------
 
     @property
     def long(self) -> bool:
-        """Return True if the solution of a system is so long that programs should share it."""
+        """True if solving a linear system takes more than `LONG` operations."""
         p = self._problem
         return work(p.H, p.carriers, p.touches, p.order) > LONG
 
     def parts(self, name: str, tolerance: float) -> list[Program]:
-        """Return begin, refine or rescue in parts, between which other programs are called."""
+        """Divide begin, refine or rescue into parts, between which subprograms are called."""
         calls = [pick.call for pick in self._picks] if name == "begin" else []
         apart = Apart(self._problem, calls)
         made: Program = getattr(self, name)(tolerance, apart=apart)
         return apart.parts(made)
 
     def called(self, name: str) -> Program:
-        """Return a program that is called between parts."""
+        """Return a subprogram that is called between parts."""
         for pick in self._picks:
             if pick.name == name:
                 return pick.program()
@@ -550,7 +550,7 @@ class Steps:
         newton = Newton(problem, list(held), less_equal(HOLD, past[1]))
         return narrowing(newton, arena, memory, data)
 
-    # The end ------------------------------------------------------------------------------------
+    # State after the step -----------------------------------------------------------------------
 
     @property
     def end(self) -> Program:

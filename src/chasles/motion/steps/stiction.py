@@ -141,7 +141,7 @@ class Sticking:
         raise NotImplementedError
 
 
-# On symbols --------------------------------------------------------------------------------------
+# Evaluation with symbols -------------------------------------------------------------------------
 
 
 class Pivoted(Sticking):

@@ -110,7 +110,7 @@ Advance = Callable[[Any, Any, Any], Advanced]
 """advance(system, h, y): take a step of h seconds."""
 
 
-# On arrays --------------------------------------------------------------------------------------
+# Evaluation with arrays -------------------------------------------------------------------------
 
 
 class State(NamedTuple):
@@ -157,7 +157,7 @@ class Tree:
         return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the rate of difference(q, there) while `there` moves with v."""
+        """Return the time derivative of difference(q, there), where `there` moves with v."""
         if self._additive:
             return v
         J = self._mechanism.derivatives("difference", q, there, wrt="q1")
@@ -226,7 +226,7 @@ class Local(System):
         return self.place(self.t + s, q, d, self.velocity(y))
 
     def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
-        """Return the rate of x, or an empty list."""
+        """Return the rates of the path-dependent entries x, or an empty list without them."""
         if not self.path:
             return []
         J = self.mechanism.derivatives("integrate", q, np.zeros_like(qd), wrt="v")

@@ -1,4 +1,4 @@
-"""Linear systems of Newton steps, as arrays of numbers."""
+"""Linear systems of Newton steps, and their conversion to and from lists of entries."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,12 +10,11 @@ from chasles.motion.steps.algebra import absent
 from chasles.motion.steps.touching import Near, Rub, Touch
 
 TERMS = 4
-"""Operations per slot and entry of the matrix: two terms on one side of the diagonal, one on both.
-"""
+"""Approximate number of operations per slot to compute one entry of the matrix."""
 
 
 class System(NamedTuple):
-    """System of a Newton step: linearized slots, slopes of stops and dry friction, right side."""
+    """Linear system of a Newton step: slopes of slots, limits, dry friction, and the vector g."""
 
     slots: Sequence[Near]
     stopping: Sequence[Number]
@@ -24,7 +23,7 @@ class System(NamedTuple):
 
     @property
     def entries(self) -> list[Number]:
-        """All numbers of the system."""
+        """Entries of the system as a list; `system_of` is the inverse."""
         found: list[Number] = []
         for near in self.slots:
             found.append(near.slope)
@@ -34,7 +33,7 @@ class System(NamedTuple):
 
 
 def system_size(touches: Sequence[Touch], others: int) -> int:
-    """Return the number of entries of a system. others: stops, dry friction and velocities."""
+    """Return the length of `System.entries`. others: number of other entries."""
     still = np.zeros(3)
     rubs = [rub for touch in touches for rub in touch.frictions(0.0, still, still)]
     return len(touches) + sum(3 + len(rub.velocity) for rub in rubs) + others
@@ -43,7 +42,7 @@ def system_size(touches: Sequence[Touch], others: int) -> int:
 def work(
     H: np.ndarray, carriers: Sequence[np.ndarray], touches: Sequence[Touch], order: Sequence[int]
 ) -> int:
-    """Return the approximate number of operations that assemble and solve a system."""
+    """Return the approximate number of operations to assemble and solve a linear system."""
     there = np.vectorize(lambda x: not absent(x), otypes=[bool])
     full, count = there(H), 0
     for touch in touches:

@@ -60,7 +60,7 @@ class Touch(NamedTuple):
 
     @property
     def normal(self) -> Normal:
-        """Normal impulse."""
+        """Law for the normal impulse."""
         return Normal(self.bound, self.stiffness)
 
     @property
@@ -250,10 +250,11 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: 
     """Return the slot, linearized as expected at the beginning of a step.
 
     before: impulse of the slot in the previous step along the world axes, or zeros. Its normal
-    part, if positive, is the load with which friction turns as the direction of sliding turns.
+    component, if positive, is the load that determines how friction changes as the sliding
+    direction turns.
 
     The slot acts if a velocity change of `slack` (m/s) would close it. It sticks if the friction of
-    the corresponding normal impulse could stop its slip, unless it is already closed and slips
+    the corresponding normal impulse could stop its slip. The exception is a closed slot that slips
     faster than `CREEP` times the largest velocity at which it sticks under its load.
     """
     near, closed = less(u[2] - touch.bound, slack), less(u[2], touch.bound)

@@ -92,7 +92,7 @@ class Traced(System):
         return there
 
     def _step_rate(self, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the rate of difference(q, there) while `there` moves with velocities v."""
+        """Return the time derivative of difference(q, there), where `there` moves with v."""
         if all(self.model.bodies[i].joint.additive for i in self.model.movers):
             return v
         slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
@@ -131,8 +131,8 @@ def step_program(
 
     Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
     of model parameters, t and h. With contacts, h is the constant dt, because surfaces recover as
-    exp(-K h / D). watch: True to add the state `watch`, which records if the step size is small
-    enough for the contacts. free: names of the model parameters that are inputs.
+    exp(-K h / D). watch: True to add the state `watch`, which records whether the step size is
+    small enough for the contacts. free: names of the model parameters that are inputs.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -250,10 +250,10 @@ class RolloutGradient(NamedTuple):
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
     """Return the program for an adjoint step, which computes the covectors before a step.
 
-    Inputs and outputs are the covectors of this step for each name in `along`, the covectors of the
-    states (for q, with respect to displacements), and the accumulated covectors of every other
-    input except t and h. Further inputs are the inputs of the step, and weights that are added to
-    the covectors of the states after it.
+    Inputs and outputs are the covectors of this step for each name in `along`, and the covectors of
+    the states (for q, with respect to displacements). For every other input except t and h, the
+    covectors are accumulated. Further inputs are the inputs of the step, and weights that are added
+    to the covectors of the states after it.
     """
     states = [v.name for v in step.outputs]
     sums = [v.name for v in step.inputs if v.name not in (*states, *along, "t", "h")]
@@ -342,7 +342,7 @@ def checked_weights(
         array = numbers(what, given, nv).astype(float)
         if array.shape[-2:] != (records, nv):
             problem = f"{what} must have shape (..., {records}, {nv}), not {array.shape}"
-            raise InputError("E-MOTION-003", problem, "give one row per recorded state")
+            raise InputError("E-MOTION-003", problem, "pass one row per recorded state")
         if not np.isfinite(array).all():
             raise InputError("E-MOTION-004", f"{what} must be finite")
         try:
