@@ -339,18 +339,18 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "huge.urdf"
     with path.open("wb") as stream:
         stream.truncate(2**30)
-    start = time.perf_counter()
+    start = time.process_time()
     with raises("E-FILE-007", "1024", "64"):
         urdf.read(path)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
 
 
 def test_a_long_bad_number_takes_linear_time(write: Write) -> None:
     path = write(ARM.replace('value="2"', f'value="{"2" * 10**6}x"'))
-    start = time.perf_counter()
+    start = time.process_time()
     with raises("E-XML-007", "222"):
         urdf.read(path)
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
 
 
 PIECES = st.sampled_from(

@@ -143,10 +143,10 @@ def test_document_types_do_not_hide_behind_slips(folder: Path, start: str) -> No
 def test_many_slips_take_linear_time() -> None:
     for unit in ("<!-- ", "&", "<?xml ", "<!-- -- -->"):
         data = f"\n<robot>{unit * 100_000}</robot>".encode()
-        start = time.perf_counter()
+        start = time.process_time()
         with raises("E-XML-001"):
             parse("arm.urdf", data + b"<")
-        assert time.perf_counter() - start < 5.0
+        assert time.process_time() - start < 5.0
 
 
 def test_sdf_files_are_recovered_too(folder: Path) -> None:
