@@ -33,7 +33,7 @@ from chasles.version import VERSION
 from chasles.writing import whole
 
 Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Function of a job and the arrays q, qd and qdd that returns one row per state."""
+"""Function that takes a job and the arrays q, qd and qdd, and returns one row per state."""
 
 
 def _by_frame(function: Callable[..., np.ndarray]) -> Compute:
@@ -107,7 +107,7 @@ class Done:
 
 
 def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
-    """Convert logs to consecutive blocks of one motion. Append each log to `read`."""
+    """Yield logs as consecutive blocks of one motion, and append each log to `read`."""
     first = 0
     for log in logs:
         read.append(log)

@@ -256,7 +256,7 @@ FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
     "mechanism": ("a mechanism", described),
     "dh": ("a Denavit-Hartenberg table", dh.described),
 }
-"""Name in messages and reader function for each value of the key `format`."""
+"""Display name and reader function for each value of the key `format`."""
 
 
 def _couplings(source: TomlFile) -> Iterator[CouplingData]:

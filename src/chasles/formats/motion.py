@@ -68,7 +68,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""Last line of the data for one instant, and the numbers for that instant."""
+"""Numbers for one instant, preceded by the last line from which they were read."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ def _increasing(table: _Table) -> Iterator[_Row]:
         yield line, numbers
 
 
-# The layout of fig. 6 --------------------------------------------------------------------------
+# Text files with the layout of Legnani et al. (1996), part II, fig. 6 --------------------------
 
 
 def _plain_motion(file: str, model: Model) -> _Table:

@@ -61,8 +61,8 @@ class Tool:
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # Threads need address space.
-        with tempfile.TemporaryDirectory() as folder:  # Some tools write log files.
+        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads use up address space
+        with tempfile.TemporaryDirectory() as folder:  # for log files of the tool
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)
             except subprocess.TimeoutExpired:

@@ -169,6 +169,6 @@ def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
         corners = numbers(f"excite: workspace[{frame!r}]", box, 3)
         if corners.shape != (2, 3) or not np.all(corners[0] < corners[1]):
             problem = f"the workspace of {frame!r} must be two corners, the lower one first"
-            raise InputError("E-IDENT-022", problem, "give (x, y, z), (x, y, z)", part="excite")
+            raise InputError("E-IDENT-022", problem, "pass (x, y, z), (x, y, z)", part="excite")
         found[frame] = corners
     return found

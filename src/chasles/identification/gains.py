@@ -70,7 +70,7 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
         U, s, Vt = np.linalg.svd(flat / length, full_matrices=False)
         if s[-1] < UNSURE * s[0]:
             problem = "the scale of the gains, torques and inertias cannot be identified"
-            remedy = "give the gain of one motor, or external wrenches (f_ext=)"
+            remedy = "pass the gain of one motor, or external wrenches (f_ext=)"
             raise InputError("E-IDENT-029", problem, remedy, part="gain")
         step = -(Vt.T / s) @ (U.T @ (r / noise[:, None]).ravel()) / length
         x = x + step[:b]

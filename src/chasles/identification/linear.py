@@ -39,7 +39,7 @@ SAMPLE = 500
 """Number of states from which the base parameters of closed loops are determined."""
 
 TOLERANCE = 1e-8
-"""Smallest independent fraction of a regressor column that belongs to a base parameter."""
+"""Relative size of a QR pivot below which a regressor column counts as linearly dependent."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class LinearModel:
         return 0.0 if self.slowest is None else self.slowest[row]
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return True (n, rows) for the equations in which no joint with dry friction is at rest.
+        """Return a mask (n, rows) of equations in which no joint with dry friction is at rest.
 
         At rest, the torque of dry friction may have any value up to its limit.
         """
@@ -289,7 +289,7 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
     if len(set(counts.values())) > 1:
         each = ", ".join(f"{n} has {c}" for n, c in counts.items())
         problem = f"numbers of samples differ: {each}"
-        raise InputError("E-IDENT-008", problem, "give one row per sample", part=function)
+        raise InputError("E-IDENT-008", problem, "pass one row per sample", part=function)
     if not counts["q"] or not robot.nv:
         problem = "there are no samples" if robot.nv else "the robot has no moving joint"
         raise InputError("E-IDENT-009", problem, part=function)
@@ -317,7 +317,7 @@ def rest_velocities(
         found[robot.velocity_slice(joint)] = a_number("rest_velocity", value, function)
     if np.any(~(found >= 0.0)):
         problem = f"rest_velocity must not be negative, but is {found.min():g}"
-        raise InputError("E-IDENT-048", problem, "give rad/s or m/s", part=function)
+        raise InputError("E-IDENT-048", problem, "pass a velocity in rad/s or m/s", part=function)
     return tuple(map(float, found))
 
 

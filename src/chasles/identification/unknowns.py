@@ -33,9 +33,9 @@ class Term:
 
     The joint torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
     include: name in the option `include`. positive: True if the unknown cannot be negative.
-    written: joint parameter of the robot that is set to the unknown times a factor, and this
-    factor. counted: True if `inverse_dynamics` includes the parameter. dry: True for friction whose
-    torque at rest is not a function of the state.
+    written: name of the joint parameter that the unknown determines, and the factor by which the
+    unknown is multiplied. counted: True if `inverse_dynamics` includes the parameter. dry: True for
+    friction whose torque at rest is not a function of the state.
     """
 
     column: Callable[[At], Any]

@@ -165,7 +165,7 @@ class Closed(Constrained):
 
         return run
 
-    # Reactions and the linear system --------------------------------------------------------------
+    # Joint reactions and linearization -----------------------------------------------------------
 
     def _reactions(self, load: Load) -> Run:
         """Return a function for the tree's joint reactions, including effects of loop forces."""
@@ -250,7 +250,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return -ad(qd), which is linear in qd, as its value for each unit velocity: (nv, nv, nv)."""
+    """Return -ad(e) for the unit vectors e of all velocity coordinates, with shape (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

@@ -44,7 +44,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
         if weight is not None:
             problem = "comfort_weight was given without comfort"
             raise InputError(
-                "E-CALL-375", problem, "also give comfort: a configuration or 'limits'", part=PART
+                "E-CALL-375", problem, "also pass comfort: a configuration or 'limits'", part=PART
             )
         return None
     units = np.array(freedom_units(mechanism.model, size(mechanism.model)))

@@ -185,7 +185,7 @@ class Freedoms(Equations):
 
     def at(self, time: np.ndarray) -> Self:
         """Return the loops at another time (...) in s, with the same independent coordinates."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # same at all times
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # equal at all times
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:
