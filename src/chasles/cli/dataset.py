@@ -123,9 +123,16 @@ Partition = tuple[Path, Path]
 class Job:
     """Computation to run on each log. Jobs can be pickled and run in any process.
 
-    wanted: names of quantities or columns. columns, units, skip_bad: as in `logs.Reader`.
-    differentiate: compute missing velocities and accelerations. threads: number of threads that
-    compute the blocks of one file.
+    Attributes
+    ----------
+    wanted
+        Names of quantities or columns.
+    columns, units, skip_bad
+        As in `logs.Reader`.
+    differentiate
+        Compute missing velocities and accelerations.
+    threads
+        Number of threads that compute the blocks of one file.
     """
 
     robot: Robot

@@ -55,8 +55,18 @@ MOTION_FILE = "motion.npz"
 class Motion:
     """A block of consecutive instants in a motion.
 
-    first: index of the first instant. t: times in s. q: (n, nq). qd, qdd: (n, nv). t, qd and qdd
-    are None if the file does not contain them. end: number of bytes read so far.
+    Attributes
+    ----------
+    first
+        Index of the first instant.
+    t
+        Times (n,) in s; None if the file does not contain them.
+    q
+        Joint positions (n, nq).
+    qd, qdd
+        Joint velocities and accelerations (n, nv); None if the file does not contain them.
+    end
+        Number of bytes read so far.
     """
 
     first: int

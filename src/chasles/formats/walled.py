@@ -37,10 +37,19 @@ class NotInstalled(ModelError):
 class Tool:
     """A file reader that runs in a separate process.
 
-    package: required Python package. extra: pip extra of chasles that installs the package.
-    program: Python file in this folder whose function `answer` runs the reader. seconds: limit on
-    processor time; elapsed time is limited to `PATIENCE * seconds`, not counting time in which the
-    machine sleeps or this process is stopped. memory: limit on the address space in bytes.
+    Attributes
+    ----------
+    package
+        Required Python package.
+    extra
+        Extra of chasles that installs the package: pip install 'chasles[EXTRA]'.
+    program
+        Python file in this folder whose function `answer` runs the reader.
+    seconds
+        Limit on processor time; elapsed time is limited to `PATIENCE * seconds`, not counting time
+        in which the machine sleeps or this process is stopped.
+    memory
+        Limit on the address space in bytes.
     """
 
     name: str

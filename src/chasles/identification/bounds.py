@@ -27,10 +27,17 @@ Pairs whose enclosing shapes overlap at all these configurations are ignored.
 class Bounds:
     """Limits of a robot's motion.
 
-    lower, upper: position limits (n,). velocity, acceleration, effort: maximum absolute values
-    (n,), possibly infinite. clearance: minimum distance (m) between links, and between links and
-    obstacles; None to ignore distances. workspace: boxes (2, 3) in the world in which the frames'
-    origins must stay.
+    Attributes
+    ----------
+    lower, upper
+        Position limits (n,).
+    velocity, acceleration, effort
+        Maximum absolute values (n,), possibly infinite.
+    clearance
+        Minimum distance (m) between links, and between links and obstacles; None to ignore
+        distances.
+    workspace
+        Boxes (2, 3) in the world in which the frames' origins must stay.
     """
 
     robot: Robot

@@ -164,10 +164,17 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
 class Chain:
     """Joints between the world and a frame.
 
-    links (k + 1, 4, 4): constant transform before each joint's placement, and from the last joint
-    to the frame. placements (k, 4, 4): joint placements. motions (k, n, 4, 4): joint transforms for
-    each reading. twists: twist (6,) for a unit offset of each joint, in the joint's frame; None if
-    the joint cannot have an offset.
+    Attributes
+    ----------
+    links : (k + 1, 4, 4)
+        Constant transform before each joint's placement, and from the last joint to the frame.
+    placements : (k, 4, 4)
+        Joint placements.
+    motions : (k, n, 4, 4)
+        Joint transforms for each reading.
+    twists
+        Twist (6,) for a unit offset of each joint, in the joint's frame; None if the joint cannot
+        have an offset.
     """
 
     joints: tuple[str, ...]

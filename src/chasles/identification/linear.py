@@ -48,11 +48,21 @@ class LinearModel:
 
     Each row belongs to a velocity coordinate of the robot. With closed loops, the rows belong to
     the independent velocity coordinates, along which loop forces do no work. x has ten entries for
-    each of `bodies`, followed by one entry for each of `unknowns`. terms: rows of `TERMS`, for all
-    joints ("friction") or for one joint ("elbow.friction"). given: unknown bodies; None if all
-    bodies of the robot are unknown. slip: Stribeck velocity (rad/s or m/s). wrenches: frames and
-    axes of measured external wrenches. slowest: for each velocity coordinate, the velocity up to
-    which a joint with dry friction counts as at rest.
+    each of `bodies`, followed by one entry for each of `unknowns`.
+
+    Attributes
+    ----------
+    terms
+        Rows of `TERMS`, for all joints ("friction") or for one joint ("elbow.friction").
+    given
+        Unknown bodies; None if all bodies of the robot are unknown.
+    slip
+        Stribeck velocity (rad/s or m/s).
+    wrenches
+        Frames and axes of measured external wrenches.
+    slowest
+        For each velocity coordinate, the velocity up to which a joint with dry friction counts as
+        at rest.
     """
 
     robot: Robot

@@ -98,10 +98,20 @@ def column_names(robot: Robot) -> dict[str, list[str]]:
 class Reader:
     """Options for reading a robot's logs.
 
-    columns: {standard name: name in the log}. units: {quantity or standard name: unit}. needed:
-    quantities that a log must have; torques are read only if this includes "tau". gaps: accept gaps
-    in time. threaded: allow pyarrow to use several threads. wrenches: external wrenches that a log
-    must have.
+    Attributes
+    ----------
+    columns
+        Column names in the log, by standard name.
+    units
+        Units, by quantity or standard name.
+    needed
+        Quantities that a log must have; torques are read only if this includes "tau".
+    gaps
+        True to accept gaps in time.
+    threaded
+        True to allow pyarrow to use several threads.
+    wrenches
+        External wrenches that a log must have.
     """
 
     robot: Robot
