@@ -228,7 +228,7 @@ class Job:
                 reader.skipped.add("motions with fewer than three rows", 1)
 
     def table(self, log: Log) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the columns of a block, and its generalized forces by joint, (nv, n).
+        """Return the output columns for a block of n states, and the generalized forces (nv, n).
 
         The first column is the time if the log has times.
         """

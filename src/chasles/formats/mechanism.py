@@ -116,7 +116,7 @@ _KINDS = {
     "coupling": {"kind": _CONTACT},
     **machine.KINDS,
 }
-"""Types of keys, by table, that differ from the types in `_KEYS`."""
+"""Key types that apply to one table instead of the types in `_KEYS`."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 

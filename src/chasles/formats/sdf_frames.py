@@ -116,7 +116,7 @@ class Node:
             node = next_of(node)
         return list(way)
 
-    # Parts of a model or world -----------------------------------------------------------------
+    # Contents of a model or world --------------------------------------------------------------
 
     @property
     def prefix(self) -> str:
@@ -174,7 +174,7 @@ def relative(a: Node, b: Node) -> Transform:
     return compose(sides[0][meet], inverted(sides[1][meet]))
 
 
-# Values of elements ----------------------------------------------------------------------------
+# Element values --------------------------------------------------------------------------------
 
 
 def truth(part: Part, tag: str, default: bool) -> bool:

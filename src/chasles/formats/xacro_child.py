@@ -132,7 +132,7 @@ def found(package: str, file: str) -> str:
     )
 
 
-# Files that are not trusted --------------------------------------------------------------------
+# Untrusted files -------------------------------------------------------------------------------
 
 _expressions = runpy.run_path(str(Path(__file__).with_name("xacro_expressions.py")))
 Refused = _expressions["Refused"]

@@ -185,7 +185,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty arrays, because a tree's base parameters are found from random states."""
+    """Return empty state arrays; the base parameters of a tree are found from random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 

@@ -46,7 +46,7 @@ def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> n
 
 
 def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gains:
-    """Return the maximum-likelihood gains from factors of [A, known, currents].
+    """Return the maximum-likelihood gains from triangular factors of [A, known, currents].
 
     Row j is k_j i_j = A_j x + known_j, where the current i_j is noisy. The residual of the row is
     therefore divided by k_j. Ordinary least squares with i_j as a column would be biased by the

@@ -149,7 +149,7 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return a joint's row, and the joint state (n,) for computing its terms."""
+        """Return the row of a joint, and the joint's states (n,) for computing its terms."""
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
@@ -195,7 +195,7 @@ class LinearModel:
         return robot.velocity_slice(joint).start, robot.position_slice(joint).start, float(rest)
 
     def known(self, q: Any, qd: Any, qdd: Any, f_ext: Any = None) -> np.ndarray:
-        """Return the known torques (n, nv) of springs, external forces, rotors and known bodies."""
+        """Return the torques (n, nv) due to springs, external forces, rotors and known bodies."""
         whole = self.bare.inverse_dynamics(q, qd, qdd, f_ext=f_ext)
         parts = [
             self._inertial(q[k : k + CHUNK], qd[k : k + CHUNK], qdd[k : k + CHUNK])
@@ -214,7 +214,7 @@ class LinearModel:
         return self._inertias(q, qd, qdd) @ nominal
 
     def motors(self, gains: np.ndarray) -> np.ndarray:
-        """Return the motor gains of the rows as a diagonal matrix (nv, nv)."""
+        """Return a diagonal matrix (nv, nv) of motor gains; joints without a motor have gain 1."""
         found = np.ones(self.robot.nv)
         for name, value in self.by_motor(gains).items():
             if name in self.joints:

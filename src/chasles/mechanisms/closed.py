@@ -226,7 +226,7 @@ def linear_system(
     threads: int | None,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
+    """Return A (..., 2n, 2n) and B (..., 2n, nv) in xdot = A x + B u, with x = (y, change of yd).
 
     motion: q, qd, qdd, multipliers. A small step G y keeps the loops closed. e1, e2 and e3 are the
     three parts of `loop_equations`. Their changes de1, de2 and de3 satisfy K dqd = -de3,

@@ -68,7 +68,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
 
 
 def _middle(mechanism: Mechanism, bounds: Bounds) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle of the ranges, and weights 1 / (half range)^2, or 0 without a range."""
+    """Return the middle of each joint range, and the weight 1 / (half range)^2 (0 if unlimited)."""
     model, posture = mechanism.model, mechanism.neutral()
     weights = np.zeros(mechanism.nv)
     for v, k in rate_places(model):

@@ -93,7 +93,7 @@ class Equations:
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Active equations and closed references. All velocity-level equations are active."""
+        """Active equations with all velocity-level ones, and reference configurations."""
         if self.positions is self:
             return agreement(self)
         found = self.positions.agreed
@@ -106,11 +106,11 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Closed configurations of full rank, found near the neutral configuration."""
+        """Closed configurations near the neutral one, where the loop equations have full rank."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Return scales of residuals for a tolerance. Dropped equations use `self.tolerance`."""
+        """Return residual scales for a tolerance; dropped equations have `self.tolerance`."""
         share = min(1.0, tolerance / self.tolerance)
         return np.where(self.rows == 0.0, share * self.scales, self.rows)
 
@@ -366,7 +366,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each coupling row near neutral (per rad or m), or 1 if 0."""
+    """Return the steepest slope of each coupling row near neutral (per rad or m); 1 if it is 0."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

@@ -229,7 +229,7 @@ class Mechanism(Named):
         """Return a cached function that takes only arrays, or None."""
         try:
             return self.ready.get(key)
-        except UNHASHABLE:  # for an option such as a list
+        except UNHASHABLE:  # an unhashable option, such as a list
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:

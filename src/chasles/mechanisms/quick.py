@@ -31,7 +31,7 @@ def _is_pose(value: Any) -> bool:
 
 
 def _plain(options: tuple[Any, Any]) -> tuple[Any, Any] | None:
-    """Return a weight and a tolerance if both are numbers, which can be compared, else None."""
+    """Return weight and tolerance if both are plain numbers, which can be compared, else None."""
     return options if set(map(type, options)) <= _NUMBERS else None
 
 

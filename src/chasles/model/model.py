@@ -22,7 +22,7 @@ from chasles.model.joints import Joint
 WORLD = -1
 """Index of the world, which is the parent of root bodies."""
 
-# Parts -------------------------------------------------------------------------------------------
+# Components of a model ---------------------------------------------------------------------------
 
 
 class Follow(NamedTuple):

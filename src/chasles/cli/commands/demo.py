@@ -62,7 +62,7 @@ def _unused() -> Path:
     return next(path for path in names if not path.exists())
 
 
-# Experiment ------------------------------------------------------------------------------------
+# Computation -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
