@@ -251,7 +251,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table for one log unless it exists. Report the number of states to `told`."""
+        """Compute the table for one log unless it exists. Pass the number of states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:

@@ -164,7 +164,7 @@ _MOVES = (
     *machine.JOINT_KEYS,
 )
 TOUCH = ("bits", "friction", "directions", "priority")
-"""Contact properties of shapes and planes, as keys and as fields of `ShapeData`."""
+"""Contact properties of shapes and planes: keys that are also fields of `ShapeData`."""
 _ROLLS = ("on", "radius", "axis", "touching")
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link": (("name",), ("mass", "center", "inertia", "inertia_about", "massless", "lifted")),

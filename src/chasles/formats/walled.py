@@ -23,7 +23,7 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Elapsed-time limit divided by the processor-time limit, and number of waits in `run`.
+"""Ratio of elapsed-time limit to processor-time limit, and number of waiting periods in `run`.
 
 On a busy machine, the elapsed time is much longer than the processor time.
 """

@@ -222,7 +222,7 @@ def identify(
     reader = Reader(robot, columns or {}, units or {}, skip_bad, wrenches=loads)
     logs = Measured(reader, smoothing, cutoff, lag)
     if loads and data is None:
-        problem = "wrenches names columns of logs, but no logs were given"
+        problem = "`wrenches` refers to log columns, but no logs were given"
         raise InputError("E-IDENT-043", problem, "pass arrays as f_ext", part="identify")
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:

@@ -69,7 +69,7 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
             yield from _csv(file, set(wanted))
             return
         remedy = "run pip install 'chasles[data]', or use .csv files or arrays"
-        raise ModelError("E-LOG-011", f"{kind} logs need pyarrow", remedy, file=file) from None
+        raise ModelError("E-LOG-011", f"{kind} logs require pyarrow", remedy, file=file) from None
     try:
         read = {"parquet": _parquet, "csv": _streamed}.get(kind, _scanned)
         for batch in read(file, set(wanted), threaded):
@@ -194,7 +194,7 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
         remedy = "run pip install 'chasles[bags]', or export the bag to .csv"
-        raise ModelError("E-LOG-021", "bags need rosbags", remedy, file=file) from None
+        raise ModelError("E-LOG-021", "reading bags requires rosbags", remedy, file=file) from None
     rows: list[list[float]] = []
     names: list[str] = []
     try:

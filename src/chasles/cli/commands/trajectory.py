@@ -244,7 +244,7 @@ def _points(flag: str, words: list[str] | None) -> list[list[float]]:
 
 
 def _on_arcs(kind: str, via: list[str] | None) -> list[list[float] | None] | None:
-    """Return a point on each arc, and None for each line."""
+    """Return the via point of each arc, and None for each straight segment."""
     if kind == "line":
         if via:
             problem = "--kind line has no arcs"
