@@ -47,7 +47,8 @@ UNITS = re.compile(r"\b(s|m|rad|N|kg|Hz|pixels)\b|[Tt]olerance|gain|relative|per
 """Units of numbers on the command line, and quantities without a unit of their own."""
 
 ALLOWED = {
-    "mobility = freedoms (of the tree)": "the name of an attribute",
+    "mobility, freedoms Degrees of freedom": "the name of an attribute",
+    "freedoms Names of": "the name of an attribute",
     "others: beside(state) of each": "the name of a function",
     "freedoms must be": "the name of an argument",
     "freedoms : sequence of": "the name of an argument",

@@ -33,7 +33,7 @@ from chasles.version import VERSION
 from chasles.writing import whole
 
 Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Function of a job and the arrays q, qd and qdd that returns one row per state."""
+"""Function that takes a job and the arrays q, qd and qdd, and returns one row per state."""
 
 
 def _by_frame(function: Callable[..., np.ndarray]) -> Compute:
@@ -107,7 +107,7 @@ class Done:
 
 
 def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
-    """Convert logs to consecutive blocks of one motion. Append each log to `read`."""
+    """Yield logs as consecutive blocks of one motion, and append each log to `read`."""
     first = 0
     for log in logs:
         read.append(log)
@@ -123,9 +123,16 @@ Partition = tuple[Path, Path]
 class Job:
     """Computation to run on each log. Jobs can be pickled and run in any process.
 
-    wanted: names of quantities or columns. columns, units, skip_bad: as in `logs.Reader`.
-    differentiate: compute missing velocities and accelerations. threads: number of threads that
-    compute the blocks of one file.
+    Attributes
+    ----------
+    wanted
+        Names of quantities or columns.
+    columns, units, skip_bad
+        As in `logs.Reader`.
+    differentiate
+        Compute missing velocities and accelerations.
+    threads
+        Number of threads that compute the blocks of one file.
     """
 
     robot: Robot
@@ -221,7 +228,7 @@ class Job:
                 reader.skipped.add("motions with fewer than three rows", 1)
 
     def table(self, log: Log) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the columns of a block, and its generalized forces by joint, (nv, n).
+        """Return the output columns for a block of n states, and the generalized forces (nv, n).
 
         The first column is the time if the log has times.
         """
@@ -244,7 +251,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table for one log unless it exists. Report the number of states to `told`."""
+        """Compute the table for one log unless it exists. Pass the number of states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:

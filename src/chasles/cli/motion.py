@@ -43,13 +43,28 @@ REACH = 3
 class Task:
     """Inputs and options of `chasles motion`.
 
-    source: robot file or name. motion: motion file. frames: frames to compute (default: the robot's
-    tool). summarized: frame shown in the summary (default: the first of `frames`). forces: file of
-    external forces and couples that act at the origin of the frame `forces_on` (default: the tool),
-    along its axes. The default is the gripper load in a .dat robot file, if any. step: time step
-    (s) of a motion without times. differentiate: compute missing velocities and accelerations. at:
-    reference point of velocities and accelerations, either the frame's origin or the body point at
-    the world origin.
+    Attributes
+    ----------
+    source
+        Robot file or name.
+    motion
+        Motion file.
+    frames
+        Frames to compute (default: the robot's tool).
+    summarized
+        Frame shown in the summary (default: the first of `frames`).
+    forces
+        File of external forces and couples. The default is the gripper load in a .dat robot file,
+        if any.
+    forces_on
+        Frame on whose origin the forces act, along its axes (default: the tool).
+    step
+        Time step (s) of a motion without times.
+    differentiate
+        Compute missing velocities and accelerations.
+    at
+        Reference point of velocities and accelerations, either the frame's origin or the body point
+        at the world origin.
     """
 
     robot: Robot
@@ -132,10 +147,19 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
 class Summary:
     """Summary of a motion, updated chunk by chunk.
 
-    peak, rms: values for each generalized force. speed, acceleration: largest values at the
-    summarized frame. work: work (J) done by generalized and by external forces (trapezoidal rule);
-    None without times. energy: total energy (J) at the first and the last instant. samples: time,
-    positions, generalized forces and the frame's speed at a subset of the instants, for plots.
+    Attributes
+    ----------
+    peak, rms
+        Largest absolute value and root mean square of each generalized force.
+    speed, acceleration
+        Largest values at the summarized frame.
+    work
+        Work (J) done by generalized and by external forces (trapezoidal rule); None without times.
+    energy
+        Total energy (J) at the first and the last instant.
+    samples
+        Time, positions, generalized forces and the frame's speed at a subset of the instants, for
+        plots.
     """
 
     instants: int = 0

@@ -30,7 +30,7 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Array-name prefixes for the end state and the solver state, and the end-state fields."""
+"""Name prefixes of end-state and solver-state arrays, and fields of the end state."""
 
 
 class Recording:
@@ -110,7 +110,7 @@ class Recording:
 
     @contextmanager
     def _locking(self) -> Iterator[None]:
-        """Unlock the folder if the block raises an error."""
+        """Unlock the folder if the body of the `with` statement raises an error."""
         try:
             yield
         except BaseException:
@@ -293,7 +293,7 @@ def _intact(path: Path) -> dict[str, np.ndarray] | None:
         return None
     try:
         arrays = archive.arrays(io.BytesIO(data))
-        _end(arrays), str(arrays["after"])  # both are needed to resume
+        _end(arrays), str(arrays["after"])  # --resume needs both
     except (ValueError, KeyError, TypeError):
         return None
     return arrays

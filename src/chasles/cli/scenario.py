@@ -73,7 +73,7 @@ class Scenario:
 
     @contextmanager
     def blamed(self, *path: str | int) -> Iterator[None]:
-        """Add the location of a value to errors raised in the block."""
+        """Add the location of a value to errors raised in the body of the `with` statement."""
         try:
             yield
         except InputError as error:

@@ -58,7 +58,7 @@ class Scene:
     ) -> Trajectory:
         """Simulate `steps` steps (default: all), from the initial state or from `resume`.
 
-        more: further options of `Robot.simulate`.
+        more: other options of `Robot.simulate`.
         """
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}

@@ -27,9 +27,18 @@ DEEP = 1e-3
 class Task:
     """A simulation to run, and its output folder.
 
-    target: a robot, a scenario file, or "" to continue with the scenario in the folder. given:
-    values of flags, which override the scenario. save: wall-clock time (s) between parts.
-    table: a file to write all states to. trust: allow a xacro file to run Python.
+    Attributes
+    ----------
+    target
+        A robot, a scenario file, or "" to continue with the scenario in the folder.
+    given
+        Values of flags, which override the scenario.
+    save
+        Wall-clock time (s) between parts.
+    table
+        A file to write all states to.
+    trust
+        Allow a xacro file to run Python.
     """
 
     target: str

@@ -52,7 +52,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep, which simulates runs table by table. Sweeps can be pickled for other processes.
+    """Sweep that simulates runs table by table. It can be pickled and run in other processes.
 
     robot: the scenario's robot. motions: write every state of a run, not only the last state.
     """

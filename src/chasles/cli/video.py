@@ -1,4 +1,4 @@
-"""Video options of commands, and recording with a progress bar."""
+"""Command-line options for videos, and video recording with a progress bar."""
 
 from pathlib import Path
 from typing import Annotated

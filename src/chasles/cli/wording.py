@@ -1,4 +1,4 @@
-"""Messages for the shell, which name options instead of Python arguments."""
+"""Command-line messages, which name options instead of Python arguments."""
 
 import re
 import warnings
@@ -35,7 +35,7 @@ REMEDIES = {
     "E-PATH-039": "use a robot without rolling joints",
     "E-VERIFY-001": "`chasles info` shows the mobility of the mechanism",
 }
-"""Remedies for the shell by error code, used where renaming arguments is not enough."""
+"""Command-line remedies by error code, where renaming the arguments is not sufficient."""
 
 _COLUMNS = re.compile(r"(columns|units)=\{([^}]*)\}")
 _ENTRY = re.compile(r"'([^']*)': (?:'([^']*)'|\.\.\.)")

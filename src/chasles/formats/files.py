@@ -22,12 +22,23 @@ from chasles.writing import check_target
 class Format(NamedTuple):
     """A robot file format.
 
-    suffixes: file name suffixes, starting with the default. reader: module whose `read` accepts a
-    path and the options of `formats.read`. writer: module whose `write` accepts a description and a
-    path. arguments: True if files of this format accept arguments (xacro). installed: True if
-    `registry` searches for installed files of this format. survey: function ("module:function")
-    that extracts raw values from a file for lint. seen: values that lint checks if a file loads
-    without errors: the raw values ("raw"), the loaded robot ("loaded"), or "both".
+    Attributes
+    ----------
+    suffixes
+        File name suffixes, starting with the default.
+    reader
+        Module whose `read` accepts a path and the options of `formats.read`.
+    writer
+        Module whose `write` accepts a description and a path.
+    arguments
+        True if files of this format accept arguments (xacro).
+    installed
+        True if `registry` searches for installed files of this format.
+    survey
+        Function ("module:function") that extracts raw values from a file for lint.
+    seen
+        Values that lint checks if a file loads without errors: the raw values ("raw"), the loaded
+        robot ("loaded"), or "both".
     """
 
     suffixes: tuple[str, ...]

@@ -116,7 +116,7 @@ _KINDS = {
     "coupling": {"kind": _CONTACT},
     **machine.KINDS,
 }
-"""Types of keys, by table, that differ from the types in `_KEYS`."""
+"""Key types that apply to one table instead of the types in `_KEYS`."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
@@ -164,7 +164,7 @@ _MOVES = (
     *machine.JOINT_KEYS,
 )
 TOUCH = ("bits", "friction", "directions", "priority")
-"""Contact properties of shapes and planes, as keys and as fields of `ShapeData`."""
+"""Contact properties of shapes and planes: keys that are also fields of `ShapeData`."""
 _ROLLS = ("on", "radius", "axis", "touching")
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link": (("name",), ("mass", "center", "inertia", "inertia_about", "massless", "lifted")),
@@ -256,7 +256,7 @@ FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
     "mechanism": ("a mechanism", described),
     "dh": ("a Denavit-Hartenberg table", dh.described),
 }
-"""Name in messages and reader function for each value of the key `format`."""
+"""Display name and reader function for each value of the key `format`."""
 
 
 def _couplings(source: TomlFile) -> Iterator[CouplingData]:

@@ -100,7 +100,7 @@ KINDS: dict[str, dict[str, Field]] = {
         "rest": Field(_rest, "a list with one length, or with the shortest and the longest length")
     },
 }
-"""Types of keys, by table, that differ from the types in `KEYS`."""
+"""Key types that apply to one table instead of the types in `KEYS`."""
 
 _TENDON = ("offset", "stiffness", "rest", "damping", "forces", "limits", "friction")
 _ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))
@@ -165,7 +165,7 @@ def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
 
 
 def unusual(part: Any, *keys: str) -> Row:
-    """Return those of the named fields whose values differ from their defaults."""
+    """Return the named fields whose values differ from their defaults."""
     usual = {f.name: f.default for f in fields(part) if f.default is not MISSING}
     return {key: getattr(part, key) for key in keys if getattr(part, key) != usual.get(key)}
 

@@ -36,11 +36,11 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         top["precision"] = {k: x for k, x in vars(source.precision).items() if x is not None}
     text += lines(top)
     if source.notes:
-        folder = os.path.join(os.path.dirname(source.where), "")  # removed from notes for privacy
+        folder = os.path.join(os.path.dirname(source.where), "")  # omitted from notes for privacy
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))
-    others = source.couplings[len(gears) :]  # includes later gears to preserve the order
+    others = source.couplings[len(gears) :]  # with later gears, to keep the order
     for table, rows in (
         ("link", map(_link_row, source.links)),
         ("joint", map(_joint_row, source.joints)),
@@ -101,7 +101,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return a coupling as a [[gear]] table; {} unless it is linear and its first factor is 1."""
+    """Return a coupling as a [[gear]] table, or {} if it is not a gear with unit first factor."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}

@@ -236,7 +236,7 @@ def add_equalities(root: etree._Element, source: Description, bodies: Bodies) ->
         if found is None:
             added(equalities, "joint", name=data.name, **_polynomial(data))
             continue
-        slopes, constant = found  # written as the length of a fixed tendon
+        slopes, constant = found  # becomes a fixed tendon of constant length
         tendon = added(tendons, "fixed", name=data.name)
         for freedom, slope in zip(data.freedoms, slopes, strict=True):
             added(tendon, "joint", joint=freedom, coef=words([slope]))

@@ -114,7 +114,7 @@ class _Writer:
         return self._made(name, frame, pose)
 
     def _zone(self, sensor: SensorData, zone: Surface) -> str:
-        """Add a site with the shape of a sensor's zone, and return its name."""
+        """Add a site with the shape of a sensor's detection zone, and return its name."""
         halved = SHAPE_TRAITS[zone.kind].halved
         size = words(0.5 * x if k in halved else x for k, x in enumerate(zone.size))
         return self._made(sensor.name, zone.frame, zone.pose, type=zone.kind, size=size)

@@ -53,10 +53,21 @@ _PLACES = {
 class Source:
     """An MJCF file that is being read.
 
-    numbers: arrays of the compiled model, keyed by mjModel field. model: name of the model, or "".
-    lines: line numbers by kind of part and name. bodies, joints: names of all bodies and joints;
-    unnamed bodies and joints are named by MuJoCo's index, such as body3 or joint0. left_out:
-    messages about unsupported parts. frames: frame names by site index.
+    Attributes
+    ----------
+    numbers
+        Arrays of the compiled model, keyed by mjModel field.
+    model
+        Name of the model, or "".
+    lines
+        Line numbers by kind of part and name.
+    bodies, joints
+        Names of all bodies and joints. Unnamed bodies and joints are named by MuJoCo's index, such
+        as body3 or joint0.
+    left_out
+        Messages about unsupported parts.
+    frames
+        Frame names by site index.
     """
 
     file: str

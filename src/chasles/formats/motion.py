@@ -55,8 +55,18 @@ MOTION_FILE = "motion.npz"
 class Motion:
     """A block of consecutive instants in a motion.
 
-    first: index of the first instant. t: times in s. q: (n, nq). qd, qdd: (n, nv). t, qd and qdd
-    are None if the file does not contain them. end: number of bytes read so far.
+    Attributes
+    ----------
+    first
+        Index of the first instant.
+    t
+        Times (n,) in s; None if the file does not contain them.
+    q
+        Joint positions (n, nq).
+    qd, qdd
+        Joint velocities and accelerations (n, nv); None if the file does not contain them.
+    end
+        Number of bytes read so far.
     """
 
     first: int
@@ -68,7 +78,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""Last line of the data for one instant, and the numbers for that instant."""
+"""Numbers for one instant, preceded by the last line from which they were read."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +350,7 @@ def _increasing(table: _Table) -> Iterator[_Row]:
         yield line, numbers
 
 
-# The layout of fig. 6 --------------------------------------------------------------------------
+# Text files with the layout of Legnani et al. (1996), part II, fig. 6 --------------------------
 
 
 def _plain_motion(file: str, model: Model) -> _Table:

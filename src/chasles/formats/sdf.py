@@ -245,7 +245,7 @@ def _pitch(joint: Part) -> float:
     return -1.0 / older
 
 
-# The world -------------------------------------------------------------------------------------
+# Connection to the world -----------------------------------------------------------------------
 
 
 def _held(document: Document, node: Node) -> JointData:

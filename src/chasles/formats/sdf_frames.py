@@ -26,13 +26,28 @@ MODEL, WORLD = "__model__", "world"
 class Node:
     """A frame in an SDF file.
 
-    name: unique name in the file, such as `model::name` in nested models. scope: model or world
-    that contains the frame and in which names are looked up; None for the world. given: pose
-    relative to the frame `base`. on: frame to which it is attached. static: True if it never moves.
+    Only models and the world use the fields from `version` on.
 
-    Models and the world have additional fields. version: minor SDF version of the file (9 for SDF
-    1.9). nodes: frames in the model by name. placement: frame in the model to which `given` applies
-    ("" for the model frame). into: scope into which the model is merged.
+    Attributes
+    ----------
+    name
+        Unique name in the file, such as `model::name` in nested models.
+    scope
+        Model or world that contains the frame and in which names are looked up; None for the world.
+    given
+        Pose relative to the frame named `base`.
+    on
+        Name of the frame to which this frame is attached.
+    static
+        True if the frame never moves.
+    version
+        Minor SDF version of the file (9 for SDF 1.9).
+    nodes
+        Frames in the model by name.
+    placement
+        Name of the frame in the model to which `given` applies ("" for the model frame).
+    into
+        Scope into which the model is merged.
     """
 
     part: Part
@@ -101,7 +116,7 @@ class Node:
             node = next_of(node)
         return list(way)
 
-    # Parts of a model or world -----------------------------------------------------------------
+    # Contents of a model or world --------------------------------------------------------------
 
     @property
     def prefix(self) -> str:
@@ -159,7 +174,7 @@ def relative(a: Node, b: Node) -> Transform:
     return compose(sides[0][meet], inverted(sides[1][meet]))
 
 
-# Values of elements ----------------------------------------------------------------------------
+# Element values --------------------------------------------------------------------------------
 
 
 def truth(part: Part, tag: str, default: bool) -> bool:

@@ -99,7 +99,7 @@ def _add_parts(
         _add_pose(xml.added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
 
 
-# Limits of the format --------------------------------------------------------------------------
+# Format restrictions ---------------------------------------------------------------------------
 
 
 def _renamed(source: Description, notes: list[str]) -> Description:

@@ -21,8 +21,18 @@ MOST_BYTES = 64 * 2**20
 class Solid:
     """A uniform solid with density 1, in a link frame.
 
-    volume: m3. center: center of mass (m). moments: moments of inertia about the center of mass
-    (m5). corners: corners of a bounding box (m). mesh: True if the solid is a mesh.
+    Attributes
+    ----------
+    volume
+        Volume (m3).
+    center
+        Center of mass (m).
+    moments
+        Moments of inertia about the center of mass (m5).
+    corners
+        Corners of a bounding box (m).
+    mesh
+        True if the solid is a mesh.
     """
 
     volume: float

@@ -23,7 +23,7 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Elapsed-time limit divided by the processor-time limit, and number of waits in `run`.
+"""Ratio of elapsed-time limit to processor-time limit, and number of waiting periods in `run`.
 
 On a busy machine, the elapsed time is much longer than the processor time.
 """
@@ -37,10 +37,19 @@ class NotInstalled(ModelError):
 class Tool:
     """A file reader that runs in a separate process.
 
-    package: required Python package. extra: pip extra of chasles that installs the package.
-    program: Python file in this folder whose function `answer` runs the reader. seconds: limit on
-    processor time; elapsed time is limited to `PATIENCE * seconds`, not counting time in which the
-    machine sleeps or this process is stopped. memory: limit on the address space in bytes.
+    Attributes
+    ----------
+    package
+        Required Python package.
+    extra
+        Extra of chasles that installs the package: pip install 'chasles[EXTRA]'.
+    program
+        Python file in this folder whose function `answer` runs the reader.
+    seconds
+        Limit on processor time; elapsed time is limited to `PATIENCE * seconds`, not counting time
+        in which the machine sleeps or this process is stopped.
+    memory
+        Limit on the address space in bytes.
     """
 
     name: str
@@ -61,8 +70,8 @@ class Tool:
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # Threads need address space.
-        with tempfile.TemporaryDirectory() as folder:  # Some tools write log files.
+        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads use up address space
+        with tempfile.TemporaryDirectory() as folder:  # for log files of the tool
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)
             except subprocess.TimeoutExpired:

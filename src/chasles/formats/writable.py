@@ -43,7 +43,7 @@ def _check_inertia(link: LinkData) -> None:
     if not m and any(h):
         problem = f"link {link.name!r} has a first moment of mass but no mass"
         raise ModelError("E-FILE-041", problem, "give the link a mass")
-    if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # also for NaN
+    if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # True for NaN as well
         problem = f"link {link.name!r}: mass, center of mass or inertia exceeds {LARGEST:g}"
         raise ModelError("E-FILE-042", problem, "correct the values")
 

@@ -64,7 +64,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
     if not os.path.isfile(filename):
         xacro.filestack.pop()  # report the including file
         what = f"the included file {os.path.basename(filename)!r} does not exist"
-        raise xacro.XacroException(what, exc=FileNotFoundError())  # for optional includes
+        raise xacro.XacroException(what, exc=FileNotFoundError())  # ignored if optional
     plain = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:
         root = etree.fromstring(Path(filename).read_bytes(), plain)
@@ -132,7 +132,7 @@ def found(package: str, file: str) -> str:
     )
 
 
-# Files that are not trusted --------------------------------------------------------------------
+# Untrusted files -------------------------------------------------------------------------------
 
 _expressions = runpy.run_path(str(Path(__file__).with_name("xacro_expressions.py")))
 Refused = _expressions["Refused"]
@@ -252,7 +252,7 @@ def complaint(file: str, what: str, at: str = "", refused: bool = False) -> Valu
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]
-    line = re.search(r"(?: at line |: line )(\d+)", what)  # in messages about malformed XML
+    line = re.search(r"(?: at line |: line )(\d+)", what)  # message about malformed XML
     if line is not None:
         at = f"{os.path.abspath(files[-1])}:{line[1]}"
     told = {"at": at or os.path.abspath(files[-1]), "macros": macros, "what": what}

@@ -84,7 +84,7 @@ def _declares(file: str, data: bytes) -> ModelError:
     return ModelError("E-XML-003", problem, remedy, file=file, line=line)
 
 
-# Parts -----------------------------------------------------------------------------------------
+# XML elements ----------------------------------------------------------------------------------
 
 
 class Fault(NamedTuple):

@@ -27,10 +27,17 @@ Pairs whose enclosing shapes overlap at all these configurations are ignored.
 class Bounds:
     """Limits of a robot's motion.
 
-    lower, upper: position limits (n,). velocity, acceleration, effort: maximum absolute values
-    (n,), possibly infinite. clearance: minimum distance (m) between links, and between links and
-    obstacles; None to ignore distances. workspace: boxes (2, 3) in the world in which the frames'
-    origins must stay.
+    Attributes
+    ----------
+    lower, upper
+        Position limits (n,).
+    velocity, acceleration, effort
+        Maximum absolute values (n,), possibly infinite.
+    clearance
+        Minimum distance (m) between links, and between links and obstacles; None to ignore
+        distances.
+    workspace
+        Boxes (2, 3) in the world in which the frames' origins must stay.
     """
 
     robot: Robot
@@ -169,6 +176,6 @@ def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
         corners = numbers(f"excite: workspace[{frame!r}]", box, 3)
         if corners.shape != (2, 3) or not np.all(corners[0] < corners[1]):
             problem = f"the workspace of {frame!r} must be two corners, the lower one first"
-            raise InputError("E-IDENT-022", problem, "give (x, y, z), (x, y, z)", part="excite")
+            raise InputError("E-IDENT-022", problem, "pass (x, y, z), (x, y, z)", part="excite")
         found[frame] = corners
     return found

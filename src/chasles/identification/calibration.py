@@ -31,7 +31,7 @@ Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Joint placements (k, 4, 4), base pose (4, 4) and tool pose (4, 4)."""
 
 ALIKE = 1e-4
-"""Smallest fraction of an identifiable Jacobian column that is independent of earlier columns."""
+"""Linearly independent fraction of a Jacobian column, below which it is not identifiable."""
 
 
 @dataclass(frozen=True)
@@ -148,14 +148,14 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
     """Return readings (n, nq) and poses (n, 4, 4) or points (n, 3)."""
     readings = numbers("calibrate: q", q, robot.nq).astype(float).reshape(-1, robot.nq)
     if (poses is None) == (points is None):
-        problem = "give either poses or points"
+        problem = "pass either poses or points"
         raise InputError("E-IDENT-033", problem, part="calibrate")
     shape = (len(readings), 3) if poses is None else (len(readings), 4, 4)
     target = numbers("calibrate: measurements", points if poses is None else poses, shape[-1])
     if target.shape != shape or not np.all(np.isfinite(target)):
         problem = f"measurements must be finite with shape {shape}, not {target.shape}"
         raise InputError(
-            "E-IDENT-034", problem, "give one measurement per row of q", part="calibrate"
+            "E-IDENT-034", problem, "pass one measurement per row of q", part="calibrate"
         )
     return readings, target.astype(float)
 
@@ -164,10 +164,17 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
 class Chain:
     """Joints between the world and a frame.
 
-    links (k + 1, 4, 4): constant transform before each joint's placement, and from the last joint
-    to the frame. placements (k, 4, 4): joint placements. motions (k, n, 4, 4): joint transforms for
-    each reading. twists: twist (6,) for a unit offset of each joint, in the joint's frame; None if
-    the joint cannot have an offset.
+    Attributes
+    ----------
+    links : (k + 1, 4, 4)
+        Constant transform before each joint's placement, and from the last joint to the frame.
+    placements : (k, 4, 4)
+        Joint placements.
+    motions : (k, n, 4, 4)
+        Joint transforms for each reading.
+    twists
+        Twist (6,) for a unit offset of each joint, in the joint's frame; None if the joint cannot
+        have an offset.
     """
 
     joints: tuple[str, ...]

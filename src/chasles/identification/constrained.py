@@ -54,7 +54,7 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
         total_mass = a_number("total_mass", total_mass, "identify")
         if not total_mass > 0.0:
             problem = f"total_mass must be positive, not {total_mass:g}"
-            raise InputError("E-IDENT-023", problem, "give the mass in kg", part="identify")
+            raise InputError("E-IDENT-023", problem, "pass the mass in kg", part="identify")
     if enclosed is not None and a_name("enclosed", enclosed, "identify") not in REGIONS:
         problem = f"enclosed must be {' or '.join(map(repr, REGIONS))}, not {enclosed!r:.60}"
         raise InputError("E-IDENT-024", problem, part="identify")
@@ -74,7 +74,7 @@ def unknown_bodies(
         if index < 0:
             problem = f"frame {payload!r} does not move"
             raise InputError(
-                "E-IDENT-025", problem, "give a frame of a moving link", part="payload"
+                "E-IDENT-025", problem, "name a frame on a moving link", part="payload"
             )
         return robot, (Body("payload", np.zeros(10), ((index, moved(pose)),), payload),)
     if not symmetry:

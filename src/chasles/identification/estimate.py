@@ -222,8 +222,8 @@ def identify(
     reader = Reader(robot, columns or {}, units or {}, skip_bad, wrenches=loads)
     logs = Measured(reader, smoothing, cutoff, lag)
     if loads and data is None:
-        problem = "wrenches names columns of logs, but no logs were given"
-        raise InputError("E-IDENT-043", problem, "give arrays as f_ext", part="identify")
+        problem = "`wrenches` refers to log columns, but no logs were given"
+        raise InputError("E-IDENT-043", problem, "pass arrays as f_ext", part="identify")
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
         model = LinearModel(robot, terms, bodies, slip or SLIP, loads, slowest)
@@ -274,7 +274,7 @@ def _identified(
     gains: Gains | None,
     notes: tuple[str, ...],
 ) -> Identified:
-    """Identify parameters from arrays; `measured` holds the measured minus the known torques."""
+    """Identify parameters from arrays; `measured` contains measured minus known torques."""
     factors = factors_of(model, states, measured)
     moving = factors.counts
     fit = fitted(factors, chosen.columns)
@@ -320,11 +320,11 @@ def _whole(parts: Iterable[Sample]) -> Sample:
 
 def _empty() -> InputError:
     problem = "there are no samples in the logs"
-    return InputError("E-IDENT-020", problem, "give logs that contain data rows", part="identify")
+    return InputError("E-IDENT-020", problem, "pass logs that contain data rows", part="identify")
 
 
 def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
-    """Return notes on rows with few samples because joints with dry friction are at rest."""
+    """Return notes on rows that have few samples, because joints with dry friction are at rest."""
     found = []
     for name, count in zip(model.robot.independent, moving, strict=True):
         if count < SEVERAL * samples:
@@ -341,7 +341,7 @@ def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[Wr
     for name, each in delay.items():
         if name not in robot.joints and (name not in frames or each == "estimate"):
             problem = f"the delay of {name!r} cannot be determined"
-            remedy = "name joints, or give the delay of a wrench in seconds"
+            remedy = "name joints, or pass the delay of a wrench in seconds"
             raise InputError("E-IDENT-044", problem, remedy, part="delay")
         found[name] = None if each == "estimate" else a_number("delay", each, "identify")
     return found or 0.0
@@ -355,7 +355,7 @@ def _velocity(given: float | Literal["estimate"]) -> float | None:
     if not found > 0.0:
         problem = f"stribeck_velocity must be positive, not {found:g}"
         raise InputError(
-            "E-IDENT-030", problem, "give the velocity in rad/s or m/s", part="identify"
+            "E-IDENT-030", problem, "pass the velocity in rad/s or m/s", part="identify"
         )
     return found
 

@@ -169,7 +169,7 @@ def excite(
     for name, count in (("harmonics", harmonics), ("starts", starts), ("improved", improved)):
         if count < (2 if name == "harmonics" else 1):
             problem = f"{name} is too small: {count}"
-            raise InputError("E-IDENT-011", problem, "give a larger number", part="excite")
+            raise InputError("E-IDENT-011", problem, "pass a larger number", part="excite")
     for name, value, known in (("shape", shape, CURVES), ("goal", goal, get_args(Goal))):
         if a_name(name, value, "excite") not in known:
             problem = f"{name} must be {' or '.join(map(repr, known))}, not {value!r:.60}"
@@ -185,7 +185,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty arrays, because a tree's base parameters are found from random states."""
+    """Return empty state arrays; the base parameters of a tree are found from random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -404,5 +404,5 @@ class Search:
         problem = (
             f"no motion was found within the limits; {worst} is exceeded by {-broken[worst]:.2g}"
         )
-        remedy = "give a longer duration, wider limits, or more steps"
+        remedy = "use a longer duration, wider limits, or more steps"
         raise InputError("E-IDENT-014", problem, remedy, part="excite")

@@ -54,7 +54,7 @@ def smoothed(
         raise InputError("E-IDENT-015", problem, part="identify")
     if len(t) < LEAST:
         problem = f"{len(t)} samples are too few to compute velocities and accelerations"
-        remedy = f"give at least {LEAST} samples in each motion, or give qd and qdd"
+        remedy = f"use at least {LEAST} samples in each motion, or pass qd and qdd"
         raise InputError("E-IDENT-016", problem, remedy, part="identify")
     step = (t[-1] - t[0]) / (len(t) - 1)
     if np.abs(np.diff(t) - step).max() > 0.2 * step:
@@ -64,7 +64,7 @@ def smoothed(
     chosen = chosen_cutoff(q, step) if cutoff is None else float(cutoff)
     if not 0.0 < chosen < nyquist:
         problem = f"the cut-off must lie between 0 and {nyquist:.4g} Hz, not {chosen:.4g}"
-        raise InputError("E-IDENT-017", problem, "give a cutoff= in this range", part="identify")
+        raise InputError("E-IDENT-017", problem, "pass a cutoff= in this range", part="identify")
     place, velocity, acceleration = _METHODS[smoothing](q, step, chosen)
     ends = min(int(np.ceil(0.5 / (chosen * step))) + 2, len(t) // 8)
     kept = slice(ends, len(t) - ends)

@@ -46,7 +46,7 @@ def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> n
 
 
 def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gains:
-    """Return the maximum-likelihood gains from factors of [A, known, currents].
+    """Return the maximum-likelihood gains from triangular factors of [A, known, currents].
 
     Row j is k_j i_j = A_j x + known_j, where the current i_j is noisy. The residual of the row is
     therefore divided by k_j. Ordinary least squares with i_j as a column would be biased by the
@@ -70,7 +70,7 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
         U, s, Vt = np.linalg.svd(flat / length, full_matrices=False)
         if s[-1] < UNSURE * s[0]:
             problem = "the scale of the gains, torques and inertias cannot be identified"
-            remedy = "give the gain of one motor, or external wrenches (f_ext=)"
+            remedy = "pass the gain of one motor, or external wrenches (f_ext=)"
             raise InputError("E-IDENT-029", problem, remedy, part="gain")
         step = -(Vt.T / s) @ (U.T @ (r / noise[:, None]).ravel()) / length
         x = x + step[:b]

@@ -39,7 +39,7 @@ SAMPLE = 500
 """Number of states from which the base parameters of closed loops are determined."""
 
 TOLERANCE = 1e-8
-"""Smallest independent fraction of a regressor column that belongs to a base parameter."""
+"""Relative size of a QR pivot below which a regressor column counts as linearly dependent."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,21 @@ class LinearModel:
 
     Each row belongs to a velocity coordinate of the robot. With closed loops, the rows belong to
     the independent velocity coordinates, along which loop forces do no work. x has ten entries for
-    each of `bodies`, followed by one entry for each of `unknowns`. terms: rows of `TERMS`, for all
-    joints ("friction") or for one joint ("elbow.friction"). given: unknown bodies; None if all
-    bodies of the robot are unknown. slip: Stribeck velocity (rad/s or m/s). wrenches: frames and
-    axes of measured external wrenches. slowest: for each velocity coordinate, the velocity up to
-    which a joint with dry friction counts as at rest.
+    each of `bodies`, followed by one entry for each of `unknowns`.
+
+    Attributes
+    ----------
+    terms
+        Rows of `TERMS`, for all joints ("friction") or for one joint ("elbow.friction").
+    given
+        Unknown bodies; None if all bodies of the robot are unknown.
+    slip
+        Stribeck velocity (rad/s or m/s).
+    wrenches
+        Frames and axes of measured external wrenches.
+    slowest
+        For each velocity coordinate, the velocity up to which a joint with dry friction counts as
+        at rest.
     """
 
     robot: Robot
@@ -139,7 +149,7 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return a joint's row, and the joint state (n,) for computing its terms."""
+        """Return the row of a joint, and the joint's states (n,) for computing its terms."""
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
@@ -155,7 +165,7 @@ class LinearModel:
         return 0.0 if self.slowest is None else self.slowest[row]
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return True (n, rows) for the equations in which no joint with dry friction is at rest.
+        """Return a mask (n, rows) of equations in which no joint with dry friction is at rest.
 
         At rest, the torque of dry friction may have any value up to its limit.
         """
@@ -185,7 +195,7 @@ class LinearModel:
         return robot.velocity_slice(joint).start, robot.position_slice(joint).start, float(rest)
 
     def known(self, q: Any, qd: Any, qdd: Any, f_ext: Any = None) -> np.ndarray:
-        """Return the known torques (n, nv) of springs, external forces, rotors and known bodies."""
+        """Return the torques (n, nv) due to springs, external forces, rotors and known bodies."""
         whole = self.bare.inverse_dynamics(q, qd, qdd, f_ext=f_ext)
         parts = [
             self._inertial(q[k : k + CHUNK], qd[k : k + CHUNK], qdd[k : k + CHUNK])
@@ -204,7 +214,7 @@ class LinearModel:
         return self._inertias(q, qd, qdd) @ nominal
 
     def motors(self, gains: np.ndarray) -> np.ndarray:
-        """Return the motor gains of the rows as a diagonal matrix (nv, nv)."""
+        """Return a diagonal matrix (nv, nv) of motor gains; joints without a motor have gain 1."""
         found = np.ones(self.robot.nv)
         for name, value in self.by_motor(gains).items():
             if name in self.joints:
@@ -289,7 +299,7 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
     if len(set(counts.values())) > 1:
         each = ", ".join(f"{n} has {c}" for n, c in counts.items())
         problem = f"numbers of samples differ: {each}"
-        raise InputError("E-IDENT-008", problem, "give one row per sample", part=function)
+        raise InputError("E-IDENT-008", problem, "pass one row per sample", part=function)
     if not counts["q"] or not robot.nv:
         problem = "there are no samples" if robot.nv else "the robot has no moving joint"
         raise InputError("E-IDENT-009", problem, part=function)
@@ -317,7 +327,7 @@ def rest_velocities(
         found[robot.velocity_slice(joint)] = a_number("rest_velocity", value, function)
     if np.any(~(found >= 0.0)):
         problem = f"rest_velocity must not be negative, but is {found.min():g}"
-        raise InputError("E-IDENT-048", problem, "give rad/s or m/s", part=function)
+        raise InputError("E-IDENT-048", problem, "pass a velocity in rad/s or m/s", part=function)
     return tuple(map(float, found))
 
 

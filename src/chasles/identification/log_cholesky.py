@@ -72,7 +72,7 @@ def _step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
 
 
 def _bend(x: np.ndarray, pulled: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
-    """Return the Hessian of pulled' z with respect to the coordinates, for constant `pulled`."""
+    """Return the Hessian of the product pulled' z in the coordinates, for constant `pulled`."""
     found = np.zeros((len(x), len(x)))
     rows, columns = np.array(PLACES).T
     diagonal = rows == columns

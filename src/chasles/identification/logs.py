@@ -98,10 +98,20 @@ def column_names(robot: Robot) -> dict[str, list[str]]:
 class Reader:
     """Options for reading a robot's logs.
 
-    columns: {standard name: name in the log}. units: {quantity or standard name: unit}. needed:
-    quantities that a log must have; torques are read only if this includes "tau". gaps: accept gaps
-    in time. threaded: allow pyarrow to use several threads. wrenches: external wrenches that a log
-    must have.
+    Attributes
+    ----------
+    columns
+        Column names in the log, by standard name.
+    units
+        Units, by quantity or standard name.
+    needed
+        Quantities that a log must have; torques are read only if this includes "tau".
+    gaps
+        True to accept gaps in time.
+    threaded
+        True to allow pyarrow to use several threads.
+    wrenches
+        External wrenches that a log must have.
     """
 
     robot: Robot
@@ -157,7 +167,7 @@ class Reader:
         first, clock = 1, _Clock()
         for given in tables:
             values = self._values(file, given)
-            del given  # its memory is not kept while the next table is read
+            del given  # free its memory before the next table is read
             good = self._good(file, first, clock.last, values)
             rows = np.arange(first, first + len(good))
             first += len(good)
@@ -192,7 +202,7 @@ class Reader:
             wanted = [self.columns.get(name, name) for name in names]
             missing = [name for name in wanted if name not in given]
             if missing and (quantity in (*self.needed, "loads") or len(missing) < len(wanted)):
-                remedy = f"add it, or give its name in the log: columns={{{names[0]!r}: ...}}"
+                remedy = f"add it, or pass its name in the log: columns={{{names[0]!r}: ...}}"
                 raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
                                  file=file, line=1)  # fmt: skip
             if missing:
@@ -239,7 +249,7 @@ class Reader:
             return
         if not self.skip_bad:
             row = first + int(np.argmax(bad))
-            raise ModelError(code, problem, f"{remedy}, or give skip_bad=True", file=file, line=row)
+            raise ModelError(code, problem, f"{remedy}, or pass skip_bad=True", file=file, line=row)
         self.skipped.add(reason, int(bad.sum()))
 
     def _check_units(self, file: str, rows: np.ndarray, q: np.ndarray) -> None:
@@ -256,7 +266,7 @@ class Reader:
             row = int(np.argmax(np.abs(q[:, k] - middle[k])))
             name = column_names(self.robot)["q"][k]
             problem = f"{name} is {q[row, k]:.4g}, far beyond the joint's limits"
-            remedy = f"give its unit: units={{{name!r}: 'deg'}}"
+            remedy = f"pass its unit: units={{{name!r}: 'deg'}}"
             raise ModelError("E-LOG-007", problem, remedy, file=file, line=int(rows[row]))
 
     def _pieces(
@@ -275,7 +285,7 @@ class Reader:
         gaps = starts[np.isfinite(steps[starts])]
         if len(gaps) and not self.skip_bad:
             problem = f"there is a gap of {steps[gaps[0]]:.4g} s before this row"
-            remedy = "split the log at this row, or give skip_bad=True"
+            remedy = "split the log at this row, or pass skip_bad=True"
             raise ModelError("E-LOG-008", problem, remedy, file=file, line=int(rows[gaps[0]]))
         if len(gaps):
             self.skipped.add("gaps", len(gaps))
@@ -318,11 +328,11 @@ def files(path: str | os.PathLike[str]) -> list[str]:
         )
     if not place.is_dir():
         if place.suffix.lower() not in SUFFIXES:
-            remedy = f"give {', '.join(SUFFIXES)} or a folder of such files"
+            remedy = f"use {', '.join(SUFFIXES)} or a folder of such files"
             raise ModelError("E-LOG-009", "unknown kind of log", remedy, file=path)
         return [os.fspath(place)]
     found = sorted(p for p in place.rglob("*") if p.suffix.lower() in SUFFIXES)
     if not found:
         raise ModelError("E-LOG-010", "there are no logs in this folder",
-                         f"give a folder with {', '.join(SUFFIXES)}", file=path)  # fmt: skip
+                         f"use a folder with {', '.join(SUFFIXES)}", file=path)  # fmt: skip
     return [os.fspath(p) for p in found]

@@ -149,7 +149,7 @@ SHAPES = np.array([pseudo_inertia(e) for e in np.eye(10)])
 def _bodies(
     model: LinearModel, x: Sequence[Number], g: Sequence[Number]
 ) -> Iterator[tuple[Matrix, Matrix]]:
-    """Yield each body's pseudo-inertia P, and the matrix L of the gradient: tr(L dP) = g dp."""
+    """Yield each body's pseudo-inertia P and gradient matrix L, such that tr(L dP) = g dp."""
     four = range(4)
     for k in range(len(model.bodies)):
         own = slice(10 * k, 10 * k + 10)

@@ -24,7 +24,7 @@ STYLE = (
 
 
 def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
-    """Return the HTML page. The samples come from the logs or, if `validated`, held-out logs."""
+    """Return the HTML page. Samples come from the logs or, if `validated`, from held-out logs."""
     robot = found.model.robot
     what = "Validation on held-out logs" if validated else "Logged torques"
     q, qd, qdd, tau, loads = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))

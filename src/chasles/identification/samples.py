@@ -112,7 +112,7 @@ def check(
     if pair is not None:
         one, other = (names["tau"][k] for k in pair)
         problem = f"{one} and {other} are probably swapped: each fits the other joint"
-        remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
+        remedy = f"pass columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-016", problem, remedy, file=log.file, line=log.first)
     fit = np.diagonal(_correlations(predicted, log.tau[:n]))
     pair = _exchanged(robot, log, fit, wrenches)
@@ -130,7 +130,7 @@ def _check_rates(
     if pair is not None:
         one, other = (names["qd"][k] for k in pair)
         problem = f"{one} and {other} are probably swapped: each is the other joint's velocity"
-        remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
+        remedy = f"pass columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
     alike = np.diagonal(_correlations(rate, qd))
     for k, name in enumerate(names["qd"]):
@@ -140,7 +140,7 @@ def _check_rates(
         slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
         if abs(slope - 1.0) > UNIT:
             problem = f"{name} is {slope:.4g} times the rate of {names['q'][k]}: units differ"
-            remedy = f"give the unit, such as units={{{name!r}: 'deg/s'}}, or the units of q or t"
+            remedy = f"pass the unit, such as units={{{name!r}: 'deg/s'}}, or the units of q or t"
             raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
 
 

@@ -95,7 +95,7 @@ def regions(robot: Robot, kind: Enclosing) -> dict[int, Region]:
         assert sphere.frame is not None
         index, pose = pose_in_link(robot, sphere.frame)
         center = np.asarray(sphere.center, float)
-        around = center + sphere.radius * directions @ pose[:3, :3]  # in the link's axes
+        around = center + sphere.radius * directions @ pose[:3, :3]  # along the link's axes
         points.setdefault(index, []).append(around @ pose[:3, :3].T + pose[:3, 3])
     points.pop(-1, None)
     return {index: REGIONS[kind](np.concatenate(some)) for index, some in points.items()}

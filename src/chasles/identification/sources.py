@@ -68,28 +68,29 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
         if kind == "csv":
             yield from _csv(file, set(wanted))
             return
-        remedy = "pip install 'chasles[data]', or give .csv files or arrays"
-        raise ModelError("E-LOG-011", f"{kind} logs need pyarrow", remedy, file=file) from None
+        remedy = "run pip install 'chasles[data]', or use .csv files or arrays"
+        raise ModelError("E-LOG-011", f"{kind} logs require pyarrow", remedy, file=file) from None
     try:
         read = {"parquet": _parquet, "csv": _streamed}.get(kind, _scanned)
         for batch in read(file, set(wanted), threaded):
             found = {name: _numbers(file, batch, name) for name in batch.schema.names}
-            del batch  # its memory is not kept while the next block is read
+            del batch  # free its memory before the next block is read
             yield found
             del found
             if next(_read) % RELEASED == 0:
                 pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
-        raise ModelError("E-LOG-012", problem, "write the file again, or give skip_bad=True",
+        raise ModelError("E-LOG-012", problem, "write the file again, or pass skip_bad=True",
                          file=file) from None  # fmt: skip
 
 
 def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
     """Yield batches of a Parquet file.
 
-    On one thread, row groups of up to `GROUP` bytes are read column by column. Of other row groups,
-    `ROWS` rows are in memory, but also the current page and dictionary of each column.
+    On one thread, row groups of up to `GROUP` bytes are read column by column. Other row groups are
+    read in batches of `ROWS` rows; the current page and dictionary of each column are also in
+    memory.
     """
     from pyarrow.parquet import ParquetFile
 
@@ -163,7 +164,7 @@ def _csv(file: str, wanted: set[str]) -> Iterator[Columns]:
             for k, row in enumerate(rows):
                 if len(row) != len(names):
                     problem = f"the row has {len(row)} values, but there are {len(names)} columns"
-                    remedy = "correct the row, or give skip_bad=True"
+                    remedy = "correct the row, or pass skip_bad=True"
                     raise ModelError("E-LOG-020", problem, remedy, file=file, line=first + k)
             yield {name: _parsed(file, first, name, [r[k] for r in rows])
                    for name, k in places.items()}  # fmt: skip
@@ -192,8 +193,8 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
         from rosbags.rosbag2 import ReaderError
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
-        remedy = "pip install 'chasles[bags]', or export the bag to .csv"
-        raise ModelError("E-LOG-021", "bags need rosbags", remedy, file=file) from None
+        remedy = "run pip install 'chasles[bags]', or export the bag to .csv"
+        raise ModelError("E-LOG-021", "reading bags requires rosbags", remedy, file=file) from None
     rows: list[list[float]] = []
     names: list[str] = []
     try:
@@ -206,14 +207,14 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
                 state = {"t": 1e-9 * (time - start), **_state(message)}
                 names = names or [name for name in state if name in wanted]
                 if not all(name in state for name in names):
-                    continue  # a message with other joints
+                    continue  # the message is about other joints
                 rows.append([state[name] for name in names])
                 if len(rows) == ROWS:
                     yield dict(zip(names, np.array(rows).T, strict=True))
                     rows = []
     except (AnyReaderError, ReaderError, OSError, AssertionError) as error:
         problem = f"the bag is truncated or damaged ({said(error)})"
-        raise ModelError("E-LOG-023", problem, "record it again, or give skip_bad=True",
+        raise ModelError("E-LOG-023", problem, "record it again, or pass skip_bad=True",
                          file=file) from None  # fmt: skip
     if rows:
         yield dict(zip(names, np.array(rows).T, strict=True))
@@ -253,7 +254,7 @@ def table(data: Any) -> Columns:
     if isinstance(data, Mapping):
         return {name: np.asarray(x, float) for name, x in data.items()}
     problem = f"logs must be paths or a table, not {type(data).__name__}"
-    raise InputError("E-LOG-013", problem, "give a data frame, or files", part="identify")
+    raise InputError("E-LOG-013", problem, "pass a data frame or paths", part="identify")
 
 
 def _numeric(data: Any) -> list[str]:

@@ -31,11 +31,23 @@ class At:
 class Term:
     """A kind of unknown at joints with one degree of freedom.
 
-    The joint torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
-    include: name in the option `include`. positive: True if the unknown cannot be negative.
-    written: joint parameter of the robot that is set to the unknown times a factor, and this
-    factor. counted: True if `inverse_dynamics` includes the parameter. dry: True for friction whose
-    torque at rest is not a function of the state.
+    The joint torque is the unknown times `column`.
+
+    Attributes
+    ----------
+    unit
+        Unit of the unknown at a revolute joint.
+    include
+        Name in the option `include`.
+    positive
+        True if the unknown cannot be negative.
+    written
+        Name of the joint parameter that the unknown determines, and the factor by which the unknown
+        is multiplied.
+    counted
+        True if `inverse_dynamics` includes the parameter.
+    dry
+        True for friction whose torque at rest is not a function of the state.
     """
 
     column: Callable[[At], Any]

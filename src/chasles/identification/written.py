@@ -54,7 +54,7 @@ def link_values(
 
 
 def _carried(robot: Robot) -> dict[str, list[str]]:
-    """Return the other links with mass that move with the link of each moving body."""
+    """Return, for the main link of each moving body, the body's other links that have mass."""
     found: dict[str, list[str]] = {link: [] for link in moving_links(robot)}
     for data in robot.model.source.links:
         body = robot.model.frames[data.name].body

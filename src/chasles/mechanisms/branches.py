@@ -28,7 +28,7 @@ AT_ONCE = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """Compiled closed-form inverse kinematics of an arm: all configurations for frame poses."""
+    """Compiled closed-form inverse kinematics of an arm. It finds all configurations for a pose."""
 
     mechanism: Mechanism
     frame: str
@@ -49,12 +49,12 @@ class Branches:
 
     @property
     def redundant(self) -> bool:
-        """Return True if the position of one joint must be given."""
+        """Return True if the arm is redundant and one joint position must be given."""
         return self.form.given is not None
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Return the program for all configurations, given the goal and the redundant joint."""
+        """Return the program for all configurations, given pose and redundant-joint position."""
         return self.compiled(lambda: traced(self.chain, self.form, *self.limits), "branches")
 
     @property
@@ -118,7 +118,7 @@ class Branches:
     def _on_grid(
         self, goals: np.ndarray, poses: np.ndarray, count: int, grid: int, threads: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return indices of poses, and at most `count` configurations per pose, from a grid."""
+        """Return pose indices and up to `count` configurations per pose, from a coordinate grid."""
         values, step = self._values(grid), max(1, AT_ONCE // grid)
         who = [np.zeros(0, np.intp)]
         postures = [np.zeros((0, len(self.chain.joints)))]
@@ -282,7 +282,7 @@ def _sift(
     q: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Remove duplicate configurations of poses for which the search has corrected branches."""
+    """Remove duplicate configurations, which can arise where the search has corrected branches."""
     if not len(suspects):
         return
     mine = np.isin(who, suspects)

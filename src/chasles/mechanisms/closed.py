@@ -165,7 +165,7 @@ class Closed(Constrained):
 
         return run
 
-    # Reactions and the linear system --------------------------------------------------------------
+    # Joint reactions and linearization -----------------------------------------------------------
 
     def _reactions(self, load: Load) -> Run:
         """Return a function for the tree's joint reactions, including effects of loop forces."""
@@ -226,7 +226,7 @@ def linear_system(
     threads: int | None,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
+    """Return A (..., 2n, 2n) and B (..., 2n, nv) in xdot = A x + B u, with x = (y, change of yd).
 
     motion: q, qd, qdd, multipliers. A small step G y keeps the loops closed. e1, e2 and e3 are the
     three parts of `loop_equations`. Their changes de1, de2 and de3 satisfy K dqd = -de3,
@@ -250,7 +250,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return -ad(qd), which is linear in qd, as its value for each unit velocity: (nv, nv, nv)."""
+    """Return -ad(e) for the unit vectors e of all velocity coordinates, with shape (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

@@ -134,13 +134,13 @@ class Loops(Freedoms):
         return G, R
 
     def directions(self, q: Any) -> np.ndarray:
-        """Return G (..., nv, n) of qd = G yd + (time-dependent terms) at closed q (..., nq)."""
+        """Return G (..., nv, n) in qd = G yd + (time-dependent terms), at closed q (..., nq)."""
         q = reports.finite("complete", "q", q, self.model.nq)
         self.check_closed("complete", q, REGULAR)
         return self.carried(q, self.independent)[0]
 
     def accelerated(self, q: Any, qd: np.ndarray, ydd: np.ndarray, tolerance: float) -> np.ndarray:
-        """Return qdd = G ydd + g in closed configurations."""
+        """Return the accelerations qdd that keep the loops closed, given the independent ydd."""
         found: np.ndarray = self.complete(q, qd[..., self.independent], ydd, tolerance)[1]
         return found
 
@@ -194,7 +194,7 @@ class Loops(Freedoms):
 
 
 def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Eliminate all other coordinates from the equations A, leaving the given coordinates."""
+    """Eliminate all coordinates except the given ones from the equations A."""
     rest = np.delete(np.arange(A.shape[-1]), given)
     U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
     kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]

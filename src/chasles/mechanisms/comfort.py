@@ -44,7 +44,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
         if weight is not None:
             problem = "comfort_weight was given without comfort"
             raise InputError(
-                "E-CALL-375", problem, "also give comfort: a configuration or 'limits'", part=PART
+                "E-CALL-375", problem, "also pass comfort: a configuration or 'limits'", part=PART
             )
         return None
     units = np.array(freedom_units(mechanism.model, size(mechanism.model)))
@@ -68,7 +68,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
 
 
 def _middle(mechanism: Mechanism, bounds: Bounds) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle of the ranges, and weights 1 / (half range)^2, or 0 without a range."""
+    """Return the middle of each joint range, and the weight 1 / (half range)^2 (0 if unlimited)."""
     model, posture = mechanism.model, mechanism.neutral()
     weights = np.zeros(mechanism.nv)
     for v, k in rate_places(model):

@@ -176,7 +176,7 @@ def _rates(
     return rates
 
 
-# Entries of targets -----------------------------------------------------------------------------
+# Target entries ---------------------------------------------------------------------------------
 
 
 def _with(target: Target, values: Any) -> Target:
@@ -256,7 +256,7 @@ def _turn(arrays: Any, value: Any) -> Any:
     return arrays.names.stack(entries, axis=-1)
 
 
-# Targets from entries ---------------------------------------------------------------------------
+# Conversion of entries to targets ---------------------------------------------------------------
 
 
 def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -278,12 +278,12 @@ def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(size: int) -> np.ndarray:
-    """Return the entries of an arbitrary valid target."""
+    """Return the entries of a valid target, to replace an invalid one."""
     return np.concatenate([np.eye(3).ravel(), np.zeros(3)])[:size] if size >= 9 else np.ones(size)
 
 
 def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
-    """Return the targets that the entries `numbers` (..., size) define, by frame."""
+    """Build the targets of each frame from their concatenated entries `numbers` (..., size)."""
     made = []
     for frame, target in pairs:
         part, numbers = numbers[..., : target.size], numbers[..., target.size :]

@@ -56,7 +56,7 @@ def listed(
 def sort(
     mechanism: Mechanism, found: np.ndarray, end: np.ndarray, q: np.ndarray, ends: np.ndarray
 ) -> None:
-    """Add new solutions among configurations (n, k, nq) to q."""
+    """Add those configurations (n, k, nq) to q that it does not yet contain."""
     known = np.zeros(len(q), int)
     for k in range(found.shape[1]):
         solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))

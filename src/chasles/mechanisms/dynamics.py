@@ -25,7 +25,7 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name, checked_step
 
 WEAK = 1e-4
-"""Pivot margin below which singular values replace compiled equations, which lose accuracy.
+"""Pivot margin below which an SVD replaces the compiled equations, which then lose accuracy.
 
 At this margin, a pivot is one hundredth of its initial value, or of the neighboring pivots.
 """
@@ -46,9 +46,9 @@ Run = Callable[..., Any]
 class Solver:
     """Compiled closed-loop program. Its last result measures the accuracy at each state.
 
-    again: function that computes the other results by singular values, where accuracy is low.
-    forces: wrenches, passed after the other arrays. rates: number of arrays after q that must keep
-    the loops closed within the tolerance.
+    again: function that computes the other results by an SVD in states with low accuracy. forces:
+    wrenches, passed after the other arrays. rates: number of arrays after q that must keep the
+    loops closed within the tolerance.
     """
 
     mechanism: Mechanism
@@ -99,7 +99,7 @@ class Solver:
         try:
             found = self.again(loops.at(times[weak]), [a[weak] for a in states])
         except SingularPosition:
-            every = self.again(loops.at(times), states)  # its error has the index of the state
+            every = self.again(loops.at(times), states)  # for an error with the state's index
             found = [part[weak] for part in every]
         for result, part in zip(results, found, strict=True):
             result[weak] = part
@@ -121,7 +121,7 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """Compiled program with limits for its checks, or None if there is none."""
+        """Compiled program with the limits of its checks; None if the function has no program."""
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -135,11 +135,11 @@ _DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
 """Programs that solve for accelerations."""
 
 MASSLESS = 1e-13
-"""Relative inertia below which a motion with closed loops counts as massless."""
+"""Relative inertia below which a closed-loop motion counts as massless."""
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error if some motion with closed loops is massless at every reference."""
+    """Raise an error if a closed-loop motion is massless at every reference configuration."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -279,7 +279,7 @@ class Constrained(Mechanism):
             check_coordinates(name, options["coordinates"])
         if options.get("coordinates") == "tree" and name in OPEN:
             opened = self._opened.at(self.t).caller(name, f_ext, **options)
-            return partial(opened)  # hides `fast`: a call without options needs the closed robot
+            return partial(opened)  # hides `fast`: calls without options must keep the loops closed
         if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)
         return Closing(name, self._own[name](self, wrench_arguments(self.model, f_ext), **options))

@@ -93,7 +93,7 @@ class Equations:
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Active equations and closed references. All velocity-level equations are active."""
+        """Active equations with all velocity-level ones, and reference configurations."""
         if self.positions is self:
             return agreement(self)
         found = self.positions.agreed
@@ -106,11 +106,11 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Closed configurations of full rank, found near the neutral configuration."""
+        """Closed configurations near the neutral one, where the loop equations have full rank."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Return scales of residuals for a tolerance. Dropped equations use `self.tolerance`."""
+        """Return residual scales for a tolerance; dropped equations have `self.tolerance`."""
         share = min(1.0, tolerance / self.tolerance)
         return np.where(self.rows == 0.0, share * self.scales, self.rows)
 
@@ -185,7 +185,7 @@ class Freedoms(Equations):
 
     def at(self, time: np.ndarray) -> Self:
         """Return the loops at another time (...) in s, with the same independent coordinates."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # same at all times
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # equal at all times
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:
@@ -366,7 +366,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each coupling row near neutral (per rad or m), or 1 if 0."""
+    """Return the steepest slope of each coupling row near neutral (per rad or m); 1 if it is 0."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

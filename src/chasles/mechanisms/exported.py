@@ -69,7 +69,7 @@ class Reaching:
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return the target entries that configurations reach, or the goals at zero weight."""
+        """Return the target entries at q; entries with zero weight are set to the goals."""
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)

@@ -33,7 +33,7 @@ def task_of(
             pairs.append((frame, target))
     if not pairs:
         problem = "no targets were given"
-        raise InputError("E-CALL-372", problem, "give {frame: pose}", part=PART)
+        raise InputError("E-CALL-372", problem, "pass {frame: pose}", part=PART)
     closing = mechanism.loops.rows * mechanism.model.holonomic_rows if mechanism.rows else ()
     scales = tuple(map(float, closing))
     task = Task(mechanism.model, tuple(pairs), bounds.lower, bounds.upper, scales)

@@ -160,7 +160,7 @@ class _Solver:
         _put(found, missed[solved], [a[solved] for a in some])
 
     def alone(self) -> tuple[Any, BeginOne | None]:
-        """Return a search for one problem, and the function for its first configuration or None."""
+        """Return a search for one problem, and the function that computes its start (or None)."""
         starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
         limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
         offsets = self.task.poses
@@ -275,7 +275,7 @@ class _Solver:
         most: int | None,
         weights: np.ndarray | None,
     ) -> Rows:
-        """Return the results of `_found`. Further tries have the first guess's fixed positions."""
+        """Return the results of `_found`. Later tries use the first guess for the fixed joints."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
         if most is None:

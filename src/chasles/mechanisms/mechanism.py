@@ -22,7 +22,7 @@ from chasles.model import Model, ModelError
 from chasles.model.given import UNHASHABLE, a_name, some_names, some_numbers
 
 Coordinates = Literal["tree", "independent"]
-"""Selects all coordinates of the tree, or the independent coordinates of closed loops."""
+"""Choice between all coordinates of the tree and the independent coordinates of closed loops."""
 
 Accelerations = Callable[..., np.ndarray]
 """Function that returns qdd at (t, q, qd, tau, *wrenches)."""
@@ -161,7 +161,7 @@ class Mechanism(Named):
 
     @property
     def closing(self) -> Loops:
-        """Loops at the mechanism's time, for positions and rates that keep them closed."""
+        """Loops at the mechanism's time, used to compute and check closed positions and rates."""
         return self.loops
 
     @cached_property
@@ -216,7 +216,7 @@ class Mechanism(Named):
         threads: int | None = None,
         **options: Any,
     ) -> Any:
-        """Compute a public function, with the arrays and options of the robot's method."""
+        """Evaluate a public function with the arguments and options of the robot method."""
         key = (name, tuple(chain.from_iterable(options.items())) if options else ())
         found = self.found(key) if f_ext is None else self.asked(key, f_ext)
         if found is None:
@@ -229,7 +229,7 @@ class Mechanism(Named):
         """Return a cached function that takes only arrays, or None."""
         try:
             return self.ready.get(key)
-        except UNHASHABLE:  # for an option such as a list
+        except UNHASHABLE:  # an unhashable option, such as a list
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:

@@ -36,7 +36,7 @@ class Placed(Joint):
         return Rolling().motion(q)
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        turned = Rolling().integrate(q, Vector(v.entries[:3]))  # with radius 0
+        turned = Rolling().integrate(q, Vector(v.entries[:3]))  # radius 0: rotates in place
         return Vector((*turned.entries[:4], q[4] + v[3], q[5] + v[4]))
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:

@@ -27,7 +27,7 @@ PATIENT = 40
 """Number of tries after which slower progress is accepted."""
 
 FIRMLY = 5
-"""Total tries divided by the number of tries with firm damping at the end of a search."""
+"""Ratio of all tries to the tries at the end of a search, which use firm damping."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),

@@ -31,7 +31,7 @@ def _is_pose(value: Any) -> bool:
 
 
 def _plain(options: tuple[Any, Any]) -> tuple[Any, Any] | None:
-    """Return a weight and a tolerance if both are numbers, which can be compared, else None."""
+    """Return weight and tolerance if both are plain numbers, which can be compared, else None."""
     return options if set(map(type, options)) <= _NUMBERS else None
 
 
@@ -66,7 +66,7 @@ class Plan:
             if plain is None or plain != self._options[k]:
                 if max(map(np.ndim, options)) > 1:  # one row per problem
                     return False
-                self._options[k] = None  # until both are stored
+                self._options[k] = None  # until weight and tolerance are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
                 weights[0] = self._weights / (self._weights.max() or 1.0)  # normalized

@@ -76,19 +76,19 @@ def rank_of(
 
 
 def null_space(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return orthonormal x with A x = 0, for matrices of given rank: (..., columns, motions)."""
+    """Return an orthonormal basis of the null space of A with the given rank, in columns."""
     return np.asarray(np.swapaxes(np.linalg.svd(A)[2][..., rank:, :], -1, -2))
 
 
 def smallest(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the smallest nonzero singular value of matrices of given rank (inf for rank 0)."""
+    """Return the smallest nonzero singular value of A with the given rank (inf for rank 0)."""
     if not rank:
         return np.full(A.shape[:-2], np.inf)
     return np.asarray(np.linalg.svd(A, compute_uv=False)[..., rank - 1])
 
 
 def spans(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the largest possible value of each entry of a unit vector x with A x = 0."""
+    """Return the largest value that each entry can have in a unit vector x with A x = 0."""
     if not A.size:
         return np.ones(A.shape[-1])
     return np.asarray(np.linalg.norm(np.linalg.svd(A)[2][rank:], axis=0))
@@ -176,7 +176,7 @@ def _starts(loops: "Equations") -> np.ndarray:
 
 
 def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
-    """Copy the coordinates of each open cluster from a state in which the cluster closed.
+    """Copy the coordinates of each open cluster from a state in which the cluster is closed.
 
     With many clusters, a single start rarely closes all of them.
     """

@@ -47,16 +47,32 @@ class LockedMechanism(LoopError):
 class Mobility(int):
     """Number of degrees of freedom at a closed configuration; prints as a report.
 
-    mobility = freedoms (of the tree) - rank (of the loop matrix, which has `rows` rows).
-    `redundant` gives the number of rows of each loop and coupling that earlier ones imply;
-    `couplings` names the couplings among them. Singular values below `tolerance` times the largest
-    count as zero. `kept` is the smallest nonzero singular value, and `dropped` is the largest that
-    counts as zero, both relative to the largest. `weaker` suggests joint types for loops with
-    redundant rows; they allow the same motion with fewer rows. `immobile` lists degrees of freedom
-    that the loops lock at this configuration while others move. `misfits` lists loops and couplings
-    with dropped equations, each with the precision to which other equations imply them (rad, and
-    relative to the size of the loop). `positions` is the mobility at position level, which is
-    larger with nonholonomic constraints.
+    The mobility is the number of degrees of freedom of the tree minus the rank of the loop matrix.
+
+    Attributes
+    ----------
+    mobility, freedoms
+        Degrees of freedom of the mechanism and of the tree.
+    rank, rows
+        Rank and number of rows of the loop matrix.
+    redundant
+        Number of rows of each loop and coupling that earlier rows imply.
+    couplings
+        Names of the couplings in `redundant`.
+    tolerance
+        Singular values below `tolerance` times the largest count as zero.
+    kept, dropped
+        Smallest nonzero singular value, and largest singular value that counts as zero, both
+        relative to the largest.
+    weaker
+        Joint types that allow the same motion with fewer rows, for loops with redundant rows.
+    immobile
+        Degrees of freedom that the loops lock at this configuration while others move.
+    misfits
+        Loops and couplings with dropped equations, each with the precision to which other equations
+        imply them (rad, and relative to the size of the loop).
+    positions
+        Mobility at position level, which is larger with nonholonomic constraints.
     """
 
     mobility: int

@@ -162,7 +162,7 @@ def _fixed(
     assert here is not None
     if here.ndim > 1:
         problem = "on a GPU, `fixed` needs a single guess for all problems"
-        raise InputError("E-GPU-036", problem, "give a guess of shape (nq,)", part=PART)
+        raise InputError("E-GPU-036", problem, "pass a guess of shape (nq,)", part=PART)
     here, held = np.clip(here, bounds.lower, bounds.upper), []
     for name in names:
         movable[0, mechanism.velocity_slice(name)] = 0.0

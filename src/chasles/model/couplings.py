@@ -353,7 +353,7 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     if not callable(function):
         problem = f"{function!r:.60} is not a function"
         raise ArgumentError(
-            "E-JOINT-011", problem, "give a function of time: lambda t: ...", part=at
+            "E-JOINT-011", problem, "pass a function of time: lambda t: ...", part=at
         )
     try:
         given = function(Arena(RULES).input("t", 0))

@@ -36,21 +36,34 @@ Convention = Literal["standard", "modified"]
 class DHRow:
     """A joint and the link that it moves: one row of a Denavit-Hartenberg table (m, rad, kg).
 
-    theta, d, a, alpha: Denavit-Hartenberg parameters. The joint coordinate is added to theta (kind
-    "revolute") or to d ("prismatic"). A "cylindrical" joint has two coordinates, which are added to
-    theta and d. The coordinate of a "helical" joint is added to theta, and pitch (m/rad) times the
-    coordinate is added to d (Featherstone 2008, section 4.3). b: length along y in the extended
-    form (zero in the original form).
-
-    mass, center (center of mass) and inertia are given in the row's frame. inertia: [xx, yy, zz],
-    [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or a 3x3
-    matrix; it is stored as six numbers. inertia_about: "center" for the center of mass, or "frame"
-    for the frame's origin.
-
-    limits: lower and upper limit of a single coordinate. velocity, effort: maximum velocity and
-    effort. armature: rotor inertia reflected to the joint. damping, friction: viscous coefficient
-    and dry friction. name, link: names of the joint and the link (default: "joint<i>" and
-    "link<i>"). where: "file:line".
+    Attributes
+    ----------
+    theta, d, a, alpha
+        Denavit-Hartenberg parameters. The joint coordinate is added to theta (kind "revolute") or
+        to d ("prismatic"). A "cylindrical" joint has two coordinates, which are added to theta and
+        d. The coordinate of a "helical" joint is added to theta, and pitch (m/rad) times the
+        coordinate is added to d (Featherstone 2008, section 4.3).
+    b
+        Length along y in the extended form (zero in the original form).
+    mass, center
+        Mass, and center of mass in the row's frame.
+    inertia
+        Inertia tensor in the row's frame, stored as [xx, yy, zz, xy, xz, yz]. xy is an entry of the
+        tensor, minus the integral of x y dm. [xx, yy, zz] and a 3x3 matrix are also accepted.
+    inertia_about
+        "center" for the center of mass, or "frame" for the frame's origin.
+    limits
+        Lower and upper limit of a single coordinate.
+    velocity, effort
+        Maximum velocity and effort.
+    armature
+        Rotor inertia reflected to the joint.
+    damping, friction
+        Viscous coefficient and dry friction.
+    name, link
+        Names of the joint and the link (default: "joint<i>" and "link<i>").
+    where
+        "file:line".
     """
 
     theta: float
@@ -128,10 +141,20 @@ def row_of(given: Mapping[str, Any]) -> DHRow:
 class DHTable:
     """A serial arm, described by a Denavit-Hartenberg table (m, rad).
 
-    The tool's pose in the world is base T1(q1) ... Tn(qn) tool. rows: `DHRow` objects, mappings of
-    field names to values, or sequences (theta, d, a, alpha). convention: "modified" or "standard".
-    base: pose of frame 0 in the world (homogeneous 4x4 matrix). tool: pose of the tool in frame n
-    (homogeneous 4x4 matrix). gravity: gravitational acceleration in m/s^2, along the world axes.
+    The tool's pose in the world is base T1(q1) ... Tn(qn) tool.
+
+    Attributes
+    ----------
+    rows
+        `DHRow` objects, mappings of field names to values, or sequences (theta, d, a, alpha).
+    convention
+        "modified" or "standard".
+    base
+        Pose of frame 0 in the world (homogeneous 4x4 matrix).
+    tool
+        Pose of the tool in frame n (homogeneous 4x4 matrix).
+    gravity
+        Gravitational acceleration in m/s^2, along the world axes.
     """
 
     rows: tuple[DHRow, ...]

@@ -68,18 +68,40 @@ class LinkData:
 class JointData:
     """A joint between two links.
 
-    parent: the parent link, or None for the world. pose: pose of the joint frame in the parent
-    link. child_pose: pose of the joint frame in the child link (default: identity). The two joint
-    frames coincide at zero displacement. axis: unit vector in the joint frame. second_axis: second
-    axis (y) of a universal joint, perpendicular to the first axis and arbitrary by default; for a
-    rack and pinion, the direction of the rack. pitch: pitch of a helical joint (m/rad). radius:
-    radius of a pinion or a rolling sphere (m). reversed: True if the coordinates describe the
-    motion of the parent relative to the child. custom: instance of a user-defined joint type (kind
-    is then "custom"). motion: prescribed motion from `chasles.model.motion`; the joint then has no
-    coordinates. stiffness: spring stiffness in each degree of freedom. rest: rest position of the
-    spring (default: zero displacement). start: coordinates in `robot.neutral()`. forces: range of
-    the total actuator force on the joint. lifted: True if the actuators provide the joint's gravity
-    compensation.
+    Attributes
+    ----------
+    parent
+        The parent link, or None for the world.
+    pose
+        Pose of the joint frame in the parent link.
+    child_pose
+        Pose of the joint frame in the child link (default: identity). The two joint frames coincide
+        at zero displacement.
+    axis
+        Unit vector in the joint frame.
+    second_axis
+        Second axis (y) of a universal joint, perpendicular to the first axis and arbitrary by
+        default; for a rack and pinion, the direction of the rack.
+    pitch
+        Pitch of a helical joint (m/rad).
+    radius
+        Radius of a pinion or a rolling sphere (m).
+    reversed
+        True if the coordinates describe the motion of the parent relative to the child.
+    custom
+        Instance of a user-defined joint type (kind is then "custom").
+    motion
+        Prescribed motion from `chasles.model.motion`; the joint then has no coordinates.
+    stiffness
+        Spring stiffness in each degree of freedom.
+    rest
+        Rest position of the spring (default: zero displacement).
+    start
+        Coordinates in `robot.neutral()`.
+    forces
+        Range of the total actuator force on the joint.
+    lifted
+        True if the actuators provide the joint's gravity compensation.
     """
 
     name: str
@@ -144,12 +166,22 @@ class LoopData(JointData):
 class CouplingData:
     """Equations residual = 0 between coordinates, velocities and frames, such as gears.
 
-    `freedoms`: names of coordinates, which are joint names, or "joint[k]" for a joint with several
-    coordinates. If velocities are not the rates of coordinates, names such as "joint[x]" and
-    "joint[qw]" are used instead. `rates`: names of velocities, as in `robot.independent`. `frames`:
-    names of links and frames. `residual`: program with one or more residuals; its inputs are `q`,
-    `v`, `pose`, `twist` and the time `t`, without empty inputs. Couplings are created by
-    `chasles.model.gear`, `chasles.model.coupling` or `chasles.model.rolling`.
+    Couplings are created by `chasles.model.gear`, `chasles.model.coupling` or
+    `chasles.model.rolling`.
+
+    Attributes
+    ----------
+    freedoms
+        Names of coordinates, which are joint names, or "joint[k]" for a joint with several
+        coordinates. If velocities are not the rates of coordinates, names such as "joint[x]" and
+        "joint[qw]" are used instead.
+    rates
+        Names of velocities, as in `robot.independent`.
+    frames
+        Names of links and frames.
+    residual
+        Program with one or more residuals; its inputs are `q`, `v`, `pose`, `twist` and the time
+        `t`, without empty inputs.
     """
 
     name: str
@@ -179,9 +211,18 @@ class CouplingData:
 class RollingData(CouplingData):
     """A rolling contact without slip, created by `chasles.model.rolling`.
 
-    frames: the rolling frame and, optionally, the ground frame. kind: "blade", "wheel" or "ball".
-    radius: radius in m. axis: axis of the blade or wheel, in its frame. touching: True if the
-    contact point must also stay on the plane.
+    Attributes
+    ----------
+    frames
+        The rolling frame and, optionally, the ground frame.
+    kind
+        "blade", "wheel" or "ball".
+    radius
+        Radius in m.
+    axis
+        Axis of the blade or wheel, in its frame.
+    touching
+        True if the contact point must also stay on the plane.
     """
 
     kind: str = "wheel"
@@ -203,10 +244,17 @@ class FrameData:
 class Closure:
     """Elimination order for the loop equations of a mechanism.
 
-    rows: independent loop equations (rows of `loop_matrix`), in elimination order. dependent:
-    velocity coordinate for which each row is solved. pivots: pivots at the configuration where the
-    rows were chosen; a much smaller pivot means that other rows are better. scales: factors that
-    make all rows dimensionless (1 for angles, 1 / loop size for lengths).
+    Attributes
+    ----------
+    rows
+        Independent loop equations (rows of `loop_matrix`), in elimination order.
+    dependent
+        Velocity coordinate for which each row is solved.
+    pivots
+        Pivots at the configuration where the rows were chosen; a much smaller pivot means that
+        other rows are better.
+    scales
+        Factors that make all rows dimensionless (1 for angles, 1 / loop size for lengths).
     """
 
     rows: tuple[int, ...]
@@ -219,10 +267,15 @@ class Closure:
 class Precision:
     """Precision of the numbers in a file, which sets the tolerance for loop equations.
 
-    significant, decimals: largest number of significant digits and of decimal places of any number
-    in the file. Numbers from Python have full precision. loops: tolerance for inconsistent loop
-    equations, in rad and relative to the loop size. If None, the tolerance is derived from the
-    digits.
+    Numbers from Python have full precision.
+
+    Attributes
+    ----------
+    significant, decimals
+        Largest numbers of significant digits and of decimal places of any number in the file.
+    loops
+        Tolerance for inconsistent loop equations, in rad and relative to the loop size. If None,
+        the tolerance is derived from the digits.
     """
 
     significant: int = 17
@@ -265,19 +318,42 @@ class Precision:
 class Description:
     """An immutable description of a mechanism.
 
-    Functions such as `lock` and `attach` return new descriptions. `joints` form the tree, `loops`
-    close it, and `couplings` relate its coordinates. `rotors` contains tendons, and rotors that add
-    inertia to several joints. `independent` names the independent coordinates, as in
-    `robot.independent`; by default they are chosen automatically. `closure` is the elimination
-    order for loops in dynamics. If `massless` is True, no masses are known and only kinematics is
-    available. `shapes` are visual and collision shapes, which affect only distances and contact.
-    `planes` are infinite shapes of kind "plane", solid below the plane z = 0 of their frame.
-    `fields` are height fields. `excluded` contains pairs of links that do not collide. `paired`
-    contains pairs of shapes that collide regardless of their collision bits, with the friction of
-    the pair. `sensors` are in file order and affect only sensing. `precision` determines the
-    tolerance of loop equations. `actuators` are in file order, which is the order of the controls.
-    `fluid` surrounds the links. `unsupported` lists parts of the file that affect the mechanism but
-    are ignored.
+    Functions such as `lock` and `attach` return new descriptions.
+
+    Attributes
+    ----------
+    joints, loops, couplings
+        Joints of the tree, joints that close loops, and equations between coordinates.
+    rotors
+        Tendons, and rotors that add inertia to several joints.
+    independent
+        Names of the independent coordinates, as in `robot.independent`. By default, they are chosen
+        automatically.
+    closure
+        Elimination order for the loop equations in dynamics.
+    massless
+        True if no masses are known. Only kinematics is then available.
+    shapes
+        Visual and collision shapes, which affect only distances and contact.
+    planes
+        Infinite shapes of kind "plane", solid below the plane z = 0 of their frame.
+    fields
+        Height fields.
+    excluded
+        Pairs of links that do not collide.
+    paired
+        Pairs of shapes that collide regardless of their collision bits, with the friction of the
+        pair.
+    sensors
+        Sensors in file order, which affect only sensing.
+    precision
+        Precision of the numbers, which determines the tolerance of loop equations.
+    actuators
+        Actuators in file order, which is the order of the controls.
+    fluid
+        Fluid that surrounds the links, or None.
+    unsupported
+        Parts of the file that affect the mechanism but are ignored.
     """
 
     name: str

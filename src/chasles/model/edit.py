@@ -359,7 +359,7 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
 
 
 def simplified(model: Model) -> Description:
-    """Regroup link inertias so that more entries are zero and the equation of motion is the same.
+    """Regroup link inertias to make more entries zero, without changing the equation of motion.
 
     The part of a body's inertia that does not affect its joint is assigned to the parent link, and
     the rest to the child link of the joint (Featherstone 2008, 9.7).

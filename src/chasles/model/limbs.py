@@ -35,7 +35,7 @@ class Alike:
         return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
 
     def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
-        """Return the `Seat` of each entry of q and qd, keyed by array shape and index."""
+        """Return the limb position (`Seat`) of each entry of q and qd, by array shape and index."""
         model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
         for size, slices in (
             (model.nv, model.velocity_slices),
@@ -51,7 +51,7 @@ class Alike:
         return found
 
     def differences(self) -> list[tuple[Seat, float]]:
-        """Return the parameters that differ between limbs of a group, each with its `Seat`."""
+        """Return the parameters that differ between limbs, each with its limb position (`Seat`)."""
         found: list[tuple[Seat, float]] = []
 
         def take(kind: int, values: Sequence[float]) -> Sequence[Number]:

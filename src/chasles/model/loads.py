@@ -12,9 +12,18 @@ from chasles.model.model import WORLD, Model
 class Load:
     """An external wrench f on a body, with constant components in body coordinates.
 
-    point: reference point of the moment, in the body. moves: True if the point moves with the body.
-    turns: True if the axes rotate with the body. frame: frame or link on which the wrench acts.
-    contact: point and force in the world, for the normal force of a contact.
+    Attributes
+    ----------
+    point
+        Reference point of the moment, in the body.
+    moves
+        True if the point moves with the body.
+    turns
+        True if the axes rotate with the body.
+    frame
+        Frame or link on which the wrench acts.
+    contact
+        Point and force in the world, for the normal force of a contact.
     """
 
     body: int

@@ -33,15 +33,29 @@ class RotorData:
     """A tendon, or a rotor driven by several joints, with inertia, spring and damping.
 
     The velocity is the sum of ratio * velocity over `freedoms`. The length is the sum of ratio *
-    coordinate, plus offset. `freedoms`: names of velocities, as in `robot.independent`: "joint", or
-    "joint[k]" for a joint with several degrees of freedom. path: segments between points on links,
-    instead of `freedoms`.
+    coordinate, plus offset.
 
-    armature: kg m2 if the velocity is in rad/s, kg if it is in m/s; armature times the outer
-    product of the ratios is added to the mass matrix. stiffness: stiffness of a spring that pulls
-    if the length is above `rest[1]` and pushes if it is below `rest[0]`. damping: viscous
-    coefficient. forces: range of the total actuator force. limits: range of the length, with stops
-    at both ends. friction: dry friction (N m or N).
+    Attributes
+    ----------
+    freedoms
+        Names of velocities, as in `robot.independent`: "joint", or "joint[k]" for a joint with
+        several degrees of freedom.
+    path
+        Segments between points on links, instead of `freedoms`.
+    armature
+        Rotor inertia: kg m2 if the velocity is in rad/s, kg if it is in m/s. The armature times the
+        outer product of the ratios is added to the mass matrix.
+    stiffness
+        Stiffness of a spring that pulls if the length is above `rest[1]` and pushes if it is below
+        `rest[0]`.
+    damping
+        Viscous coefficient.
+    forces
+        Range of the total actuator force.
+    limits
+        Range of the length, with stops at both ends.
+    friction
+        Dry friction (N m or N).
     """
 
     name: str
@@ -63,16 +77,31 @@ class RotorData:
 class ActuatorData:
     """An actuator that exerts the force gain * input + bias along its transmission.
 
-    kind: type of the driven part: "joint", "tendon", "site" (a frame), "crank" (a slider-crank
-    whose slider is the frame `reference`), or "" for an unsupported actuator, which exerts no
-    force. target: name of the driven part. gear: gear ratios, one for a joint or tendon, and six
-    (force, then moment) for a frame or a joint with several degrees of freedom, as in MuJoCo.
-    in_parent: True if gear is along the axes of the parent. reference: frame relative to which a
-    frame is driven; "" for the world. gain, bias: three coefficients each, for a constant term and
-    for the transmission's length and velocity. dynamics: "none" (the input is the control),
-    "integrator" or "filter" (the input is an activation, whose time derivative is control or
-    (control - activation)/constant, respectively). constant: time constant in s. rod: length of a
-    crank's rod in m. controls, forces, activations: ranges; `actuate` clips controls and forces.
+    Attributes
+    ----------
+    kind
+        Type of the driven part: "joint", "tendon", "site" (a frame), "crank" (a slider-crank whose
+        slider is the frame `reference`), or "" for an unsupported actuator, which exerts no force.
+    target
+        Name of the driven part.
+    gear
+        Gear ratios: one for a joint or tendon, and six (force, then moment) for a frame or a joint
+        with several degrees of freedom, as in MuJoCo.
+    in_parent
+        True if `gear` is along the axes of the parent.
+    reference
+        Frame relative to which a frame is driven; "" for the world.
+    gain, bias
+        Three coefficients each, for a constant term and for the transmission's length and velocity.
+    dynamics
+        "none": the input is the control. "integrator" or "filter": the input is an activation,
+        whose time derivative is control or (control - activation)/constant, respectively.
+    constant
+        Time constant in s.
+    rod
+        Length of a crank's rod in m.
+    controls, forces, activations
+        Ranges of the controls, forces and activations. `actuate` clips controls and forces.
     """
 
     name: str

@@ -22,7 +22,7 @@ from chasles.model.joints import Joint
 WORLD = -1
 """Index of the world, which is the parent of root bodies."""
 
-# Parts -------------------------------------------------------------------------------------------
+# Components of a model ---------------------------------------------------------------------------
 
 
 class Follow(NamedTuple):
@@ -159,7 +159,7 @@ class Step(NamedTuple):
     I: RigidInertia
 
 
-# The tree ----------------------------------------------------------------------------------------
+# Model -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operation count of all offsets at body i, and the nonzero count of its own."""
+    """Return the operation count of all offsets at body i, and the nonzeros in its own offset."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:

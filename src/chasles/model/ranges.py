@@ -15,10 +15,18 @@ LARGEST = 1e100
 class Range(NamedTuple):
     """Valid range of a number, from `least` to `most`. If `positive`, `least` is excluded.
 
-    unit: unit of the number, or "" if it has no unit or the unit depends on the joint. endless:
-    True if infinity is allowed, which means no limit. taken: replacement for a negative number in a
-    file, or None. lint: the check of `chasles lint` that reports a number outside the range.
-    several: True if an array is allowed.
+    Attributes
+    ----------
+    unit
+        Unit of the number, or "" if it has no unit or the unit depends on the joint.
+    endless
+        True if infinity is allowed, which means no limit.
+    taken
+        Replacement for a negative number in a file, or None.
+    lint
+        The check of `chasles lint` that reports a number outside the range.
+    several
+        True if an array is allowed.
     """
 
     unit: str = ""

@@ -18,9 +18,20 @@ Source = Literal["motion", "control", "time"]
 class SensorTraits(NamedTuple):
     """Properties of a kind of sensor.
 
-    size: number of values. on: part to which the sensor is attached. positive: True if the cutoff
-    is only an upper limit. cuts: True if the values have a cutoff (unit vectors and quaternions do
-    not). mjcf: name in MJCF. of: quantities that determine the value.
+    Attributes
+    ----------
+    size
+        Number of values.
+    on
+        Part to which the sensor is attached.
+    positive
+        True if the cutoff is only an upper limit.
+    cuts
+        True if the values have a cutoff (unit vectors and quaternions do not).
+    mjcf
+        Name in MJCF.
+    of
+        Quantities that determine the value.
     """
 
     size: int
@@ -110,9 +121,17 @@ class Surface(NamedTuple):
 class NoiseData:
     """Noise and offsets of a sensor, in the unit of its values. Values have independent errors.
 
-    deviation: standard deviation of white noise. offset: constant error. bias: standard deviation
-    of an error that is drawn once for each run. drift: standard deviation of an error that varies
-    slowly, with a correlation time in s (a Gauss-Markov process).
+    Attributes
+    ----------
+    deviation
+        Standard deviation of white noise.
+    offset
+        Constant error.
+    bias
+        Standard deviation of an error that is drawn once for each run.
+    drift
+        Standard deviation of an error that varies slowly, with a correlation time in s (a
+        Gauss-Markov process).
     """
 
     deviation: float = 0.0

@@ -10,15 +10,30 @@ from chasles.mathematics.spatial import Transform
 class ShapeData:
     """A visual or collision shape of a link, with its pose in the link's frame.
 
-    `kind` determines the meaning of `size` (m): lengths along x, y, z of a "box"; the radius of a
-    "sphere"; the radius and the length along z of a "cylinder" or a "capsule" (without its round
-    ends); the semi-axes of an "ellipsoid"; scale factors along x, y, z of a "mesh". `file` is the
-    mesh file, named as in the robot file. `color` contains red, green, blue and opacity from 0 to
-    1. `role` is one of `ROLES`; collision shapes are drawn only if there are no visual shapes.
-    `bits` contains MuJoCo's contype and conaffinity, if the file defines them; they determine
-    contacts regardless of the role. `friction` contains the sliding (1), spinning (m) and rolling
-    (m) coefficients, if the file defines them. `directions` is MuJoCo's condim, the dimension of
-    the contact. The shape with the higher `priority` determines the friction of a pair.
+    Attributes
+    ----------
+    kind
+        "box", "sphere", "cylinder", "capsule", "ellipsoid" or "mesh".
+    size
+        Lengths along x, y, z of a box (m); radius of a sphere (m); radius and length along z of a
+        cylinder or a capsule, without its round ends (m); semi-axes of an ellipsoid (m); scale
+        factors along x, y, z of a mesh.
+    file
+        Mesh file, named as in the robot file.
+    color
+        Red, green, blue and opacity, from 0 to 1.
+    role
+        One of `ROLES`. Collision shapes are drawn only if there are no visual shapes.
+    bits
+        MuJoCo's contype and conaffinity, if the file defines them. They determine contacts
+        regardless of the role.
+    friction
+        Sliding (dimensionless), spinning (m) and rolling (m) coefficients, if the file defines
+        them.
+    directions
+        MuJoCo's condim, the dimension of the contact.
+    priority
+        The shape with the higher priority determines the friction of a pair.
     """
 
     link: str

@@ -242,7 +242,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (index, ratio, part) for each joint's part and each coordinate that moves the joint."""
+    """Yield (index, ratio, block) for each joint's block and each coordinate that moves it."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:

@@ -36,7 +36,7 @@ The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Distance of a center of mass from the origin (radii of gyration) above which accuracy is lost.
+"""Distance from joint to center of mass, in radii of gyration, above which accuracy is lost.
 
 At this distance, three digits are lost. The largest distance in a published robot with valid
 inertias is 4.
@@ -139,7 +139,7 @@ def check_unused(source: Description) -> tuple[str, ...]:
 
 
 def check_frames(model: Model) -> tuple[str, ...]:
-    """Return a note for each body whose center of mass is so far away that accuracy is lost.
+    """Return a note for each body whose center of mass is too far from its joint for full accuracy.
 
     The body's inertia about the origin is then almost entirely m c^2 (Featherstone 2008, section
     10.1).
@@ -154,7 +154,7 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return the names of bodies whose center of mass is farther than `FAR`, with the distances."""
+    """Return names and distances of centers of mass that are farther than `FAR` from the joint."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 

@@ -338,10 +338,11 @@ class Identity(Named):
         return answer
 
     def _install(self, function: str, ready: Any) -> None:
-        """Replace the method with its fast entry.
+        """Replace the method with its fast entry point.
 
         This happens at the first call if it has no options or if the robot has closed loops, and
-        otherwise at the second call. A call with new options runs the method and extends the entry.
+        otherwise at the second call. A call with new options runs the method and adds them to the
+        entry point.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None
@@ -349,7 +350,7 @@ class Identity(Named):
             self.mechanism.called.add(function)
             return
         method = getattr(type(self), function, None)
-        own = method is not None and method.__module__.startswith("chasles.")  # not overridden
+        own = method is not None and method.__module__.startswith("chasles.")  # not user-defined
         if function in self.__dict__ or not own or not (plain or closed or learnable(ready)):
             return
         method = getattr(self, function)
@@ -358,11 +359,11 @@ class Identity(Named):
             entry = ready.entry(method=method, **facts)
         else:
             entry = entry_of(method, function, **facts)
-        if entry is not facts["fallback"]:  # fast entries are supported on this system
+        if entry is not facts["fallback"]:  # entry points are supported here
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call a method, and add the function that it evaluates to its fast entry.
+        """Call a method, and add the function that it evaluates to its fast entry point.
 
         The function is added only if the method passed on its arguments unchanged and returned the
         result unchanged.
@@ -375,7 +376,7 @@ class Identity(Named):
             _HEARD.call = None
         if heard and heard[0] is self and heard[1] == function and heard[-1] is answer:
             _, _, arrays, ready, f_ext, _ = heard
-            if arguments and type(arguments[-1]) is str:  # frame name, which the entry also accepts
+            if arguments and type(arguments[-1]) is str:  # the entry point accepts a frame name
                 *given, frame = arguments
                 arguments, named = tuple(given), {"frame": frame, **named}
             if len(arrays) == len(arguments) and all(map(operator.is_, arrays, arguments)):

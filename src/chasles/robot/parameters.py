@@ -45,7 +45,8 @@ class Parametric(Deriving):
         Parameters
         ----------
         tolerance : float, optional
-            Smallest linearly independent fraction of a regressor column that is kept.
+            A regressor column is dropped if the fraction of its norm that is independent of the
+            kept columns is at most this value.
         rng : numpy.random.Generator or int, optional
             Generator or seed for the random states.
 

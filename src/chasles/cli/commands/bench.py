@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Function(NamedTuple):
-    """A function or its first derivatives, with its inputs and the Pinocchio function."""
+    """A function or its first derivatives, its inputs, and the equivalent Pinocchio function."""
 
     name: str
     inputs: tuple[str, ...]

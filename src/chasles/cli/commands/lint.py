@@ -70,9 +70,18 @@ def lint(
 class Report:
     """Findings for one file, and its repaired copy.
 
-    unreadable: error from reading the file. asked: True if a repair was requested. copy, diff: path
-    of the repaired copy, and its diff from the original. left: findings that could not be repaired,
-    with reasons. unwritten: error from writing the copy.
+    Attributes
+    ----------
+    unreadable
+        Error from reading the file.
+    asked
+        True if a repair was requested.
+    copy, diff
+        Path of the repaired copy, and its diff from the original.
+    left
+        Findings that could not be repaired, with reasons.
+    unwritten
+        Error from writing the copy.
     """
 
     file: str

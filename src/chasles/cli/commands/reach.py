@@ -105,7 +105,7 @@ def reach(
 
 
 def _only_solutions(found: Solution) -> dict[str, Any]:
-    """Return the fields of a `solutions="all"` result without rows of NaN."""
+    """Return the fields of a `solutions="all"` result without NaN rows."""
     used = ~np.isnan(found.q).any(axis=-1)
     return vars(found) | {n: getattr(found, n)[used] for n in ("q", "solved", "residual", "limits")}
 

@@ -46,7 +46,7 @@ Arrays = Mapping[str, np.ndarray]
 FOLDER = Path("simulation")
 
 NUMBERS = "X,...|JOINT=X"
-"""Placeholder for coordinates in the help."""
+"""Value syntax that the help shows for options that accept coordinates."""
 
 
 def simulate(
@@ -309,7 +309,7 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     """Print the summary of a complete motion."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
     rows = command.table(["joint"])
-    for column in ("q", "qd"):  # the long vectors of free joints may wrap
+    for column in ("q", "qd"):  # wrap the long vectors of free joints
         rows.add_column(column, justify="right", overflow="fold")
     for joint in robot.joints:
         parts = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]

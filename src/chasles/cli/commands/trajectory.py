@@ -21,7 +21,7 @@ from chasles.plots.paper import efforts, sheet
 from chasles.robot import Robot
 
 NUMBERS = "X,...|JOINT=X"
-"""Placeholder for coordinates in the help."""
+"""Value syntax that the help shows for options that accept coordinates."""
 
 POLYNOMIALS: dict[str, Callable[..., make.Move]] = {
     "minimum-jerk": make.minimum_jerk,
@@ -162,7 +162,7 @@ def trajectory(
 def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarray) -> np.ndarray:
     """Parse a posture from a list of all coordinates, or from JOINT=X pairs.
 
-    With pairs or without words, the dependent coordinates are adjusted to close the loops.
+    Unless all coordinates are listed, the dependent coordinates are adjusted to close the loops.
     """
     given = coordinates(flag, words)
     if given is None or isinstance(given, dict):
@@ -244,7 +244,7 @@ def _points(flag: str, words: list[str] | None) -> list[list[float]]:
 
 
 def _on_arcs(kind: str, via: list[str] | None) -> list[list[float] | None] | None:
-    """Return a point on each arc, and None for each line."""
+    """Return the via point of each arc, and None for each straight segment."""
     if kind == "line":
         if via:
             problem = "--kind line has no arcs"

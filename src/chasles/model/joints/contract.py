@@ -91,11 +91,19 @@ class Slopes(NamedTuple):
 class Joint:
     """Base class of joint types, with nq coordinates q and nv velocities qd.
 
-    placement: pose of the joint frame in the parent body, at q = neutral. armature: rotor inertia
-    added to the diagonal of the mass matrix. damping, friction: viscous coefficient and dry
-    friction of each degree of freedom. stiffness: spring stiffness of each degree of freedom, with
-    rest position `rest`. load: force that springs, tendons, gravity compensation and fluid exert on
-    each degree of freedom in the current state.
+    Attributes
+    ----------
+    placement
+        Pose of the joint frame in the parent body, at q = neutral.
+    armature
+        Rotor inertia added to the diagonal of the mass matrix.
+    damping, friction
+        Viscous coefficient and dry friction of each degree of freedom.
+    stiffness
+        Spring stiffness of each degree of freedom, with rest position `rest`.
+    load
+        Force that springs, tendons, gravity compensation and fluid exert on each degree of freedom
+        in the current state.
     """
 
     placement: Transform = field(default_factory=Transform.identity)
