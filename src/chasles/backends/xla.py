@@ -44,8 +44,9 @@ ERROR_CREATE, STREAM_GET = 48, 80
 """Offsets, in XLA's function table, of the functions that create an error and return the stream."""
 
 STREAM_SIZE, ERROR_SIZE = 32, 28
-"""Sizes (bytes) of the argument structs of these functions. The first holds size, extensions,
-context and space for the stream; the second holds size, extensions, message and code."""
+"""Sizes (bytes) of the argument structs of these functions. The struct for the stream holds size,
+extensions, context and space for the stream. The struct for an error holds size, extensions,
+message and code."""
 
 INTERNAL = 13
 """XLA's error code for an internal error, which the caller did not cause."""
@@ -208,9 +209,11 @@ def gpu_handler(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the address of a kernel's handler, and the indices of the results in columns.
 
-    The handler stays loaded until the process ends. target: the architecture. layout: the layout
-    for which the launched kernel is compiled; all layouts accept rows. minor: the minor version of
-    XLA's interface, which the handler reports on request.
+    The handler stays loaded until the process ends.
+
+    - target: the architecture.
+    - layout: the layout for which the launched kernel is compiled; all layouts accept rows.
+    - minor: the minor version of XLA's interface, which the handler reports on request.
     """
     built, function = kernel.loaded(target, layout)
     names = {"launch": "cuLaunchKernel", "explain": "cuGetErrorString"}

@@ -44,9 +44,10 @@ FREE_IN_WORLD = ("MuJoCo",)
 class _Turn(NamedTuple):
     """Index lists for joint velocities that a library expresses in parent axes.
 
-    attitude: indices of the quaternion (or angle) in q. spin: indices of the angular velocity in
-    qd. here, there: indices of the velocity components in qd and in the library's velocity vector,
-    respectively (two for a planar joint, otherwise three).
+    - attitude: indices of the quaternion (or angle) in q.
+    - spin: indices of the angular velocity in qd.
+    - here, there: indices of the velocity components in qd and in the library's velocity vector,
+      respectively (two for a planar joint, otherwise three).
     """
 
     attitude: list[int]

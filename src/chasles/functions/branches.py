@@ -272,9 +272,10 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return seven joints with the shoulder or the wrist as reference points, except the fourth.
+    """Return the joints of a seven-joint arm with new reference points.
 
-    The first three axes pass through the shoulder, and the last three through the wrist.
+    They are the shoulder for the first three joints and the wrist for the last three joints. The
+    fourth joint is unchanged.
     """
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None

@@ -483,7 +483,10 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Object on which unpickling finds a fast entry: every attribute is the function's `fast`."""
+    """Object on which unpickling looks up a fast entry by name.
+
+    Every name yields the attribute `fast` of the compiled function.
+    """
 
     compiled: Compiled
 

@@ -163,7 +163,7 @@ class Target:
                 f"{name} of a target must be 1, 2 or {count} finite non-negative numbers, "
                 f"not {given}"
             )
-            remedy = "give one number, one each for angles and lengths, or one per error"
+            remedy = "pass one number, one each for angles and lengths, or one per error"
             raise InputError("E-CALL-373", problem, remedy, part=PART)
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))

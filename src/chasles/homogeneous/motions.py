@@ -794,7 +794,7 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     Raises
     ------
     InputError
-        If the kind is unknown, or if a pitch is given for a joint that is not helical.
+        If the kind is unknown, or if a pitch is passed for a joint that is not helical.
 
     Examples
     --------

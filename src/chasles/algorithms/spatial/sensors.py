@@ -318,7 +318,7 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return the potential energy: -g . m c of all (even fixed) links, plus spring energy."""
+    """Return the potential energy: sum of -g . m c over all (even fixed) links, plus springs."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])

@@ -36,7 +36,7 @@ class Variable:
 
 
 class Array:
-    """The fields of a NumPy array that are always needed."""
+    """Code that loads the fields of a NumPy array that every check needs."""
 
     def __init__(self, w: Routine, item: str) -> None:
         self.rank = w.emit(f"sext i32 {w.field(item, RANK, 'i32')} to i64")

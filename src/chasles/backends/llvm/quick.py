@@ -11,5 +11,5 @@ from chasles.expr import Program, Staged
 
 
 def compile(program: Program | Staged, dtype: str = "float64") -> llvm.Kernel:
-    """Return the kernel for a program. Its results equal those of the backend `llvm`."""
+    """Return the kernel for a program. Its results are bitwise identical to those of `llvm`."""
     return llvm.compile(program, replace(Machine.host(), effort=0), dtype)
