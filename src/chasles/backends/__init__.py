@@ -288,7 +288,7 @@ def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:
     return importlib.import_module(BACKENDS[backend].adjoint).Adjoint(step, back)
 
 
-# Work that no signal can interrupt ----------------------------------------------------------------
+# Functions that signals do not interrupt ----------------------------------------------------------
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -25,7 +25,7 @@ SLOW = 8
 """Cost of a division, square root, sine or cosine, in operations (as in `Count.weight`)."""
 
 FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
-"""Amounts of data (bytes) read and written in total when arrays are copied or filled."""
+"""Total amounts of data (bytes) that a copy or a fill reads and writes."""
 
 CHAINS = 12
 """Number of independent chains of multiply-adds. All their operands fit in 16 registers."""

@@ -259,7 +259,7 @@ def _heights(code: Sequence[Instruction]) -> list[int]:
 def _alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the number of live values while each instruction runs, and the number after it."""
+    """Yield the numbers of live values during and after each instruction."""
     last = [-1] * len(code)
     for time, k in enumerate(order):
         for a in code[k].args:
@@ -274,7 +274,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Cut the order into pieces of about equal length, at points where few values are live."""
+    """Cut an instruction order into pieces of similar length where few values are live."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]

@@ -57,7 +57,7 @@ because XLA never releases a handler."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
-    """Return the address of an owner's handler, which is made once. Both are kept forever."""
+    """Return the address of an owner's handler. It is made once, and both are never freed."""
     if id(owner) not in _KEPT:
         text, symbols = make()
         made = assemble(text, Machine.host(), opaque=True)
@@ -76,7 +76,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return a handler's IR: the writer's lines, then `work`, which ends with a return."""
+    """Return the LLVM IR of a handler. It runs the writer's lines, then `work`, which returns."""
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -121,7 +121,7 @@ def _step(w: Writer, rows: str, length: int) -> str:
     return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
 
 
-# On the CPU ------------------------------------------------------------------------------------
+# CPU handlers ----------------------------------------------------------------------------------
 
 
 def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
@@ -201,7 +201,7 @@ def _error(message: str, create: str) -> str:
   ret ptr %error"""
 
 
-# On a GPU --------------------------------------------------------------------------------------
+# GPU handlers ----------------------------------------------------------------------------------
 
 
 def gpu_handler(

@@ -211,7 +211,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("v", v, self.nv))
 
     def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
-        """Convert joint accelerations to the time derivatives of the library's velocities.
+        """Convert joint accelerations to the library's accelerations.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class Convention:
         Returns
         -------
         a : ndarray, shape (..., nv)
-            Accelerations in the library.
+            Accelerations in the library, the time derivatives of its velocities.
 
         Examples
         --------

@@ -32,13 +32,14 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Largest difference in any joint between solutions treated as equal (rad, or m relative to the arm
+"""Largest difference in any joint between solutions treated as equal (rad, or relative to the arm
 size).
 """
 
 BEYOND = 1e-9
-"""Amount by which a posture may exceed a limit before it is rejected (rad, or m relative to the arm
-size)."""
+"""Amount by which a posture may exceed a limit before it is rejected (rad, or relative to the arm
+size).
+"""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
 """Number of random configurations that a closed form must reproduce, the tolerance for this test,
@@ -158,7 +159,7 @@ def _move(joint: Joint, position: Number, size: float) -> Angle | Slide:
     return Angle(cos(position), sin(position))
 
 
-# Forms ------------------------------------------------------------------------------------------
+# Closed forms -----------------------------------------------------------------------------------
 
 
 def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:

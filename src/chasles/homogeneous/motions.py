@@ -411,7 +411,7 @@ def logarithm(Q: Rototranslation) -> Velocity:
     return Velocity(w, rotations.screw_of_translation(w, Q.t))
 
 
-# Axes ---------------------------------------------------------------------------------------------
+# Screw axes ---------------------------------------------------------------------------------------
 
 
 class ScrewAxis(NamedTuple):

@@ -150,5 +150,5 @@ def _stretched(model: Model, body: Body, moving: Moving) -> Body:
 
 
 def at_point(motion: Motion, point: Vector) -> Vector:
-    """Return the velocity at a point of a body."""
+    """Return the velocity of a body point."""
     return motion.linear + motion.angular.cross(point)

@@ -144,7 +144,7 @@ def iteration_definition(it: Iteration) -> str:
 
 
 def _copied(to: str, source: str, count: int, indent: str) -> list[str]:
-    """Return statements that copy numbers."""
+    """Return C statements that copy an array."""
     return [
         f"{indent}for (size_t k = 0U; k < {count}U; ++k) {{",
         f"{indent}    {to}[k] = {source}[k];",

@@ -114,7 +114,7 @@ class Text(Writer):
         return "\n".join([f"define {head} {{\nentry:", *self.reserved, *self.lines, *ends, "}\n"])
 
 
-# Attributes ------------------------------------------------------------------------------------
+# Python attributes -----------------------------------------------------------------------------
 
 
 def _attribute(w: Text) -> str:
@@ -174,7 +174,7 @@ def _numbers(w: Text) -> str:
     return w.finished(head, f"i64 {answer}", "i64 -1")
 
 
-# Libraries -------------------------------------------------------------------------------------
+# Array libraries -------------------------------------------------------------------------------
 
 
 def _cupy_reader(w: Text) -> str:

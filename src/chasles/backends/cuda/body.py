@@ -70,7 +70,7 @@ class Plan:
         return order
 
     def _from(self, orders: list[list[int]]) -> list[int]:
-        """Return the best instruction order found for given result orders and their reverses."""
+        """Return the best instruction order for the given result orders and their reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
         return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
 

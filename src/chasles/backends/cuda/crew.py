@@ -156,7 +156,7 @@ def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange
     return Exchange(place, len(taken))
 
 
-# The kernel ---------------------------------------------------------------------------------------
+# Kernel -------------------------------------------------------------------------------------------
 
 
 class Size(NamedTuple):

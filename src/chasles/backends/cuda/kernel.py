@@ -40,7 +40,7 @@ SPREAD = (WARP, WARP // 4)
 """Shape of a block of threads that transposes columns to rows."""
 
 ALIKE = 256
-"""Number of array extents whose traversal (`Walk`) is cached."""
+"""Number of traversals (`Walk`) that are cached, each for certain array extents."""
 
 
 class Kernel:

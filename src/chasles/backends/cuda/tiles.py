@@ -209,7 +209,7 @@ class Tiled(Threads):
         ]
 
     def _place_packed(self) -> list[str]:
-        """Return code that locates the values of long rows and copies their column list."""
+        """Return code that locates the values of long rows and copies the list of their columns."""
         return [
             f"  real* const waiting = tile + {self.size} * LANES;",
             "  unsigned short* const columns = "

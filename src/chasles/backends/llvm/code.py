@@ -148,7 +148,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
     return bytes(target.emit_object(parsed))
 
 
-# Compiling in pieces -----------------------------------------------------------------------------
+# Compiling in several processes ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _is_long(function: Function) -> bool:
 
 
 def _parsed(text: str) -> tuple[list[str], list[Function]]:
-    """Return the lines outside of functions, and the functions."""
+    """Split a module's text into the lines outside of functions, and the functions."""
     rest, functions = [], []
     lines = iter(text.split("\n"))
     for line in lines:
@@ -428,7 +428,7 @@ def sweep() -> None:
 
 
 def _begin_fork() -> None:
-    """Wait until no other thread holds LLVM's lock, because the child could never acquire it."""
+    """Wait until no other thread holds LLVM's lock, which a forked child could never acquire."""
     _FORKING.append(None)
     end = time.monotonic() + 1.0  # an interrupted thread may have left an entry
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:

@@ -163,7 +163,7 @@ def _declarations(target: Target, limbs: set[int]) -> str:
     return "\n".join(lines + declared(target.writer())) + "\n"
 
 
-# The straight-line parts -----------------------------------------------------------------------
+# Straight-line parts ---------------------------------------------------------------------------
 
 
 def _parts(

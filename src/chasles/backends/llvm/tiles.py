@@ -39,7 +39,7 @@ def attributes(w: Writer) -> str:
     return f'noinline nounwind "prefer-vector-width"="{size}" "min-legal-vector-width"="{size}"'
 
 
-# The code of a tile ------------------------------------------------------------------------------
+# Code for one tile -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Body:
         return self._mask[k]
 
 
-# Rows and tiles -----------------------------------------------------------------------------------
+# Conversion between rows and tiles ----------------------------------------------------------------
 
 
 def gather(w: Writer, n: int, *, clip: bool) -> str:
