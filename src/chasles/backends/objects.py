@@ -57,9 +57,14 @@ HEAD, TUPLE, BYTES = object.__basicsize__, tuple.__basicsize__, bytes.__basicsiz
 DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
 ORDER, TYPE = HEAD + 10, HEAD + 12
 LIST = HEAD + 8
-"""Offsets (bytes) of an object's first field, a tuple's first item and the content of a bytes
-object; of an array's data, number of axes, shape, strides, dtype and flags; of a dtype's byte order
-and number; and of the address of a list's items.
+"""Offsets (bytes) of fields in Python and NumPy objects.
+
+- HEAD, TUPLE, BYTES: an object's first field, a tuple's first item, and the content of a bytes
+  object.
+- DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS: an array's data, number of axes, shape, strides, dtype
+  and flags.
+- ORDER, TYPE: a dtype's byte order and type number.
+- LIST: the address of a list's items.
 """
 
 CALL = 112

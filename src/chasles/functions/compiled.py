@@ -75,7 +75,7 @@ class Compiled:
     Call it with arrays whose leading shapes broadcast together, and optionally with `out=`. If all
     arrays are float32, results are computed in single precision, otherwise in double precision. For
     PyTorch, JAX and CuPy arrays, results have the same array type. The function can be shared by
-    threads and pickled. Unpickling compiles the code again.
+    threads and pickled. Unpickling loads the code from the cache, or compiles it again.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_entry")

@@ -1,8 +1,8 @@
 """Choice of a kernel's form, thread count and register count.
 
 Most choices follow from the compiler's report. Compiling a long program takes seconds, so the use
-of a crew of warps (`cuda.crew`) is decided before. The decision depends on how many warps would be
-active on a multiprocessor.
+of a crew of warps (`cuda.crew`) is decided beforehand. The decision depends on how many warps would
+be active on a multiprocessor.
 """
 
 import functools

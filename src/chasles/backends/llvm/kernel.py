@@ -287,10 +287,16 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 class Owner(tuple[Any, ...]):
     """The `__self__` of a fast entry, called for arguments that the machine code does not handle.
 
-    The items are the words of the way for arrays only (or None); a list of registered ways; the
-    object that holds the entry, and the name with which unpickling finds the entry there; the
-    Python path (`fallback`); the path tried before it (`again`); a set that identifies the
-    registered ways; and the way for arrays only (or None).
+    The items, in order, are:
+
+    - the words of the way for arrays only, or None
+    - a list of registered ways
+    - the object that holds the entry
+    - the name with which unpickling finds the entry in this object
+    - the Python path (`fallback`)
+    - the path tried before the Python path (`again`)
+    - a set that identifies the registered ways
+    - the way for arrays only, or None
     """
 
     __slots__ = ()
