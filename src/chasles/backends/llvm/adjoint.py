@@ -326,5 +326,5 @@ class _Tables:
 
     @property
     def each(self) -> np.ndarray:
-        """Address of each call's row in `places`."""
+        """Address of the row in `places` for each call."""
         return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

@@ -117,8 +117,8 @@ class Search:
 class Alone:
     """A prepared search for one problem at a time, whose calls take microseconds.
 
-    A guess is tried by itself. If it fails or is not given, several tries run in the lanes of a
-    vector. The first solved try in order is used, so that the answer is bitwise identical to that
+    A guess is tried alone. If it fails, or if there is no guess, several tries run in the lanes of
+    a vector. The first solved try in order is used, so that the answer is bitwise identical to that
     of a batch.
 
     - constants: the kernel's inputs after the goals.
