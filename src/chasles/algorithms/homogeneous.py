@@ -44,14 +44,17 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def around(model: Model, loop: Loop, q: spaces.Position) -> dict[int, Position]:
-    """Return M_0i for the bodies of a loop. Body 0 is the body at which the branches separate."""
+    """Return the position matrix M_0i of each body i in a loop.
+
+    Body 0 is the body at which the two branches of the loop separate.
+    """
     return placed(model, loop.root, loop.bodies, q)
 
 
 def placed(model: Model, root: int, path: Iterable[int], q: spaces.Position) -> dict[int, Position]:
-    """Return M_0i for the bodies of a path, in which each body comes after its parent.
+    """Return the position matrix M_0i of each body i on a path.
 
-    Body 0 is the root of the path.
+    Body 0 is the root of the path. In the path, each body comes after its parent.
     """
     M = {root: Position.identity()}
     for i in path:
@@ -239,7 +242,7 @@ def coupling_bias(
 def _at_position(
     model: Model, coupling: Coupling, q: spaces.Position, M: Mapping[int, Position]
 ) -> dict[str, list[Number]]:
-    """Return the position inputs for a constraint's programs."""
+    """Return joint coordinates, frame poses and time, the inputs of a constraint's programs."""
     given: dict[str, list[Number]] = {"q": [q[i][k] for i, k in coupling.places], "pose": []}
     for frame in (model.frames[name] for name in coupling.data.frames):
         X = M[frame.body] @ Position.of(frame.placement)
@@ -254,7 +257,10 @@ def _velocities(
     qd: Mapping[int, Vector],
     M: Mapping[int, Position],
 ) -> dict[str, Vector]:
-    """Return the velocity inputs for a constraint's programs. Joints not in qd are at rest."""
+    """Return joint rates and frame twists, further inputs of a constraint's programs.
+
+    Joints not in qd are at rest.
+    """
     moving = {i for i, _ in coupling.places if i in qd}
     rate = {i: _rate(model.bodies[i].joint, q[i], qd[i]) for i in moving}
     W = {WORLD: Velocity.zero()}

@@ -22,7 +22,7 @@ from chasles.model.model import WORLD, Frame, Model
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Property matrices [D] of a joint, or a time derivative of them, one per degree of freedom."""
+    """Property matrices [D] of a joint, or their time derivatives, one per degree of freedom."""
 
     columns: tuple[Velocity, ...]
 

@@ -142,10 +142,10 @@ class Method:
     joint acceleration at a time. `by_name` is True if the method runs only when selected, because
     other methods need fewer operations. `smooth` is False if differentiating the program does not
     give the derivative of the result, as in an iteration that ends early. `needs` checks
-    requirements on the robot and the options. `steep` is True if the operation count grows with the
-    cube of the number of degrees of freedom or faster; such methods suit arms only. `shallow` is
-    True if it grows with the square of the tree depth or faster; such methods suit trees with short
-    branches only.
+    requirements on the robot and the options. `steep` is True if the operation count grows as n^3
+    or faster, where n is the number of degrees of freedom; such methods suit arms only. `shallow`
+    is True if the operation count grows with the square of the tree depth or faster; such methods
+    suit trees with short branches only.
     """
 
     name: str

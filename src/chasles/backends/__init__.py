@@ -22,19 +22,23 @@ from chasles.expr import Program, Staged
 class Backend(NamedTuple):
     """A compilation target. `module` provides `compile(program, dtype)`, which returns a kernel.
 
-    device: "cpu" or "cuda". arrays: the package whose arrays the kernels accept; arrays other than
-    NumPy's are passed to the kernel's `call`. keeps: True if machine code is cached; then
-    `known(recipe, trace, dtype)` looks it up, `keep(recipe, program, dtype)` compiles and caches
-    it, and `described()` describes the hardware. loop: the module of `Loop`, which repeats a
-    kernel. adjoint: the module of `Adjoint`, which runs a loop backward. search: the module of
-    `Search`, which repeats a step until problems are solved. iterated: the module that combines
-    three kernels into one that iterates (`llvm.iterated`). chain: the module of `Chain`, which runs
-    several kernels on a tile. rounds: the module of `Rounds`, which runs several kernels and loops
-    in turn. gram: the module of `Grams`, which sums Gram matrices.
-    staged: the number of scalar multiplications in matrix products above which a program should
-    return the factors of its results instead of the products (`Staged`); None if the backend does
-    not accept staged programs. first: the backend of the first tier, which compiles faster but
-    produces slower code.
+    - device: "cpu" or "cuda".
+    - arrays: the package whose arrays the kernels accept; arrays other than NumPy's are passed to
+      the kernel's `call`.
+    - keeps: True if machine code is cached; then `known(recipe, trace, dtype)` looks it up,
+      `keep(recipe, program, dtype)` compiles and caches it, and `described()` describes the
+      hardware.
+    - loop: the module of `Loop`, which repeats a kernel.
+    - adjoint: the module of `Adjoint`, which runs a loop backward.
+    - search: the module of `Search`, which repeats a step until problems are solved.
+    - iterated: the module that combines three kernels into one that iterates (`llvm.iterated`).
+    - chain: the module of `Chain`, which runs several kernels on a tile.
+    - rounds: the module of `Rounds`, which runs several kernels and loops in turn.
+    - gram: the module of `Grams`, which sums Gram matrices.
+    - staged: largest number of scalar multiplications in matrix products. Above it, a program
+      should return the factors of its results instead of the products (`Staged`). It is None if the
+      backend does not accept staged programs.
+    - first: the backend of the first tier, which compiles faster but produces slower code.
     """
 
     module: str
@@ -79,7 +83,8 @@ BACKENDS: dict[str, Backend] = {
         iterated="chasles.backends.cuda.iterated",
     ),
 }
-"""Table of backends. The first backend of each device is its default. Modules are loaded on use."""
+"""Table of backends. The first backend of each device is its default. Modules are loaded on first
+use."""
 
 USUAL = next(iter(BACKENDS))
 """The default backend."""
@@ -114,7 +119,7 @@ def _backend(name: str) -> Any:
 
 
 _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Subpackages whose sources do not affect compiled code, because a recipe holds all parameters."""
+"""Subpackages that do not affect compiled code. Cache keys do not depend on their sources."""
 
 
 @functools.cache
@@ -194,7 +199,7 @@ def prepare(
 def fast_entry(
     kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel, or the fallback where that is not possible.
+    """Return a built-in function that calls a kernel, or the fallback if that is not possible.
 
     Without a kernel, the built-in function runs the calls that `learn` has registered
     (`llvm.kernel.fast_entry`).
@@ -236,7 +241,7 @@ def loop(kernel: Kernel, backend: str = USUAL) -> Any:
 
 
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) -> Any:
-    """Combine kernels that begin, iterate until convergence, and end (`llvm.iterated`)."""
+    """Combine kernels into one that iterates each step until convergence (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels, **options)
 
 
@@ -265,7 +270,7 @@ def grams(widths: Sequence[int], backend: str = USUAL) -> Any:
 
 
 def gram_width(count: int, backend: str = USUAL) -> int:
-    """Round a number of columns up to a multiple of the number of SIMD lanes."""
+    """Round a number of columns up to a multiple of the SIMD width."""
     lanes = importlib.import_module(BACKENDS[backend].gram).lanes()
     return int(-(-count // lanes) * lanes)
 
@@ -283,7 +288,7 @@ def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:
     return importlib.import_module(BACKENDS[backend].adjoint).Adjoint(step, back)
 
 
-# Work that no signal can interrupt ----------------------------------------------------------------
+# Functions that signals do not interrupt ----------------------------------------------------------
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

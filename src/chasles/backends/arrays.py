@@ -57,9 +57,11 @@ class Link(NamedTuple):
 class Load(NamedTuple):
     """A wrench in `f_ext`, identified by its key.
 
-    The other fields are used if the wrench is not an array. kind: type of the wrench object.
-    places: offsets of its value, axes and point in the object (`objects.places`). axes, at: its
-    axes and point.
+    The other fields are used if the wrench is not an array.
+
+    - kind: type of the wrench object.
+    - places: offsets of its value, axes and point in the object (`objects.places`).
+    - axes, at: its axes and point.
     """
 
     key: str
@@ -73,10 +75,10 @@ class Target(NamedTuple):
     """The result of resolving a call: the fast entry of a kernel, and the sources of its inputs.
 
     `sources` holds for each input 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
-    `loads` lists the wrenches in the order of `f_ext`; it is None if `f_ext` is not given. `shown`
-    is the number of returned results, by default all. If some results are not returned, the last of
-    these holds (gap, margin) for each state, and the call succeeds only if no gap exceeds `gap` and
-    all margins exceed `margin`.
+    `loads` lists the wrenches in the order of `f_ext`; it is None if `f_ext` is not passed. `shown`
+    is the number of returned results, by default all. If some results are not returned, the
+    kernel's last result holds (gap, margin) for each state, and the call succeeds only if no gap
+    exceeds `gap` and all margins exceed `margin`.
     """
 
     entry: Callable[..., Any]
@@ -286,7 +288,9 @@ def _outputs(
     for k, array in enumerate(outs):
         if any(np.shares_memory(array, other) for other in outs[:k]):
             problem = "the arrays in `out` overlap"
-            raise InputError("E-CALL-015", problem, "give each result its own array", part=name)
+            raise InputError(
+                "E-CALL-015", problem, "use a separate array for each result", part=name
+            )
     return outs
 
 

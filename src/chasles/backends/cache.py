@@ -43,8 +43,9 @@ _KEY = re.compile(r"[0-9a-f]{64}\.code")
 class Artifact:
     """A compiled program: its interface, dtype and machine code.
 
-    workspace: bytes that a thread needs for a batch. work: approximate number of operations per
-    state. tiled: True if the code only has the function `tiled` (`llvm.source`).
+    - workspace: bytes that a thread needs for a batch.
+    - work: approximate number of operations per state.
+    - tiled: True if the code only has the function `tiled` (`llvm.source`).
     """
 
     interface: Interface
@@ -163,7 +164,7 @@ def entries() -> list[tuple[str, int, float]]:
 
 
 class Cleared(NamedTuple):
-    """Number of removed entries, and why others could not be removed: "NAME: reason"."""
+    """Number of removed entries, and the others, each as "NAME: reason why it was not removed"."""
 
     removed: int = 0
     left: tuple[str, ...] = ()

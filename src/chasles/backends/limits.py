@@ -22,10 +22,10 @@ from chasles.backends.objects import address
 from chasles.expr import OPS, Program
 
 SLOW = 8
-"""Number of operations for which a division, root, sine or cosine counts (`Count.weight`)."""
+"""Cost of a division, square root, sine or cosine, in operations (as in `Count.weight`)."""
 
 FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
-"""Total bytes read and written when arrays are copied or filled."""
+"""Total amounts of data (bytes) that a copy or a fill reads and writes."""
 
 CHAINS = 12
 """Number of independent chains of multiply-adds. All their operands fit in 16 registers."""
@@ -64,10 +64,10 @@ def _operations(op: str) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """Peak performance of a device, per second.
+    """Peak rates of a device.
 
-    `operations` is given by dtype. `copies` and `fills` are the bytes read and written per second,
-    by array size in bytes.
+    `operations` is the number of operations per second by dtype. `copies` and `fills` are the bytes
+    read and written per second, by array size in bytes.
     """
 
     name: str

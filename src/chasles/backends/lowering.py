@@ -16,7 +16,7 @@ FREE = ("const", "input")
 """Operations whose values every part can use without a slot in the scratch array."""
 
 FAST = 512
-"""Live values (64-byte vectors) that fit in the L1 cache; programs with more are reordered."""
+"""Number of live values (64-byte vectors) that fit in the L1 cache. Above it, code is reordered."""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
@@ -259,7 +259,7 @@ def _heights(code: Sequence[Instruction]) -> list[int]:
 def _alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the number of live values while each instruction runs, and the number after it."""
+    """Yield the numbers of live values during and after each instruction."""
     last = [-1] * len(code)
     for time, k in enumerate(order):
         for a in code[k].args:
@@ -274,7 +274,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Cut the order into pieces of about equal length, at points where few values are live."""
+    """Cut an instruction order into pieces of similar length where few values are live."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -317,7 +317,7 @@ def _parts(
 
 
 class _Scratch:
-    """Allocator of slots in the scratch array. Slots that were given back are reused first."""
+    """Allocator of slots in the scratch array. Free slots are reused first."""
 
     def __init__(self) -> None:
         self.size, self._vacant = 0, list[int]()
@@ -335,9 +335,10 @@ class _Scratch:
 
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
-    """Return the time of last use of each value that is unused for more than `far` instructions.
+    """Return the last use of each value that is unused for more than `far` instructions.
 
-    Inputs and constants are not among them, since every part can read them where they are.
+    Each use is given as the number of instructions before it. Inputs and constants are omitted,
+    since every part can read them where they are.
     """
     touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:

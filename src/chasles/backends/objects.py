@@ -57,9 +57,14 @@ HEAD, TUPLE, BYTES = object.__basicsize__, tuple.__basicsize__, bytes.__basicsiz
 DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
 ORDER, TYPE = HEAD + 10, HEAD + 12
 LIST = HEAD + 8
-"""Offsets (bytes) of an object's first field, a tuple's first item and the content of a bytes
-object; of an array's data, number of axes, shape, strides, dtype and flags; of a dtype's byte order
-and number; and of the address of a list's items.
+"""Offsets (bytes) of fields in Python and NumPy objects.
+
+- HEAD, TUPLE, BYTES: an object's first field, a tuple's first item, and the content of a bytes
+  object.
+- DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS: an array's data, number of axes, shape, strides, dtype
+  and flags.
+- ORDER, TYPE: a dtype's byte order and type number.
+- LIST: the address of a list's items.
 """
 
 CALL = 112
@@ -89,21 +94,31 @@ WAY = (
 )
 """Words of a way of calling a kernel (`llvm.kernel`), 8 bytes each: numbers or addresses of lists.
 
-one, batch: addresses of the kernel's code. workspace: bytes that `batch` needs. most: number of
-states above which threads share a batch. number, element, bytes: NumPy's type number of the
-kernel's dtype, 0 or 1 for double or single precision, and the bytes of an element. inputs, outputs:
-numbers of arrays. numbers: total entries of all inputs of a state. quaternions: (input, index of
-the first entry) of each quaternion. nonzero: number of quaternions. single: 1 if all arguments must
-be float32, 0 if at least one must have another dtype, 2 if any dtype is allowed. arguments: number
-of positional arguments. sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k,
-2: `fixed` k); null if the inputs are the arguments. named: (name, value) of each of the `options`
-options. wrenches: number of wrenches in `f_ext`, -1 if it is not given. loads: LOAD of each wrench.
-shown: number of outputs that a call returns. If a call does not return all outputs, the last output
-holds (gap, margin) for each state. The code then handles the call only if all gaps are at most
-`gap` and all margins exceed `margin` (both stored as the bits of doubles). bare: number of
-arguments if a call needs nothing else (no options, no wrenches, no other sources), else -1. dtype:
-address of NumPy's own object for the kernel's dtype. These words are followed by the VARIABLE words
-of each array.
+- one, batch: addresses of the kernel's code.
+- workspace: bytes that `batch` needs.
+- most: number of states above which threads share a batch.
+- number, element, bytes: NumPy's type number of the kernel's dtype, 0 or 1 for double or single
+  precision, and the bytes of an element.
+- inputs, outputs: numbers of arrays.
+- numbers: total entries of all inputs of a state.
+- quaternions: (input, index of the first entry) of each quaternion.
+- nonzero: number of quaternions.
+- single: 1 if all arguments must be float32, 0 if at least one must have another dtype, 2 if any
+  dtype is allowed.
+- arguments: number of positional arguments.
+- sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k); null if
+  the inputs are the arguments.
+- named: (name, value) of each of the `options` options.
+- wrenches: number of wrenches in `f_ext`, -1 if it is not passed.
+- loads: LOAD of each wrench.
+- shown: number of outputs that a call returns. If a call does not return all outputs, the last
+  output holds (gap, margin) for each state. The code then handles the call only if all gaps are at
+  most `gap` and all margins exceed `margin` (both stored as the bits of doubles).
+- bare: number of arguments if a call needs nothing else (no options, no wrenches, no other
+  sources), else -1.
+- dtype: address of NumPy's own object for the kernel's dtype.
+
+These words are followed by the VARIABLE words of each array.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
@@ -142,7 +157,7 @@ def address(a: np.ndarray) -> int:
 
 
 def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return the offsets of some values in an object with `__slots__`, or None."""
+    """Return the offsets of attribute values in an object with `__slots__`, or None."""
     words = type(sample).__basicsize__ // 8
     held = list((ctypes.c_void_p * words).from_address(id(sample)))
     found = [held.index(id(x)) * 8 if held.count(id(x)) == 1 else 0 for x in values]

@@ -61,7 +61,7 @@ class Rolled:
 
     @property
     def parts(self) -> tuple["Rolled"]:
-        """This program, which runs as a single part."""
+        """A tuple with this program as its only part, for use like `Lowered.parts`."""
         return (self,)
 
 
@@ -168,7 +168,7 @@ def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list
 
 
 def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[int]]:
-    """Yield groups of sums of inputs with their sines and cosines, `ANGLES` angles per group."""
+    """Yield groups of `ANGLES` angles that are sums of inputs, with their sines and cosines."""
     turns: dict[int, list[int]] = {}
     plain: dict[int, bool] = {}
     for k, (op, args, _) in enumerate(code):

@@ -44,8 +44,9 @@ ERROR_CREATE, STREAM_GET = 48, 80
 """Offsets, in XLA's function table, of the functions that create an error and return the stream."""
 
 STREAM_SIZE, ERROR_SIZE = 32, 28
-"""Sizes (bytes) of the argument structs of these functions. The first holds size, extensions,
-context and space for the stream; the second holds size, extensions, message and code."""
+"""Sizes (bytes) of the argument structs of these functions. The struct for the stream holds size,
+extensions, context and space for the stream. The struct for an error holds size, extensions,
+message and code."""
 
 INTERNAL = 13
 """XLA's error code for an internal error, which the caller did not cause."""
@@ -56,7 +57,7 @@ because XLA never releases a handler."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
-    """Return the address of an owner's handler, which is made once. Both are kept forever."""
+    """Return the address of an owner's handler. It is made once, and both are never freed."""
     if id(owner) not in _KEPT:
         text, symbols = make()
         made = assemble(text, Machine.host(), opaque=True)
@@ -75,7 +76,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return a handler's IR: the writer's lines, then `work`, which ends with a return."""
+    """Return the LLVM IR of a handler. It runs the writer's lines, then `work`, which returns."""
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -120,7 +121,7 @@ def _step(w: Writer, rows: str, length: int) -> str:
     return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
 
 
-# On the CPU ------------------------------------------------------------------------------------
+# CPU handlers ----------------------------------------------------------------------------------
 
 
 def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
@@ -200,7 +201,7 @@ def _error(message: str, create: str) -> str:
   ret ptr %error"""
 
 
-# On a GPU --------------------------------------------------------------------------------------
+# GPU handlers ----------------------------------------------------------------------------------
 
 
 def gpu_handler(
@@ -208,9 +209,11 @@ def gpu_handler(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the address of a kernel's handler, and the indices of the results in columns.
 
-    The handler stays loaded until the process ends. target: the architecture. layout: the layout
-    for which the launched kernel is compiled; all layouts accept rows. minor: the minor version of
-    XLA's interface, which the handler reports on request.
+    The handler stays loaded until the process ends.
+
+    - target: the architecture.
+    - layout: the layout for which the launched kernel is compiled; all layouts accept rows.
+    - minor: the minor version of XLA's interface, which the handler reports on request.
     """
     built, function = kernel.loaded(target, layout)
     names = {"launch": "cuLaunchKernel", "explain": "cuGetErrorString"}

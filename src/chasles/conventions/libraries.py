@@ -44,9 +44,10 @@ FREE_IN_WORLD = ("MuJoCo",)
 class _Turn(NamedTuple):
     """Index lists for joint velocities that a library expresses in parent axes.
 
-    attitude: indices of the quaternion (or angle) in q. spin: indices of the angular velocity in
-    qd. here, there: indices of the velocity components in qd and in the library's velocity vector,
-    respectively (two for a planar joint, otherwise three).
+    - attitude: indices of the quaternion (or angle) in q.
+    - spin: indices of the angular velocity in qd.
+    - here, there: indices of the velocity components in qd and in the library's velocity vector,
+      respectively (two for a planar joint, otherwise three).
     """
 
     attitude: list[int]
@@ -210,7 +211,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("v", v, self.nv))
 
     def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
-        """Convert joint accelerations to the time derivatives of the library's velocities.
+        """Convert joint accelerations to the library's accelerations.
 
         Parameters
         ----------
@@ -222,7 +223,7 @@ class Convention:
         Returns
         -------
         a : ndarray, shape (..., nv)
-            Accelerations in the library.
+            Accelerations in the library, the time derivatives of its velocities.
 
         Examples
         --------
@@ -451,14 +452,14 @@ class Convention:
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T x for vectors x along the last axis."""
+        """Return T x for vectors x along the last axis. T maps qd to the library's velocities."""
         out = _spread(value, q)[..., self._order]
         for turn in self._turns:
             out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T' x for vectors x along the last axis."""
+        """Return T' x for vectors x along the last axis (see `_there`)."""
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:

@@ -14,7 +14,7 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""Nonzero derivatives of one value, by index of the seed (component of a direction or covector)."""
+"""Nonzero derivatives of one value, by seed index (component of a direction or covector)."""
 
 
 def jacobian(

@@ -126,7 +126,7 @@ class Program(Interface):
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     """Origin of each instruction, if the trace recorded it (`Arena.origins`)."""
     cuts: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """Index of the first instruction of each segment of an ordered trace (`Arena.cut`).
+    """Index of the first instruction in each segment of an ordered trace (`Arena.cut`).
 
     The tuple is empty if the trace is not ordered.
     """

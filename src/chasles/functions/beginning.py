@@ -25,9 +25,13 @@ from chasles.functions.branches import TURN, Arm, Form, solutions
 from chasles.functions.chains import Joint, Move, Slide
 
 STATUS, COST, COUNT, PART, MEMORY = range(5)
-"""Indices and size of the array `memory`, which stores the state of the search: status (0: running,
-1: posture found, 2: given up), error (always 0), number of steps, and next position of the given
-joint as a fraction of its range."""
+"""Indices and size (MEMORY) of the array `memory`, which stores the state of the search.
+
+- STATUS: 0 (running), 1 (posture found) or 2 (given up).
+- COST: error, which is always 0.
+- COUNT: number of steps.
+- PART: next position of the given joint, as a fraction of its range.
+"""
 
 MOST = 12
 """Largest number of positions of the given joint to try."""

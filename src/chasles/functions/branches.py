@@ -32,13 +32,14 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Largest difference in any joint between solutions treated as equal (rad, or m relative to the arm
+"""Largest difference in any joint between solutions treated as equal (rad, or relative to the arm
 size).
 """
 
 BEYOND = 1e-9
-"""Amount by which a posture may exceed a limit before it is rejected (rad, or m relative to the arm
-size)."""
+"""Amount by which a posture may exceed a limit before it is rejected (rad, or relative to the arm
+size).
+"""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
 """Number of random configurations that a closed form must reproduce, the tolerance for this test,
@@ -158,7 +159,7 @@ def _move(joint: Joint, position: Number, size: float) -> Angle | Slide:
     return Angle(cos(position), sin(position))
 
 
-# Forms ------------------------------------------------------------------------------------------
+# Closed forms -----------------------------------------------------------------------------------
 
 
 def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
@@ -272,9 +273,10 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return seven joints with the shoulder or the wrist as reference points, except the fourth.
+    """Return the joints of a seven-joint arm with new reference points.
 
-    The first three axes pass through the shoulder, and the last three through the wrist.
+    They are the shoulder for the first three joints and the wrist for the last three joints. The
+    fourth joint is unchanged.
     """
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None

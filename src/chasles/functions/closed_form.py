@@ -98,7 +98,10 @@ def moved(joint: Joint, x: Vector) -> Affine:
 
 
 def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
-    """Return the component along e of v rotated by a joint, or by its inverse if `back`."""
+    """Return the component along e of a rotated vector, as a function of the joint position.
+
+    The joint rotates v. If `back` is True, it rotates v in the opposite direction.
+    """
     along, across = e.dot(joint.axis) * joint.axis.dot(v), e.dot(joint.axis.cross(v))
     return Affine((along, e.dot(v) - along, -across if back else across))
 

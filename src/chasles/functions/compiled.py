@@ -75,7 +75,7 @@ class Compiled:
     Call it with arrays whose leading shapes broadcast together, and optionally with `out=`. If all
     arrays are float32, results are computed in single precision, otherwise in double precision. For
     PyTorch, JAX and CuPy arrays, results have the same array type. The function can be shared by
-    threads and pickled. Unpickling compiles the code again.
+    threads and pickled. Unpickling loads the code from the cache, or compiles it again.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_entry")
@@ -483,7 +483,10 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Object on which unpickling finds a fast entry: every attribute is the function's `fast`."""
+    """Object on which unpickling looks up a fast entry by name.
+
+    Every name yields the attribute `fast` of the compiled function.
+    """
 
     compiled: Compiled
 

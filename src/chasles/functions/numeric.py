@@ -131,9 +131,9 @@ def solve(
     residual is zero. `rows` and `columns` are scales that make residuals and steps dimensionless. A
     coordinate with scale 0 does not move. Steps have minimum norm. Singular values below `rank`
     times the largest count as zero. Levenberg-Marquardt damping is proportional to the squared
-    residual, so the last steps are Newton steps. The iteration stops when the norm of the residual
-    is at most `tolerance` and a step does not halve it, when no step reduces it, or when the
-    residual or its derivative is undefined.
+    residual, so the last steps are Newton steps. The iteration stops when no step reduces the norm
+    of the residual, or when the norm is at most `tolerance` and a step does not halve it. It also
+    stops when the residual or its derivative is undefined.
     """
     q = q.copy()
     r = rows * residual(q)

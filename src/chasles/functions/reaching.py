@@ -65,10 +65,15 @@ SETTLING, SETTLED = 0.5, 1e-6
 posture counts as reached (rad, or relative to the robot size)."""
 
 STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY = range(11)
-"""Indices and size of the array `memory`, which stores the state of a search: status (0: running,
-1: solved, 2: given up), squared error, number of steps, squared errors one and two steps ago,
-largest number of steps, fraction of the earlier error above which the search is given up, damping
-relative to the error for unreachable goals, and largest errors in rad and m."""
+"""Indices and size (MEMORY) of the array `memory`, which stores the state of a search.
+
+- STATUS: 0 (running), 1 (solved) or 2 (given up).
+- COST, BEFORE, EARLIER: squared errors now, one step ago, and two steps ago.
+- COUNT, MOST: number of steps, and largest number of steps.
+- SHARE: fraction of the earlier error above which the search is given up.
+- FIRM: damping relative to the error for unreachable goals.
+- ANGLE, LENGTH: largest errors in rad and m.
+"""
 
 
 @dataclass(frozen=True, eq=False)

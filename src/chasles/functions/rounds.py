@@ -219,7 +219,7 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
             yield Plane(Vector(tuple(n[:3])), n[3])
 
 
-# Pairs ------------------------------------------------------------------------------------------
+# Distances between two shapes -------------------------------------------------------------------
 
 
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:

@@ -39,7 +39,7 @@ def unit(what: str, value: Any) -> np.ndarray:
     array = sized(what, value, 3)
     if not array.any(axis=-1).all():
         raise InputError(
-            "E-CALL-362", f"{what} has zero length", "give a nonzero vector", part=PART
+            "E-CALL-362", f"{what} has zero length", "pass a nonzero vector", part=PART
         )
     return _normalized(array)
 

@@ -88,7 +88,7 @@ class Posture:
         return [list(entries[n * r : n * (r + 1)]) for r in range(count)]
 
 
-# Kinds ------------------------------------------------------------------------------------------
+# Kinds of targets -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,9 @@ class Target:
     `weight` sets the relative weight of errors if not all targets can be met, with angles in rad
     and lengths relative to the size of the robot. Errors with weight 0 are ignored. `tolerance` is
     the largest error of a solution in rad and m (default: 1e-6 for both). Each of these fields is
-    one number for all errors, or two numbers for angles and lengths, or one number for each error:
-    angles about the world axes, then lengths along them. An array (..., n) with n = 1, 2 or one
-    number for each error, and at least two axes, has a row for each problem (NumPy arrays only).
+    one number for all errors, two numbers for angles and lengths, or one number for each error.
+    Errors are angles about the world axes, then lengths along them. A NumPy array (..., n) with at
+    least two axes has a row for each problem, where n is 1, 2 or the number of errors.
     """
 
     weight: Each = field(default=1.0, kw_only=True)
@@ -163,7 +163,7 @@ class Target:
                 f"{name} of a target must be 1, 2 or {count} finite non-negative numbers, "
                 f"not {given}"
             )
-            remedy = "give one number, one each for angles and lengths, or one per error"
+            remedy = "pass one number, one each for angles and lengths, or one per error"
             raise InputError("E-CALL-373", problem, remedy, part=PART)
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))

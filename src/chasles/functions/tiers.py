@@ -15,9 +15,8 @@ class Tiered:
     """Function that starts with quickly compiled code and later switches to the best code.
 
     The best code is compiled in the background, mostly by other processes, and is used as soon as
-    it is ready. Both versions compute the same results except for rounding. The function has all
-    attributes of `Compiled`. If `fast` was obtained before the switch, it continues to run the
-    quick code.
+    it is ready. The results of both versions are bitwise identical. The function has all attributes
+    of `Compiled`. If `fast` was obtained before the switch, it continues to run the quick code.
     """
 
     def __init__(self, quick: "Compiled", recipe: "Recipe", best: Callable[[], "Compiled"]) -> None:

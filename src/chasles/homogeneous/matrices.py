@@ -212,7 +212,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error if a matrix differs from `made`, rebuilt from its independent entries."""
+    """Raise an error unless a matrix equals `made`, which was rebuilt from independent entries."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)

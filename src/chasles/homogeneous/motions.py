@@ -411,7 +411,7 @@ def logarithm(Q: Rototranslation) -> Velocity:
     return Velocity(w, rotations.screw_of_translation(w, Q.t))
 
 
-# Axes ---------------------------------------------------------------------------------------------
+# Screw axes ---------------------------------------------------------------------------------------
 
 
 class ScrewAxis(NamedTuple):
@@ -794,7 +794,7 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     Raises
     ------
     InputError
-        If the kind is unknown, or if a pitch is given for a joint that is not helical.
+        If the kind is unknown, or if a pitch is passed for a joint that is not helical.
 
     Examples
     --------

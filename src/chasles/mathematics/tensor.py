@@ -268,10 +268,10 @@ class AngularAcceleration:
 
 
 def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
-    """Return a (product + rate) - b (product - rate).
+    """Return a (product + rate) - b (product - rate), a term of the moment.
 
     product + rate and product - rate are entries of Omega. If a and b are nonzero constants, the
-    result is rearranged to avoid computing these entries.
+    term is rearranged so that these entries need not be computed.
     """
     if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
         return a * (product + rate) - b * (product - rate)
@@ -340,7 +340,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """Convert an inertia about the origin. For a massless body, r is zero."""
+        """Create from an inertia about the origin. For a massless body, r is zero."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)

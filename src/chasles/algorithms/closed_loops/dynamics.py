@@ -197,7 +197,7 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Squared ratios: 1 where the closure was chosen, 0 at a singular position."""
+        """Squares of `ratios`: 1 where the closure was chosen, 0 at a singular position."""
         return [ratio * ratio for ratio in self.ratios]
 
 

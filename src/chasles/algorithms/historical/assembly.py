@@ -301,7 +301,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Joined:
-    """Two pieces joined by a hinge that transmits T lam with lam = W (beta + sum of U_h' f_h)."""
+    """Two pieces joined by a hinge, which transmits the force T lam.
+
+    lam = W (beta + sum of U_h' f_h), where f_h is the force on handle h.
+    """
 
     first: Piece
     second: Piece
@@ -339,9 +342,10 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """Return the bodies at these joints that must be handles.
+    """Return the bodies that are handles of the piece with these joints.
 
-    They are the bodies in `held`, and the bodies that are also connected to other joints.
+    They are the bodies in `held`, and the bodies that are also connected to joints outside the
+    piece.
     """
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}

@@ -58,7 +58,7 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 
 
 def screws(joint: Joint, q: Vector) -> tuple[Screw, ...]:
-    """Return the screw matrix L of each degree of freedom of a joint, in the child body's frame."""
+    """Return a joint's screw matrices L, one per degree of freedom, in the child body's frame."""
     return tuple(map(Screw.of, joint.subspace(q).columns))
 
 

@@ -251,10 +251,10 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
 class _InBase(NamedTuple):
     """Motion subspaces S in base coordinates, and their derivatives.
 
-    p[i, a] is the momentum I_i S_a of all bodies beyond joint i for a unit velocity of a. change[a,
-    c] is the derivative of S_a with respect to q_c, relative to the bodies that c moves. If c is
-    inward of a, that derivative is zero and has no entry. bracket[a, b] is the Lie bracket of two
-    degrees of freedom of one joint.
+    p[i, a] is the momentum I_i S_a of all bodies beyond joint i for a unit velocity of degree of
+    freedom a. change[a, c] is the derivative of S_a with respect to q_c, relative to the bodies
+    that c moves. If c is inward of a, that derivative is zero and has no entry. bracket[a, b] is
+    the Lie bracket of two degrees of freedom of one joint.
     """
 
     S: dict[Freedom, Motion]

@@ -66,7 +66,7 @@ def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the kinetic energy: v . I v / 2 of all bodies, plus rotor energy (Eq 2.67)."""
+    """Return the sum of v . I v / 2 over all bodies, plus rotor energy (Eq 2.67)."""
     v, T = {WORLD: Motion.zero()}, 0.0
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
@@ -75,7 +75,7 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return the potential energy: -g . m c of all moving bodies, plus spring energy.
+    """Return the sum of -g . m c over all moving bodies, plus spring energy.
 
     The gravitational energy is zero if the center of mass is at the world origin. Weight balanced
     by passive gravity compensation is excluded. Weight compensated by actuators is included,

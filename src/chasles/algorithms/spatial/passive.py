@@ -108,7 +108,7 @@ def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Num
         tau[i] = Vector(tuple(entries))
 
 
-# Fluid ------------------------------------------------------------------------------------------
+# Fluid forces -----------------------------------------------------------------------------------
 
 
 def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:

@@ -12,8 +12,8 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
 
     The ten parameters of a body are its mass, first moment (3) and inertia about the link origin
     (xx, yy, zz, xy, xz, yz), in link axes. Velocities and accelerations are computed by the
-    three-vector Newton-Euler recursion. The entries of Y are the products of the motion subspaces
-    of the supporting joints with the inertia forces for each unit parameter.
+    three-vector Newton-Euler recursion. An entry of Y is the inertia force for a unit parameter,
+    projected onto the motion subspace of a joint that supports the body.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}

@@ -115,7 +115,7 @@ def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
     return [maximum(least, minimum(most, x)) for x in values]
 
 
-# Frames -----------------------------------------------------------------------------------------
+# Frame sensors ----------------------------------------------------------------------------------
 
 
 def _velocity(scene: Scene, sensor: SensorData) -> Motion:
@@ -200,7 +200,7 @@ def _projection(scene: Scene, sensor: SensorData) -> tuple[Number, Number]:
     return cx - fx * (x / z), cy + fy * (y / z)
 
 
-# Shapes ------------------------------------------------------------------------------------------
+# Sensors that detect shapes ----------------------------------------------------------------------
 
 
 def _distance(scene: Scene, ray: rays.Ray, shape: Surface) -> Number:
@@ -248,7 +248,7 @@ def _links_of_frames(model: Model) -> dict[str, str]:
     return own | {frame.name: frame.link for frame in model.source.frames}
 
 
-# Subtrees ---------------------------------------------------------------------------------------
+# Subtree sensors --------------------------------------------------------------------------------
 
 
 def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
@@ -318,7 +318,7 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return the potential energy: -g . m c of all (even fixed) links, plus spring energy."""
+    """Return the sum of -g . m c over all links, even fixed ones, plus spring energy."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])
@@ -326,7 +326,7 @@ def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
     return (spring_energy(model, scene.q) - model.gravity_vector.dot(total),)
 
 
-# Joints ------------------------------------------------------------------------------------------
+# Joint and tendon sensors ------------------------------------------------------------------------
 
 
 def _limit(scene: Scene, sensor: SensorData, lower: Number, upper: Number) -> tuple[Number]:

@@ -59,7 +59,7 @@ def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
 
 
 Arms = dict[tuple[int, int], Number]
-"""Moment arms by (i, k): tendon velocity for a unit velocity of degree of freedom k of joint i."""
+"""Moment arms by (i, k): tendon velocity per unit velocity of joint i's k-th degree of freedom."""
 
 
 class Course(NamedTuple):
@@ -150,5 +150,5 @@ def _stretched(model: Model, body: Body, moving: Moving) -> Body:
 
 
 def at_point(motion: Motion, point: Vector) -> Vector:
-    """Return the velocity at a point of a body."""
+    """Return the velocity of a body point."""
     return motion.linear + motion.angular.cross(point)

@@ -152,7 +152,7 @@ def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
 
 
 def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
-    """Return half of dS_l/dq_k + dS_k/dq_l at [k][l]. It is zero for joints with a constant S."""
+    """Return b with b[k][l] = (dS_l/dq_k + dS_k/dq_l) / 2, which is zero if S is constant."""
     rest, n = Vector.zero(joint.nv), range(joint.nv)
     slopes = [dS.columns for dS in joint.slopes(q, rest, rest).subspace]
     return [[(slopes[k][l] + slopes[l][k]) * 0.5 for l in n] for k in n]

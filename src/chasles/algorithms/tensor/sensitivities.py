@@ -165,7 +165,10 @@ def inverse_dynamics_sensitivities(
 def _rows(
     rows: Sequence[Force], C: Sequence[Vector], changes: Sequence[Change]
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Return rows of D0, V0, P0: B.z, 2 (B w~ - C).z, (B Omega - 2 C w~ + f sdd~).z."""
+    """Return blocks of D0, V0 and P0 from the transmitted rows (B, f) and C.
+
+    The entries are B.z, 2 (B w~ - C).z and (B Omega - 2 C w~ + f sdd~).z, respectively.
+    """
     entries = [
         [
             (f.dot(S), (f.dot(by_qd) - c.dot(S.angular)) * 2.0, f.dot(by_q) - c.dot(zd2))
@@ -178,5 +181,8 @@ def _rows(
 
 
 def _columns(forces: Sequence[Force], changes: Sequence[Change]) -> Matrix:
-    """Return H.z or G.z. For a prismatic joint, return -fh.z or -fb.z."""
+    """Return a block of V0 / 2 or P0 from the transmitted columns (H, -fh) or (G, -fb).
+
+    The entries are H.z or G.z for a revolute joint, and -fh.z or -fb.z for a prismatic joint.
+    """
     return Matrix(tuple(tuple(f.dot(change.freedom) for f in forces) for change in changes))

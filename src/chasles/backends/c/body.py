@@ -31,7 +31,7 @@ class Number:
 
     @cached_property
     def words(self) -> dict[str, str]:
-        """Format fields that `SPELLING` needs in addition to the operands."""
+        """Fields of the format strings in `SPELLING`, other than the operands."""
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
@@ -85,8 +85,8 @@ class Turn(NamedTuple):
 
 
 Turns = Callable[[int, Sequence[Turn], Number], list[str]]
-"""Type of functions that return C statements for the sines and cosines of a part's n-th angle
-group."""
+"""Function that returns C statements for the sines and cosines of a group of angles.
+Its arguments are the index of the group, the angles, and their C type."""
 
 
 def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
@@ -101,10 +101,14 @@ def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str
 
 
 class Statements:
-    """Writer of the statements of one part of a program. Values are named t1, t2, ... in order.
+    """Writer of the C statements for one part of a program.
 
-    names: names of the inputs. lane: suffix of array indices. results: destinations of the results.
-    A value is stored as soon as it is computed. `lines` holds the statements.
+    Values are named t1, t2, ... in order, and are stored as soon as they are computed. `lines`
+    holds the statements.
+
+    - names: names of the inputs.
+    - lane: suffix of array indices.
+    - results: destinations of the results.
     """
 
     def __init__(

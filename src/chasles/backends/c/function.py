@@ -38,9 +38,10 @@ MOST_STACK = 256 * 1024
 class Function:
     """A program and the options for writing it in C.
 
-    name: name of the C function. own_sine: True if the function for one state also computes sines
-    and cosines without the C library. local: True if only functions of the same file call it; then
-    it has no batch function.
+    - name: name of the C function.
+    - own_sine: True if the function for one state also computes sines and cosines without the C
+      library.
+    - local: True if only functions of the same file call it; then it has no batch function.
     """
 
     name: str
@@ -165,7 +166,7 @@ def table(name: str, number: Number, rows: np.ndarray) -> list[str]:
 
 
 def definitions(function: Function) -> str:
-    """Return the definitions of both functions and their helper functions."""
+    """Return the definitions of the functions for one state and for a batch, with helpers."""
     if function.local:
         return _one(function)
     tiles = [_tiles(function)] if function.in_columns else []
@@ -173,7 +174,10 @@ def definitions(function: Function) -> str:
 
 
 def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
-    """Return the statements of each part. lane: "" for rows; an index for columns of lanes."""
+    """Return the statements of each part.
+
+    lane: "" for the arrays of one state, or "[i]" for arrays in which each entry has LANES values.
+    """
     going = {
         r: [f"{function.outputs[k].name}[{index}]{lane}" for k, index in to]
         for r, to in places(function.program).items()

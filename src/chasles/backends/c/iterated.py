@@ -1,4 +1,4 @@
-"""An iterative step in C: a beginning, iterations until convergence, and an end.
+"""An iterative step in C: initialization, iterations until convergence, and results.
 
 The parts are the same four functions as in `llvm.iterated`. The caller provides the memory, so the
 step keeps no state, allocates nothing, and needs little stack. The number of iterations is bounded.
@@ -20,12 +20,17 @@ CARRIED = ("point", "memory", "data")
 class Iteration:
     """An iterative step in C, and the data for its test.
 
-    parts: beginning, iteration, late iteration, end. quick: number of iterations after which the
-    late iteration is used. most: largest number of iterations. states: results that replace the
-    inputs of the same name. reports: other results, with the number of entries that the caller
-    receives; the inputs of the same name are zero. notes: lines for the header. sample: rows
-    (count, size) of the inputs for the test, without reports. compared: results that the test
-    compares. allowed: largest error relative to the largest result.
+    - parts: the functions for the beginning of a step, an iteration, a late iteration, and the end
+      of a step.
+    - quick: number of iterations before late iterations begin.
+    - most: largest number of iterations.
+    - states: results that replace the inputs of the same name.
+    - reports: other results, with the number of entries that the caller receives; the inputs of the
+      same name are zero.
+    - notes: comment lines for the C header.
+    - sample: rows (count, size) of the inputs for the test, without reports.
+    - compared: results that the test compares.
+    - allowed: largest error relative to the largest result.
     """
 
     name: str
@@ -47,7 +52,7 @@ class Iteration:
 
     @property
     def kept(self) -> list[Variable]:
-        """States, in the order of `states`."""
+        """Inputs that the step replaces, in the order of `states`."""
         inputs = {v.name: v for v in self.parts[0].inputs}
         return [inputs[name] for name in self.states]
 
@@ -80,7 +85,7 @@ class Iteration:
         return wrapped(f"int {self.name}(", [*heads, f"{T} room[{self.macro}]"], ")")
 
     def description(self) -> Iterable[str]:
-        """Yield lines for the header."""
+        """Yield the comment lines that describe the step in the C header."""
         yield self.summary
         yield ""
         yield from (f"{v.name}: {_numbers(v.size)}" for v in self.given if v.size)
@@ -139,7 +144,7 @@ def iteration_definition(it: Iteration) -> str:
 
 
 def _copied(to: str, source: str, count: int, indent: str) -> list[str]:
-    """Return statements that copy numbers."""
+    """Return C statements that copy an array."""
     return [
         f"{indent}for (size_t k = 0U; k < {count}U; ++k) {{",
         f"{indent}    {to}[k] = {source}[k];",

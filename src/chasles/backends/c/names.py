@@ -12,7 +12,7 @@ LONGEST = 48
 """Largest number of characters in a prefix, so that file and function names stay readable."""
 
 _DIGITS = 8
-"""Number of hexadecimal digits of the digest that replaces the truncated part of a name."""
+"""Number of hexadecimal digits in the hash that replaces the end of a long name."""
 
 RESERVED: dict[str, frozenset[str]] = {
     why: frozenset(names.split())

@@ -18,12 +18,15 @@ from chasles.backends.c.function import Function, table, wrapped
 class Search:
     """A search and its stored constants.
 
-    starts (count, n): starting points. met (count, goals): the goals that the starting points
-    attain. nearness (goals,): weights of the squared differences between goals. limits (2, n):
-    lower and upper limits of a point. fixed: values of the other inputs of the step. memories (2,
-    size): initial memories for an ordinary attempt and for the last attempt, which starts at the
-    best point. most: largest numbers of iterations in an ordinary attempt and in the last attempt.
-    tests (count, goals): goals for the test, all reachable from the point `begin` (n,).
+    - starts (count, n): starting points.
+    - met (count, goals): the goals that the starting points attain.
+    - nearness (goals,): weights of the squared differences between goals.
+    - limits (2, n): lower and upper limits of a point.
+    - fixed: values of the other inputs of the step.
+    - memories (2, size): initial memories for an ordinary attempt and for the last attempt, which
+      starts at the best point.
+    - most: largest numbers of iterations in an ordinary attempt and in the last attempt.
+    - tests (count, goals): goals for the test, all reachable from the point `begin` (n,).
     """
 
     name: str
@@ -43,7 +46,7 @@ class Search:
 
     @property
     def bound(self) -> int:
-        """Largest number of iterations in one call of the search."""
+        """Largest number of iterations in one call to the search function."""
         return (len(self.starts) + 1) * self.most[0] + self.most[1]
 
     @property
@@ -53,7 +56,7 @@ class Search:
         return wrapped(f"int {self.name}(", heads, ")")
 
     def description(self) -> Iterable[str]:
-        """Yield lines for the header."""
+        """Yield the comment lines that describe the search in the C header."""
         bytes_ = self.step.number.bytes
         stored = (self.starts.size + self.met.size) * bytes_
         yield self.summary

@@ -23,9 +23,15 @@ COLUMNS = ROOM + 16 * AXES
 """Offsets (bytes) of the fields of a DLTensor, and of the space and the flag that follow it."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
-"""Indices of words in the entry's descriptor: the numbers of inputs and outputs; the array type and
-an alternative type; the library's functions in this file; an object and C functions that those
-functions use; and the number of plans. FIRST is the index of the first word after these."""
+"""Indices of words in the entry's descriptor.
+
+- INPUTS, OUTPUTS: numbers of inputs and outputs.
+- TYPE, OTHER: the array type and an alternative type.
+- READER, STREAM: the library's functions in this file.
+- HELPER, READ, CURRENT: an object and C functions that these functions use.
+- COUNT: number of plans.
+- FIRST: index of the first word after these.
+"""
 
 READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
 """Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
@@ -80,7 +86,7 @@ class Text(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def offset(self, k: str, each: int, first: int = 0) -> str:
-        """Emit code that computes first + each * k."""
+        """Emit code that computes the offset first + each * k."""
         return self.emit(f"add i64 {self.emit(f'mul i64 {k}, {each}')}, {first}")
 
     @contextmanager
@@ -114,7 +120,7 @@ class Text(Writer):
         return "\n".join([f"define {head} {{\nentry:", *self.reserved, *self.lines, *ends, "}\n"])
 
 
-# Attributes ------------------------------------------------------------------------------------
+# Python attributes -----------------------------------------------------------------------------
 
 
 def _attribute(w: Text) -> str:
@@ -174,7 +180,7 @@ def _numbers(w: Text) -> str:
     return w.finished(head, f"i64 {answer}", "i64 -1")
 
 
-# Libraries -------------------------------------------------------------------------------------
+# Array libraries -------------------------------------------------------------------------------
 
 
 def _cupy_reader(w: Text) -> str:

@@ -70,7 +70,7 @@ class Plan:
         return order
 
     def _from(self, orders: list[list[int]]) -> list[int]:
-        """Return the best instruction order found for given result orders and their reverses."""
+        """Return the best instruction order for the given result orders and their reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
         return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
 
@@ -81,7 +81,7 @@ class Plan:
 
     @cached_property
     def alive(self) -> int:
-        """Largest number of values in registers at once, except those read where needed."""
+        """Largest number of values in registers at once. Values in `WAITING` need no register."""
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
@@ -121,7 +121,10 @@ class Plan:
 
     @cached_property
     def _terms(self) -> dict[int, list[int]]:
-        """Inputs of each angle that is a sum of constants and a few inputs used only in angles."""
+        """Inputs of each angle that is a sum of a few inputs and small constants.
+
+        Inputs with uses other than angles are excluded.
+        """
         found = {}
         for angle in self.angles:
             terms, stack = [], [angle]
@@ -143,11 +146,11 @@ class Plan:
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
-        """Return the checked inputs on which some angles depend."""
+        """Return the inputs to be checked before the given angles are used."""
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
-        """Return True if an angle is small enough once its inputs are reduced."""
+        """Return True if reducing an angle's inputs keeps the angle below the limit."""
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:
@@ -179,9 +182,10 @@ them."""
 class Body:
     """Writer of a program's statements in CUDA C.
 
-    held: locations of values in shared memory. parking: the moves of values to shared memory and
-    back. place_of: function that returns the location of a result in shared memory, if results stay
-    there.
+    - held: locations of values in shared memory.
+    - parking: the moves of values to shared memory and back.
+    - place_of: function that returns the location of a result in shared memory, if results stay
+      there.
     """
 
     plan: Plan

@@ -1,8 +1,8 @@
-"""Choice of a kernel's form and of its numbers of threads and registers.
+"""Choice of a kernel's form, thread count and register count.
 
-Most choices follow from the compiler's report. The use of a crew of warps (`cuda.crew`) is decided
-before compiling, from the number of warps that would be active on a multiprocessor, because
-compiling a long program takes seconds.
+Most choices follow from the compiler's report. Compiling a long program takes seconds, so the use
+of a crew of warps (`cuda.crew`) is decided beforehand. The decision depends on how many warps would
+be active on a multiprocessor.
 """
 
 import functools
@@ -55,20 +55,20 @@ LENGTHY = 2000
 """Number of instructions above which a crew is faster for few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""Smallest ratios of active warps with a crew to active warps without one for which a crew is used.
-The second ratio is for a crew of one warp, which parks values in shared memory but does not wait
-for other warps.
+"""Factors by which a crew must increase the number of active warps. A smaller increase does not
+justify a crew. The second factor is for a crew of one warp, which parks values in shared memory but
+does not wait for other warps.
 """
 
 SHARED_WORK = 1.4
-"""Number of active warps per crew above which a crew is used for few states, when multiprocessors
-are otherwise idle."""
+"""Average number of active warps in a crew above which the crew is used for few states, when
+multiprocessors are otherwise idle."""
 
 DRIVER = 1024
 """Bytes of shared memory that the driver reserves in each block."""
 
 WORTH = 0.7
-"""Ratio of a tighter register limit to the compiler's choice below which the limit is not tried."""
+"""Smallest fraction of the compiler's register count that is tried as a tighter limit."""
 
 SLIGHT = 0.01
 """Ratio of spilled values to instructions above which a kernel is compiled a second time, with
@@ -81,10 +81,13 @@ minutes for the mass matrix of a humanoid.
 class Built:
     """A kernel's machine code and launch parameters.
 
-    block: threads per block for large batches. shared: bytes of shared memory per warp or crew.
-    columns: outputs that must be passed as columns. registers, spilled: registers and spilled bytes
-    per thread. crew: number of warps that together process 32 states. stays: True if a block
-    processes one state after another, so that one block per multiprocessor is enough.
+    - block: threads per block for large batches.
+    - shared: bytes of shared memory per warp or crew.
+    - columns: outputs that must be passed as columns.
+    - registers, spilled: registers and spilled bytes per thread.
+    - crew: number of warps that together process 32 states.
+    - stays: True if a block processes one state after another, so that one block per multiprocessor
+      is enough.
     """
 
     form: Form

@@ -59,7 +59,7 @@ def groups(program: Program, warps: int) -> dict[int, int]:
 def _plan(program: Program, _hints: object, warps: int) -> Plan:
     """Return the plan for a number of warps.
 
-    `_hints` distinguishes equal programs with other limbs.
+    `_hints` distinguishes equal programs whose limbs differ.
     """
     return Plan(program, groups(program, warps))
 
@@ -156,7 +156,7 @@ def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange
     return Exchange(place, len(taken))
 
 
-# The kernel ---------------------------------------------------------------------------------------
+# Kernel -------------------------------------------------------------------------------------------
 
 
 class Size(NamedTuple):
@@ -242,9 +242,9 @@ class Crew(Tiled):
 
     @property
     def which(self) -> str:
-        """C definitions of the index of a thread's crew in the block and of its warp in the crew.
+        """C definitions of two indices: a thread's crew in the block, and its warp in the crew.
 
-        The warps of a crew of four are in different quarters of the multiprocessor. Their order
+        If a crew has four warps, they are in different quarters of the multiprocessor. Their order
         rotates from block to block, so that the first warp, which has the most work, is not always
         in the same quarter.
         """
@@ -407,5 +407,5 @@ def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | Non
 
 
 def _spelled(start: int, number: int) -> str:
-    """Return the expression for the k-th column after the reserved columns."""
+    """Return the expression for a column, whose number is counted from column `start`."""
     return str(column(start + number))

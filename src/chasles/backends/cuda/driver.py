@@ -38,7 +38,7 @@ def _first(names: Iterable[str]) -> ctypes.CDLL | None:
     return None
 
 
-# The compiler ----------------------------------------------------------------------------------
+# Run-time compiler (NVRTC) ---------------------------------------------------------------------
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-default-execution-space")
 """Compiler options. Products are fused only where the program fuses them. Float32 divisions are
@@ -127,7 +127,7 @@ def _candidates() -> Iterator[str]:
     yield from (str(usual / name) for name in COMPILERS if (usual / name).exists())
 
 
-# The driver ------------------------------------------------------------------------------------
+# CUDA driver -----------------------------------------------------------------------------------
 
 MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
 """Driver codes for device attributes: compute capability and number of multiprocessors."""
@@ -139,7 +139,7 @@ NO_CONTEXT = 201
 """Driver status that a thread receives if it has not used a device yet."""
 
 POINTER, SIZE, END = 1, 2, 0
-"""Tags in the last argument of a launch: packed parameters, their size, and the end."""
+"""Tags in a launch's last argument: packed parameters, their size, and the end of the list."""
 
 
 MOST = 2**31 - 1

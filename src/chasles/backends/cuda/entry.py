@@ -37,7 +37,7 @@ from chasles.backends.cuda.arrays import (
 from chasles.backends.objects import HEAD, TUPLE
 
 ARRAYS, RANK = 16, 4
-"""Largest number of arrays in a call, and largest number of axes of a variable."""
+"""Largest numbers of arrays in a call and of axes in a variable."""
 
 WORDS = 8 + 3 * ARRAYS
 """Number of words in the last argument of a launch."""
@@ -141,7 +141,7 @@ def _alike(w: Text) -> str:
 
 
 def _together(w: Text, tensor: str) -> str:
-    """Emit a test whether an array has the dtype and the device of the first array."""
+    """Emit a test that is true if an array has the dtype and the device of the first array."""
     pairs = [(w.field(t, KIND, "i32"), w.field(t, PLACE, "i64")) for t in ("%tensors", tensor)]
     (kind, place), (other_kind, other_place) = pairs
     kin = w.emit(f"icmp eq i32 {kind}, {other_kind}")
@@ -198,7 +198,7 @@ def _made(w: Text) -> str:
     return w.finished(head, f"ptr {made}")
 
 
-# The entry -------------------------------------------------------------------------------------
+# Entry function --------------------------------------------------------------------------------
 
 
 def _entry(w: Text) -> str:
@@ -254,7 +254,7 @@ def _entry(w: Text) -> str:
 
 
 def _given(w: Text, n: str) -> str:
-    """Emit code that finds the value of `out=`; it is null if `out=` is not given."""
+    """Emit code that finds the value of `out=`; it is null if `out=` is not passed."""
     out = w.variable("ptr", "null")
     with w.when(w.emit("icmp ne ptr %kwnames, null")):
         w.require(w.emit(f"icmp eq i64 {w.field('%kwnames', HEAD, 'i64')}, 1"))

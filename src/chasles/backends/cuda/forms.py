@@ -17,10 +17,12 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:
-    """Base class of writers of kernels; it writes the input and output of each thread.
+    """Base class for kernel writers. It writes the input and output of each thread.
 
-    tables: additional constants. more: further parameters of the kernel. strides: names of the
-    strides of an array. before, after: lines before and after the body.
+    - tables: additional constants.
+    - more: further parameters of the kernel.
+    - strides: names of the strides of an array.
+    - before, after: lines before and after the body.
     """
 
     tables: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""A kernel that repeats a step made of three programs: a beginning, an iteration, and an end.
+"""A kernel that repeats a step made of three programs: `begin`, `refine` and `end`.
 
     begin(inputs) -> point, memory, data
     refine(point, memory, data) -> point, memory
@@ -37,9 +37,9 @@ WARPS = REGISTERS // (WARP * 256)
 
 
 def iterated(kernels: Sequence[Kernel]) -> Kernel:
-    """Return a kernel that runs a first program, an iteration and a last program.
+    """Return a kernel that repeats a step made of three programs.
 
-    kernels: the three kernels, with the same dtype.
+    kernels: the kernels of `begin`, `refine` and `end`, with the same dtype.
     """
     begin, _, end = kernels
     dtype, recipes = begin.dtype.name, tuple(kernel.recipe for kernel in kernels)
@@ -71,10 +71,11 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
 class _Tile:
     """The columns of a tile: inputs, point, memory, data, and the results that replace them.
 
-    inputs: columns of each input. moving: columns of point and memory. carried: these, and the
-    columns of data. refined, ended: columns of the results of `refine` and `end`. Data that are
-    inputs share their columns. The results of `end` are written in place if no program reads the
-    columns that they replace.
+    - inputs: columns of each input.
+    - moving: columns of point and memory.
+    - carried: columns of point, memory and data. Data that are inputs share the input columns.
+    - refined, ended: columns of the results of `refine` and `end`. The results of `end` are written
+      in place if no program reads the columns that they replace.
     """
 
     def __init__(self, begin: Program, refine: Program, end: Program) -> None:

@@ -40,7 +40,7 @@ SPREAD = (WARP, WARP // 4)
 """Shape of a block of threads that transposes columns to rows."""
 
 ALIKE = 256
-"""Number of array extents whose traversal (`Walk`) is cached."""
+"""Number of traversals (`Walk`) that are cached, each for certain array extents."""
 
 
 class Kernel:
@@ -166,7 +166,9 @@ class Kernel:
                 raise InputError("E-GPU-006", problem, part=name)
             if any(overlap(looks[k], other, self.dtype.itemsize) for other in looks[:k]):
                 problem = "the arrays in `out` overlap"
-                raise InputError("E-GPU-007", problem, "give each result its own array", part=name)
+                raise InputError(
+                    "E-GPU-007", problem, "use a separate array for each result", part=name
+                )
 
     def _launch(
         self, library: Arrays, count: int, places: list[tuple[int, Steps]], *, rows: bool
@@ -385,12 +387,14 @@ class Loop:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Advance states by a number of steps.
+        """Advance states by a number of steps. The call does not wait for the result.
 
-        states: CuPy arrays (count, size) on the current device. controls: the other inputs (count
-        or 1, steps or 1, size); an axis of length 1 is shared. records: an array (count, kept,
-        size) for each of `states`, written after every `every` steps and after the last step. Any
-        strides are allowed. `states` is not changed. The call does not wait for the result.
+        - states: CuPy arrays (count, size) on the current device. They are not changed.
+        - controls: the other inputs (count or 1, steps or 1, size); an axis of length 1 is shared.
+        - records: an array (count, kept, size) for each of `states`, written after every `every`
+          steps and after the last step.
+
+        Any strides are allowed.
         """
         assert threads is None
         self.sizes.check(states, controls, records, steps, every)

@@ -39,7 +39,7 @@ class Arrays(Protocol):
 
 
 class Walk(NamedTuple):
-    """Traversal of arrays with a common leading shape by a kernel.
+    """A kernel's traversal of arrays with a common leading shape.
 
     `strange` lists arrays that cannot be used directly; `steps` then describes the rows that
     replace them. `rows` is True if the entries of each state are contiguous in all arrays.

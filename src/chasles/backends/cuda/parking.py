@@ -36,9 +36,10 @@ def parked(
 ) -> Parking:
     """Plan the moves so that at most `registers` values are in registers at once.
 
-    waiting: slots of values that are in memory from the start. reusable: values of `waiting` whose
-    slots may be reused after their last use. new: returns the name of the k-th new slot. stored:
-    slots of values that are stored as soon as they are computed.
+    - waiting: slots of values that are in memory from the start.
+    - reusable: values of `waiting` whose slots may be reused after their last use.
+    - new: function that returns the name of the k-th new slot.
+    - stored: slots of values that are stored as soon as they are computed.
     """
     uses: dict[int, list[int]] = {}
     for time in range(len(order) - 1, -1, -1):

@@ -46,9 +46,12 @@ EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
 class Plan(NamedTuple):
     """A prepared launch for contiguous arrays, valid for a range of state counts.
 
-    bits: size of an element (bits). least, most: range of state counts. rows: True if all arrays
-    are in rows. kernel: the driver's handle for the kernel. states, threads, shared: states,
-    threads and shared memory (bytes) per block. memory: memory type, as a DLPack code.
+    - bits: size of an element (bits).
+    - least, most: range of state counts.
+    - rows: True if all arrays are in rows.
+    - kernel: the driver's handle for the kernel.
+    - states, threads, shared: states, threads and shared memory (bytes) per block.
+    - memory: memory type, as a DLPack code.
     """
 
     bits: int
@@ -72,10 +75,12 @@ class Plan(NamedTuple):
 class Library(NamedTuple):
     """An array library's types and functions that the entry uses.
 
-    name: prefix of the library's functions in the machine code. types: one or two array types.
-    make: function that makes a result in rows from an argument and sizes. turned: the same for
-    arguments in columns. helper: object that these functions use. read, current: addresses of the
-    library's C functions, if any.
+    - name: prefix of the library's functions in the machine code.
+    - types: one or two array types.
+    - make: function that makes a result in rows from an argument and sizes.
+    - turned: the same for arguments in columns.
+    - helper: object that these functions use.
+    - read, current: addresses of the library's C functions, if any.
     """
 
     name: str

@@ -56,12 +56,17 @@ class Search:
     ) -> tuple[Any, ...]:
         """Return points, memories, steps, solved flags and active limits, as CuPy arrays.
 
-        Points have shape (count, n); active limits are -1 (lower), 1 (upper) or 0. goals (count,
-        size) in float64, in rows, are overwritten. Goals that are not finite or contain an invalid
-        rotation become NaN, and so do their points. guess (count or 1, n) in float64: the first
-        starting point, by default the nearest of `starts`. starts, others, table, memories: as in
-        `llvm.search`. limits: limits of a point. room: the limits with held coordinates fixed.
-        stages: inputs for float32 and float64. rotations: offsets of the rotations in the goals.
+        Points have shape (count, n). Active limits are -1 (lower), 1 (upper) or 0. Goals that are
+        not finite or contain an invalid rotation become NaN, and so do their points.
+
+        - goals (count, size): rows in float64, which are overwritten.
+        - guess (count or 1, n): the first starting point in float64, by default the nearest of
+          `starts`.
+        - starts, others, table, memories: as in `llvm.search`.
+        - limits: limits of a point.
+        - room: the limits with held coordinates fixed.
+        - stages: inputs for float32 and float64.
+        - rotations: offsets of the rotations in the goals.
         """
         import cupy
 

@@ -77,7 +77,7 @@ class Searching(Threads):
         return f"{name}{output}_{index} = {value};"
 
     def _each(self, text: str) -> str:
-        """Return a statement, given as a template, for each entry of a point and a memory."""
+        """Return statements made from a template, one for each entry of a point and a memory."""
         outputs = enumerate(self.program.outputs)
         return " ".join(text.format(k=k, i=i) for k, v in outputs for i in range(v.size))
 
@@ -191,10 +191,14 @@ def around(size: int, rotations: tuple[int, ...]) -> str:
 
     "rank" finds for each problem the nearest start of each group, the nearest first. It also
     converts goals to float32, sets invalid goals to NaN, and initializes the points of all problems
-    to NaN. table: as in `llvm.ranking`. begins: starts of the first tries, if not null. rotations:
-    offsets, in the goals, of the nine entries of each rotation matrix. "narrow" converts points
-    from float32 to float64 and clamps them to limits. "look" determines which problems are solved,
-    and which limits are active.
+    to NaN.
+
+    - table: as in `llvm.ranking`.
+    - begins: starts of the first tries, if not null.
+    - rotations: offsets, in the goals, of the nine entries of each rotation matrix.
+
+    "narrow" converts points from float32 to float64 and clamps them to limits. "look" determines
+    which problems are solved, and which limits are active.
     """
     checks = "\n".join(f"  good = good && turns(goals + {k});" for k in rotations)
     return f"""

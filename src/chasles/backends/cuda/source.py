@@ -45,11 +45,12 @@ def source(
 ) -> Source:
     """Return the kernel source of a program for blocks of up to `block` threads.
 
-    least: number of blocks that must fit on a multiprocessor at once, which limits the number of
-    registers; 0 for no limit. cuts: True to keep the compiler from moving work far ahead. most:
-    bytes of shared memory that a warp may use for distinct values of long rows. crew: the warps
-    that share the work of a tile, if any. A `Crew` object made for this program can be used only
-    once.
+    - least: number of blocks that must fit on a multiprocessor at once, which limits the number of
+      registers; 0 for no limit.
+    - cuts: True to keep the compiler from moving work far ahead.
+    - most: bytes of shared memory that a warp may use for distinct values of long rows.
+    - crew: the warps that share the work of a tile, if any. A `Crew` object made for this program
+      can be used only once.
     """
     written = crew if isinstance(crew, Crew) else threads(program, dtype, form, most, crew)
     written.run(cuts=cuts)

@@ -24,7 +24,7 @@ ROOM = 48 * 1024
 
 
 class Place(NamedTuple):
-    """Location in a tile of one number per state of a warp: the first index and the stride."""
+    """Location of one number per state in a tile: the first index and the stride."""
 
     start: str
     step: int
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def column(number: int) -> Place:
-    """Return the location of a column of a tile, given its number."""
+    """Return the location of the tile column with a given number."""
     return Place(f"{number} * LANES", 1)
 
 
@@ -112,7 +112,10 @@ class Tiled(Threads):
         return found
 
     def _needed(self, values: int, numbers: int) -> int:
-        """Return the size (bytes) of a tile with distinct values and entries of long rows."""
+        """Return the size (bytes) of a tile that also holds long rows.
+
+        values: number of distinct values in these rows. numbers: number of their entries.
+        """
         tile = (WARP * self.size + (WARP + 1) * values) * self.number.bytes
         return -(-(tile + 2 * numbers) // HEADER) * HEADER
 
@@ -206,7 +209,7 @@ class Tiled(Threads):
         ]
 
     def _place_packed(self) -> list[str]:
-        """Return code that locates the values of long rows and copies their column list."""
+        """Return code that locates the values of long rows and copies the list of their columns."""
         return [
             f"  real* const waiting = tile + {self.size} * LANES;",
             "  unsigned short* const columns = "

@@ -104,7 +104,7 @@ class _Plan:
 
     @functools.cached_property
     def slots(self) -> np.ndarray:
-        """Slot of the state before each piece's latest step. Checkpoints have the first slots."""
+        """Slot of the state before each piece's latest step. The first slots hold checkpoints."""
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
@@ -140,10 +140,11 @@ class Adjoint:
     ) -> None:
         """Propagate contiguous covectors (count, size) in place, from the last step to the first.
 
-        states, controls: inputs of the loop. weights (count or 1, records, size): weights of the
-        states that the loop records every `every` steps. The weight of the first record, the
-        initial state, is not used. along (count, steps, size): arrays for the first covectors,
-        filled with their values at each step.
+        - states, controls: inputs of the loop.
+        - weights (count or 1, records, size): weights of the states that the loop records every
+          `every` steps. The weight of the first record, the initial state, is not used.
+        - along (count, steps, size): arrays for the first covectors, filled with their values at
+          each step.
         """
         plan, count = _Plan.of(steps, every), len(states[0])
         self._step.sizes.check(states, controls, [], steps, every)
@@ -297,8 +298,9 @@ class _Calls:
 class _Tables:
     """Addresses, for `repeat`, of the arrays that several calls read or write.
 
-    places (calls, arrays): the address of the first row. rows, along (arrays,): strides (bytes)
-    between rows and between steps, respectively. sizes (arrays,): row sizes (bytes).
+    - places (calls, arrays): the address of the first row.
+    - rows, along (arrays,): strides (bytes) between rows and between steps, respectively.
+    - sizes (arrays,): row sizes (bytes).
     """
 
     places: np.ndarray
@@ -324,5 +326,5 @@ class _Tables:
 
     @property
     def each(self) -> np.ndarray:
-        """Address of each call's row in `places`."""
+        """Address of the row in `places` for each call."""
         return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

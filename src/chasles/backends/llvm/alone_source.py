@@ -10,11 +10,17 @@ OWN = (
     *((name, "ptr") for name in ("given", "ranking", "memory", "matrices", "offsets")),
     *((name, "ptr") for name in ("lower", "upper", "sides", "counts", "outs")),
 )
-"""Parameters of `alone`. Numbers: the number of pose matrices in the goals, and a flag that is set
-if `begins` is a guess. Tables: the parameters of `search` and `rank` for one problem; memory for
-searches; pose matrices (16 numbers each) and their offsets in the goals; limits of the point; bytes
-that mark active limits; the number of steps in each try; and the results of a step of the first
-search, which must not overlap any input.
+"""Parameters of `alone`: two numbers, then the addresses of tables.
+
+- poses: number of pose matrices in the goals.
+- guessed: flag that is set if `begins` is a guess.
+- given, ranking: parameters of `search` and `rank` for one problem.
+- memory: memory for searches.
+- matrices, offsets: pose matrices (16 numbers each) and their offsets in the goals.
+- lower, upper: limits of the point.
+- sides: bytes that mark active limits.
+- counts: number of steps in each try.
+- outs: results of a step of the first search, which must not overlap any input.
 """
 
 REFUSED = 2

@@ -36,7 +36,7 @@ class Variable:
 
 
 class Array:
-    """The fields of a NumPy array that are always needed."""
+    """Code that loads the fields of a NumPy array that every check needs."""
 
     def __init__(self, w: Routine, item: str) -> None:
         self.rank = w.emit(f"sext i32 {w.field(item, RANK, 'i32')} to i64")
@@ -236,7 +236,7 @@ def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no:
     short = w.compare("ne", word(w, "element"), 0)
 
     def zero(place: str, count: int) -> str:
-        """Emit a test whether the first numbers at an address are all 0.0 or -0.0."""
+        """Emit a test that is true if the first numbers at an address are all 0.0 or -0.0."""
         result, done = w.variable("i1", "false"), w.label()
         for kind, go in (("i32", done), ("i64", "")):
             with w.when(short if go else "true", go=go):

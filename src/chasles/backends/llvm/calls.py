@@ -284,7 +284,7 @@ def usual(count: int) -> str:
 
 
 def helpers() -> list[str]:
-    """Write functions that the entries of `usual` call for one state."""
+    """Write the helper functions of the entries that `usual` writes."""
     w = Routine("internal i1 @turned(ptr %way, ptr %places) noinline")
     no = w.label()
     quaternions(w, ("%places", "%places"), "false", "1", no)

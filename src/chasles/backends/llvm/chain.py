@@ -57,7 +57,7 @@ TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 
 
 class _Places(NamedTuple):
-    """Arrays by name: inputs and outputs of the chain, and offsets in the workspace."""
+    """Names of the chain's inputs and outputs, and workspace offsets of its other arrays."""
 
     inputs: Sequence[str]
     outputs: Sequence[str]

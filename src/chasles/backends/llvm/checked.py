@@ -130,7 +130,7 @@ def symbols() -> dict[str, int]:
     return reached | {"chasles_regions": ctypes.addressof(TABLE)}
 
 
-# The text of a module --------------------------------------------------------------------------
+# Instrumentation of a module -------------------------------------------------------------------
 
 _KIND = r"(<\d+ x \w+>|\w+)"
 _GEP = re.compile(r"\s*(%[\w.]+) = getelementptr .*?, ptr ([%@][\w.]+),")
@@ -179,7 +179,7 @@ def instrumented(text: str, *, opaque: bool = False) -> str:
 
 
 class _Module:
-    """Instrumenter of a module's functions; `texts` holds constants for messages."""
+    """Writer of checks for a module's functions. `texts` holds the messages as constants."""
 
     def __init__(self, sizes: dict[str, int], opaque: bool) -> None:
         self.texts: list[str] = []

@@ -61,7 +61,7 @@ BUSY = threading.Lock()
 _FORKING: list[None] = []
 """Nonempty while the process forks."""
 _SWEEPING: list[int] = []
-"""Identifiers of threads that are unloading code, one entry per call of `sweep`."""
+"""Identifiers of threads that are unloading code, one entry per call to `sweep`."""
 
 
 @functools.cache
@@ -78,8 +78,8 @@ def initialise() -> None:
 class Machine:
     """The processor for which code is compiled.
 
-    effort: LLVM's optimization level, 0 to 3. Results are bitwise identical at all levels; level 0
-    compiles five times as fast as level 2, but the code runs half as fast.
+    effort: LLVM's optimization level, 0 to 3. Results are bitwise identical at all levels. Level 0
+    compiles faster than level 2, but the code is slower (see `llvm.quick`).
     """
 
     triple: str
@@ -148,7 +148,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
     return bytes(target.emit_object(parsed))
 
 
-# Compiling in pieces -----------------------------------------------------------------------------
+# Compiling in several processes ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _is_long(function: Function) -> bool:
 
 
 def _parsed(text: str) -> tuple[list[str], list[Function]]:
-    """Return the lines outside of functions, and the functions."""
+    """Split a module's text into the lines outside of functions, and the functions."""
     rest, functions = [], []
     lines = iter(text.split("\n"))
     for line in lines:
@@ -361,8 +361,10 @@ def objects(code: bytes) -> list[bytes]:
 class Piece:
     """Resources that a piece of code needs as long as it may run.
 
-    loaded: the code. linker: the linker, which must outlive the code that it loaded. others: code
-    that this code calls. kept: Python objects that the code or its callers point to, by name.
+    - loaded: the code.
+    - linker: the linker, which must outlive the code that it loaded.
+    - others: code that this code calls.
+    - kept: Python objects that the code or its callers point to, by name.
     """
 
     def __init__(self, loaded: Any, linker: Any, others: tuple["Code", ...]) -> None:
@@ -426,7 +428,7 @@ def sweep() -> None:
 
 
 def _begin_fork() -> None:
-    """Wait until no other thread holds LLVM's lock, because the child could never acquire it."""
+    """Wait until no other thread holds LLVM's lock, which a forked child could never acquire."""
     _FORKING.append(None)
     end = time.monotonic() + 1.0  # an interrupted thread may have left an entry
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:

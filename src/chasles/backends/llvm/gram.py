@@ -135,7 +135,7 @@ class Grams:
         self.places = [slice(end - width, end) for end, width in pairs]
 
     def add(self, rows: np.ndarray) -> None:
-        """Add rows of W, with all blocks side by side, as a C-contiguous float64 array."""
+        """Add rows of W, a C-contiguous float64 array with all blocks side by side."""
         size = self.places[-1].stop if self.places else 0
         assert rows.shape[1:] == (size,)
         assert rows.dtype == float

@@ -1,4 +1,4 @@
-"""A kernel made of several: a beginning, an iteration repeated until convergence, and an end.
+"""A kernel made of several: `begin`, `refine` (repeated until convergence), and `end`.
 
     begin(inputs) -> point, memory, data
     refine(point, memory, data) -> point, memory
@@ -70,6 +70,6 @@ class Iterated(Kernel):
 
 
 def iterated(kernels: Sequence[Any], quick: int = 0) -> Iterated:
-    """Combine kernels for a beginning, one or two iterations and an end, all with one dtype."""
+    """Combine the kernels `begin`, `refine`, `rescue` (optional) and `end`, which share a dtype."""
     assert len({np.dtype(kernel.dtype) for kernel in kernels}) == 1
     return Iterated(kernels, quick)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 TILES, CACHED = 32, 1_300_000
-"""Largest number of tiles in a chunk of states, and number of bytes that they may occupy. With more
-tiles, fewer lanes are idle when most states have converged.
+"""Largest number of tiles in a chunk of states, and largest total size of these tiles (bytes).
+With more tiles, fewer lanes are idle when most states have converged.
 """
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
@@ -13,9 +13,10 @@ TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 class Layout:
     """Layout of a thread's memory: kernel workspace, tables of addresses, and tiles.
 
-    inputs, outputs: numbers of inputs and outputs. sizes: numbers of entries in a state's point,
-    memory and data. size: bytes per number. quick: number of iterations after which states are
-    rescued, or 0 if they are not rescued.
+    - inputs, outputs: numbers of inputs and outputs.
+    - sizes: numbers of entries in a state's point, memory and data.
+    - size: bytes per number.
+    - quick: number of iterations after which states are rescued, or 0 if they are not rescued.
     """
 
     def __init__(

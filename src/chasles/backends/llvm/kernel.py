@@ -9,7 +9,7 @@ garbage collection, no finalizer and no resurrection can leave an entry without 
 is freed with the last entry and the last kernel. The collector may clear the list of further ways,
 which is then empty.
 
-This module is long because fast entries share the tables of kernels.
+This module is long because kernels and fast entries share the same tables.
 """
 
 import contextlib
@@ -198,7 +198,7 @@ the arguments and the keyword arguments, and returns the result or NotImplemente
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Values of the word `single` of a way, which selects calls by dtype (see `objects.WAY`)."""
+"""Values of a way's word `single`, which selects calls by dtype (see `objects.WAY`)."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
@@ -287,10 +287,16 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 class Owner(tuple[Any, ...]):
     """The `__self__` of a fast entry, called for arguments that the machine code does not handle.
 
-    The items are the words of the way for arrays only (or None); a list of registered ways; the
-    object that holds the entry, and the name with which unpickling finds the entry there; the
-    Python path (`fallback`); the path tried before it (`again`); a set that identifies the
-    registered ways; and the way for arrays only (or None).
+    The items, in order, are:
+
+    - the words of the way for arrays only, or None
+    - a list of registered ways
+    - the object that holds the entry
+    - the name with which unpickling finds the entry in this object
+    - the Python path (`fallback`)
+    - the path tried before the Python path (`again`)
+    - a set that identifies the registered ways
+    - the way for arrays only, or None
     """
 
     __slots__ = ()
@@ -349,10 +355,13 @@ def fast_entry(
     """Return a built-in function that calls a kernel and runs registered calls (`ways.learn`).
 
     Without a kernel, it only runs registered calls. Return the fallback itself if Python or the
-    kernel does not support such a function. holder: object on which unpickling finds the function
-    by name. fallback: function that accepts all forms of the same arguments and is called when the
-    machine code does not handle a call. again: faster path that is tried before the fallback, for
-    arrays that only need another memory layout.
+    kernel does not support such a function.
+
+    - holder: object on which unpickling finds the function by name.
+    - fallback: function that accepts all forms of the same arguments and is called when the machine
+      code does not handle a call.
+    - again: faster path that is tried before the fallback, for arrays that only need another memory
+      layout.
     """
     way = None if kernel is None else _plain_way(kernel)
     if not objects.supported() or (kernel is not None and way is None):

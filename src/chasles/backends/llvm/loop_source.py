@@ -19,10 +19,17 @@ GIVEN = (
     *((name, "ptr") for name in ("records", "record_rows", "record_steps")),
     *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
 )
-"""Arguments of `blocks`: the numbers of steps, steps between records, inputs, outputs and records;
-the size (bytes) of a thread's memory, and the offset of the workspace in it; tables of the inputs
-and records of the first state, as for `repeat`; and offsets in the thread's memory at which results
-and records are collected."""
+"""Arguments of `blocks`.
+
+- steps, every: number of steps, and number of steps between records.
+- inputs, outputs, kept: numbers of inputs, outputs and records.
+- size, space: size (bytes) of a thread's memory, and offset of the workspace in it.
+- ins, in_rows, in_steps, sizes: tables of the inputs of the first state, as for `repeat`.
+- records, record_rows, record_steps: tables of the records of the first state, as for `repeat`.
+- fresh_places, near_places: offsets in the thread's memory at which results and records are
+  collected.
+- near_rows: row strides (bytes) of the collected records.
+"""
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:

@@ -17,11 +17,12 @@ import numpy as np
 class Element:
     """A floating-point type: its LLVM and NumPy names, its size, and constants for math functions.
 
-    half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or not.
-    limit: angles (rad) above this limit are reduced exactly, out of line. shift: number that is
-    added to round a value to an integer, which is then in the low bits. bend: ratios above this
-    value are reduced before the arctangent's rational approximation (numerator, denominator) is
-    used.
+    - half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or
+      not.
+    - limit: angles (rad) above this limit are reduced exactly, out of line.
+    - shift: number that is added to round a value to an integer, which is then in the low bits.
+    - bend: ratios above this value are reduced before the arctangent's rational approximation
+      (numerator, denominator) is used.
     """
 
     name: str
@@ -112,9 +113,11 @@ class Writer:
     def take(self, width: int) -> None:
         """Set the number of vector elements for the following operations.
 
-        The names of types are created once, because a function has many thousands of operations.
-        type, mask, integers: vectors of numbers, flags and integers. bytes: the size of a vector of
-        numbers. suffix: suffix of the names of LLVM's functions on such vectors.
+        Type names are created only here, because a function has many thousands of operations.
+
+        - type, mask, integers: vectors of numbers, flags and integers.
+        - bytes: the size of a vector of numbers.
+        - suffix: suffix of LLVM function names for such vectors.
         """
         self.width, bits = width, self.element.bits
         self.type = f"<{self.width} x {self.element.name}>"

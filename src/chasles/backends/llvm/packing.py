@@ -13,7 +13,7 @@ Packing = list[tuple[int, ...]]
 
 
 def packings(staged: Staged, width: int) -> list[Packing]:
-    """Return the cheaper of two packings for each result.
+    """Return the cheaper packing for each result: columns in order, or grouped by `packed`.
 
     Results of equal width share a packing.
     """

@@ -73,10 +73,12 @@ class Search:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return points (count, n), final memories, and (steps, index of the try) for each problem.
 
-        goals: the kernel's other inputs (count or 1, size). A single row is shared by all problems.
-        begins (count or 1, n): starts of the first tries. ranks (count, k): indices in `starts` for
-        the next tries. Later tries use the rows of `starts` beginning with index `others`.
-        memories: one for each try, and one for the last try, which starts at the best point.
+        - goals: the kernel's other inputs (count or 1, size). A single row is shared by all
+          problems.
+        - begins (count or 1, n): starts of the first tries.
+        - ranks (count, k): indices in `starts` for the next tries. Later tries use the rows of
+          `starts` beginning with index `others`.
+        - memories: one for each try, and one for the last try, which starts at the best point.
         """
         inputs = self.kernel.interface.inputs
         count, tries = len(ranks), len(memories) - 1
@@ -115,12 +117,15 @@ class Search:
 class Alone:
     """A prepared search for one problem at a time, whose calls take microseconds.
 
-    A guess is tried by itself. If it fails or is not given, several tries run in the lanes of a
-    vector. The first solved try in order is used, so that the answer is bitwise identical to that
+    A guess is tried alone. If it fails, or if there is no guess, several tries run in the lanes of
+    a vector. The first solved try in order is used, so that the answer is bitwise identical to that
     of a batch.
 
-    constants: the kernel's inputs after the goals. offsets: offsets, in the goals, of the 12
-    entries of each pose. limits: limits of the point. For the other parameters, see `Search`.
+    - constants: the kernel's inputs after the goals.
+    - offsets: offsets, in the goals, of the 12 entries of each pose.
+    - limits: limits of the point.
+
+    For the other parameters, see `Search`.
 
     Attributes
     ----------

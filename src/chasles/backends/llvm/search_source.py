@@ -9,12 +9,27 @@ RESULTS = ("points", "ends", "steps")
 GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
 """Parameters of `search`.
 
-Numbers: the numbers of tries, ranked tries and kernel inputs; the size (bytes) of a block's memory;
-the offsets of the workspace and of the search table in this memory; the index of the first start
-that is not ranked. Tables: inputs of the problems (the first two are unused), their row strides and
-row sizes (bytes); offset of each input in the block's memory; starts of the first tries, and their
-row stride (bytes, one word); starts of the ranked tries; all starts; initial memories. Results:
-points, memories, the number of steps, and the index of the try.
+Numbers:
+
+- tries, ranked, inputs: numbers of tries, ranked tries and kernel inputs.
+- size: size (bytes) of a block's memory.
+- space, table: offsets of the workspace and of the search table in this memory.
+- others: index of the first start that is not ranked.
+
+Tables:
+
+- ins, in_rows, sizes: inputs of the problems (the first two are unused), their row strides and row
+  sizes (bytes).
+- places: offset of each input in the block's memory.
+- begins, begin_row: starts of the first tries, and their row stride (bytes, one word).
+- ranks: index of the start of each ranked try.
+- starts: all starts.
+- memories: initial memories.
+
+Results:
+
+- points, ends: points and memories.
+- steps: number of steps, and index of the try.
 """
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))

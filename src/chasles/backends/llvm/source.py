@@ -7,7 +7,7 @@ row. A result that occurs several times in the outputs is stored once. Constant 
 before the loop. A program with tiled arrays (`Program.tiled`) only has the function `tiled`, which
 other code calls for one tile.
 
-This module is long because all functions of a module share its slots and parts.
+This module is long because all functions of an LLVM module share its slots and parts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -130,7 +130,7 @@ def _far(program: Program) -> int:
 
 
 class _Slots:
-    """The distinct results of a program, and the slot of each entry of its outputs."""
+    """Distinct results of a program, and the slot in which each output entry is stored."""
 
     def __init__(self, program: Program) -> None:
         self.results = list(places(program))
@@ -163,7 +163,7 @@ def _declarations(target: Target, limbs: set[int]) -> str:
     return "\n".join(lines + declared(target.writer())) + "\n"
 
 
-# The straight-line parts -----------------------------------------------------------------------
+# Straight-line parts ---------------------------------------------------------------------------
 
 
 def _parts(

@@ -39,13 +39,13 @@ class Lines:
         self._first = w.at(base, self._ahead, w.element.name)
 
     def begin(self, vector: str) -> None:
-        """Write the numbers of the first vector that precede the first whole line."""
+        """Write the numbers of the first vector that precede the first whole cache line."""
         w = self._w
         missing = w.emit(f"sub i64 {w.width}, {self._ahead}")
         self._part(-w.width, vector, vector, "uge", missing)
 
     def write(self, start: int | str, before: str, after: str) -> None:
-        """Write the line that begins in the vector whose first number is `start`."""
+        """Write the cache line that begins in the vector whose first number is `start`."""
         line, place = self._line(start, before, after)
         w = self._w
         w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
@@ -131,7 +131,7 @@ def scatter_past(w: Writer, output: int, n: int) -> str:
     return tile_function(w, f"scatter{output}_past", "%slots", clip=False)
 
 
-# Matrices by rows ---------------------------------------------------------------------------------
+# Matrices written row by row ----------------------------------------------------------------------
 
 Lane = tuple[str, int]
 """A vector, and the index of one of its lanes."""

@@ -29,10 +29,15 @@ _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
 (bytes)."""
 
 _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0, 72, 8)
-"""Offsets of the fields of a job, which is on its caller's stack: the next job; the function
-`body(given, first, last)`, which computes rows first, ..., last - 1 and returns 0 on success; its
-argument; the end of the rows, and the size of a range; the first row that is not taken; the number
-of threads that may still join, and the number that have not left; and a nonzero status, if any.
+"""Offsets of the fields of a job, which is on its caller's stack.
+
+- _NEXT: the next job.
+- _BODY, _GIVEN: the function `body(given, first, last)`, which computes rows first, ..., last - 1
+  and returns 0 on success, and its argument.
+- _END, _SHARE: the end of the rows, and the size of a range.
+- _TAKEN: the first row that is not taken.
+- _WANTED, _ACTIVE: the numbers of threads that may still join and that have not left.
+- _STATUS: a nonzero status, if any.
 """
 
 

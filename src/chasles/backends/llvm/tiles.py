@@ -30,7 +30,7 @@ PAST = _last_cache() // 2
 cache, because they would not stay in it."""
 
 AHEAD = 32
-"""Number of columns by which prefetches of long rows run ahead of loads and stores."""
+"""Number of columns by which prefetches in long rows precede loads and stores."""
 
 
 def attributes(w: Writer) -> str:
@@ -39,7 +39,7 @@ def attributes(w: Writer) -> str:
     return f'noinline nounwind "prefer-vector-width"="{size}" "min-legal-vector-width"="{size}"'
 
 
-# The code of a tile ------------------------------------------------------------------------------
+# Code for one tile -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Body:
         return self._mask[k]
 
 
-# Rows and tiles -----------------------------------------------------------------------------------
+# Conversion between rows and tiles ----------------------------------------------------------------
 
 
 def gather(w: Writer, n: int, *, clip: bool) -> str:
@@ -216,9 +216,9 @@ def scatter(
 ) -> str:
     """Return the function that writes rows of an output from the slots that hold its columns.
 
-    In long rows, blocks of columns that are all constant are written without a transpose, and
-    stores are kept from straddling cache lines where the rows' alignment allows it. alone: False if
-    the function with `clip` uses the tables of the function without it.
+    In long rows, blocks of constant columns are written without a transpose. If the rows' alignment
+    allows it, no store straddles a cache line. alone: False if the function with `clip` uses the
+    tables of the function without it.
     """
     width, n, rows = w.width, len(columns), row_places(w, clip)
 

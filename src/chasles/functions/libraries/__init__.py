@@ -10,7 +10,7 @@ from chasles.backends.cuda.resident import Library, resident
 def in_front(
     function: Any, arrays: Sequence[Any], places: Sequence[int | None], move: Callable[..., Any]
 ) -> list[Any]:
-    """Return arrays with the axis mapped by vmap in front of all other leading axes."""
+    """Move the axis that vmap maps in front of all other leading axes of each array."""
     sizes = [len(v.shape) for v in function.interface.inputs]
     ranks = [
         a.ndim - size - (place is not None)

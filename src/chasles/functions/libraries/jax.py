@@ -82,7 +82,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
     return [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
 
 
-# The primitive -----------------------------------------------------------------------------------
+# JAX primitive -----------------------------------------------------------------------------------
 
 
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
