@@ -70,8 +70,9 @@ SETTINGS = {
 }
 """Dask settings for local workers: no profiler, and system monitors every 10 s.
 
-malloc keeps up to 256 MB between blocks. Dask's own environment makes it return all memory to the
-system after each block, and the page faults of new memory take 10 % of the processor time.
+malloc keeps up to 256 MB between blocks. With Dask's default environment variables, malloc returns
+all memory to the system after each block, and the page faults of the next block take 10 % of the
+processor time.
 """
 
 Told = Callable[[int], None]

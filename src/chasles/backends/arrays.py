@@ -1,4 +1,4 @@
-"""Checks of arrays and counts passed by callers, and conversion to the layout of machine code."""
+"""Check arrays and counts passed by callers, and convert them to what compiled code expects."""
 
 import array as standard
 import math

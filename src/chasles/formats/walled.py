@@ -71,7 +71,7 @@ class Tool:
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
         one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads use up address space
-        with tempfile.TemporaryDirectory() as folder:  # for log files of the tool
+        with tempfile.TemporaryDirectory() as folder:  # for the tool's log files
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)
             except subprocess.TimeoutExpired:

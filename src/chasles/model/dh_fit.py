@@ -216,7 +216,7 @@ def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
 
 
 def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
-    """Return the displacement X in the last standard row, up to frame dh<n> or the tool."""
+    """Return the displacement X in the last row, which ends at frame dh<n> or at the tool."""
     n = len(model.bodies)
     known = model.frames.get(f"dh{n}")
     ends = [matrix(known.placement)] if known is not None and known.body == n - 1 else []

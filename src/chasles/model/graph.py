@@ -127,7 +127,7 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """Return the joints of a spanning tree that starts at the world, and notes.
+    """Return the joints of a spanning tree rooted at the world, and notes about the choice.
 
     Prim's algorithm adds the joints in `wanted` first, then the joints that keep the tree
     shallowest. Ties are resolved by the order in which the joints are given.

@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     q = np.concatenate([part.q for part in parts])
     if len(t) < 2:
         raise InputError(
-            "E-PATH-050", "the motion has only one instant", "add another instant", file=path
+            "E-PATH-050", "the motion has only one sample", "add another sample", file=path
         )
     rates = [
         np.concatenate([getattr(part, name) for part in parts])

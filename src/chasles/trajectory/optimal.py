@@ -19,7 +19,7 @@ from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
 STILL = 1e-6
-"""Fraction of a path's largest velocity below which it counts as at rest."""
+"""Fraction of the maximum path velocity below which the path is considered to be at rest."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
 """Points within a grid interval, as fractions of its length."""

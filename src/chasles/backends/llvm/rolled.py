@@ -1,8 +1,8 @@
 """A rolled program (`rolling.py`) in LLVM IR: a function for each form, and a loop over segments.
 
-All values are in one row of memory: inputs, scratch, results. A function gets separate pointers to
-this memory for reading and writing. No segment writes to a location that it reads, so LLVM may
-reorder loads and stores.
+All values are stored in one contiguous array: inputs, scratch space, results. A function gets
+separate pointers to this array for reading and writing. No segment writes to a location that it
+reads, so LLVM may reorder loads and stores.
 """
 
 from collections.abc import Sequence

@@ -113,7 +113,7 @@ def _machine_code() -> bytes:
 
 
 class Rounds:
-    """Rounds of parts that run in order, at most `most` times, in one call on this thread."""
+    """Loop that runs parts in order, for up to `most` rounds, in one call on the calling thread."""
 
     def __init__(self, parts: Sequence[Part], most: int = 1) -> None:
         self._parts, self._most = tuple(parts), most

@@ -53,8 +53,8 @@ TANGENTS = np.array([1.0, 1.0, 0.0])
 """Mask of the tangential components of a velocity in contact axes."""
 
 NEWTON, TINY = 3, 1e-300
-"""Number of Newton steps from the time at which a contact is detected back to the time of zero gap,
-and a small value that prevents division by zero.
+"""Number of Newton iterations used to find the time of zero gap after a contact is detected,
+and a small constant that prevents division by zero.
 """
 
 

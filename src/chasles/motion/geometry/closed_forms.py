@@ -176,7 +176,7 @@ def _check(what: str, *lengths: float) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """Point of a body."""
+    """Point fixed to a frame, at coordinates `at` in it (m)."""
 
     frame: str | None
     at: Place = (0.0, 0.0, 0.0)
