@@ -275,7 +275,7 @@ class _Solver:
         most: int | None,
         weights: np.ndarray | None,
     ) -> Rows:
-        """Return the results of `_found`; fixed joints keep the first guess in all later attempts."""
+        """Return the results of `_found`; fixed joints keep the first guess in later attempts."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
         if most is None:
