@@ -45,8 +45,8 @@ class Tiled(Threads):
     Columns for sines and cosines follow; a sine overwrites an angle that is not needed again. Next
     is a region for each output stored by rows, unless the output fits in the region of an input.
     Then come the distinct values of outputs whose rows are too long. They are in columns of
-    LANES + 1 numbers, so that threads can write a column or read along a row without bank conflicts. The tile
-    ends with the list of columns in which the entries of such rows are found.
+    LANES + 1 numbers, so that threads can write a column or read along a row without bank
+    conflicts. The tile ends with the list of columns in which the entries of such rows are found.
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
