@@ -1,8 +1,8 @@
 """Run independent tasks on threads of this process, or on the workers of a Dask cluster.
 
-A task reads, computes and writes one item, so that only its small result is transferred. Workers
-receive the function in serialized form, and each process deserializes it once. Results arrive in
-the order of the items, so that sums do not depend on the number of threads or workers.
+A task reads, computes and writes one item, so only its small result is transferred. Workers receive
+the function in serialized form, and each process deserializes it once. Results arrive in the order
+of the items, so sums do not depend on the number of threads or workers.
 """
 
 import pickle
@@ -71,8 +71,8 @@ SETTINGS = {
 """Dask settings for local workers: no profiler, and system monitors every 10 s.
 
 malloc keeps up to 256 MB between blocks. With Dask's default environment variables, malloc returns
-all memory to the system after each block, and the page faults of the next block take 10 % of the
-processor time.
+all memory to the system after each block, and requesting it again for the next block takes 10 % of
+the processor time.
 """
 
 Told = Callable[[int], None]

@@ -5,8 +5,8 @@ The xacro package evaluates the expressions in a file as Python code. Unless the
 only files in the packages that the file uses are read.
 
 Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line". Macros
-preserve this attribute, so that messages about expanded elements can refer to the original line.
-This module does not import chasles.
+preserve this attribute, so messages about expanded elements can refer to the original line. This
+module does not import chasles.
 """
 
 import json

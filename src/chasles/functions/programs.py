@@ -262,8 +262,8 @@ def _names(methods: Iterable[Method]) -> str:
 def _check_closed_by_steps(model: Model) -> None:
     """Raise an error if the motion depends on positions that velocity steps cannot reach.
 
-    A rolling sphere has positions that velocity steps cannot reach. On a fixed plane, the motion
-    does not depend on these positions; on a moving plane, it does.
+    A rolling sphere has such positions. On a fixed plane, the motion does not depend on them; on a
+    moving plane, it does.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:

@@ -29,7 +29,7 @@ At a residual of 1e-13, the configuration is then uncertain by more than 1e-7.
 """
 
 SHARE = 0.1
-"""A coordinate may become dependent if it contributes this fraction of the best candidate.
+"""Smallest contribution of a dependent coordinate, relative to that of the best candidate.
 
 A pivot is acceptable if it is at least this fraction of the largest remaining entry in its column.
 That entry must be at least the square of the fraction times the largest initial entry, unless no

@@ -223,7 +223,8 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
 def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
     """Take a Newton step to the intersection of the two rows with the smallest gap at x.
 
-    The intersection is computed from their coefficients, so that a step from far away is exact.
+    The intersection is computed from the coefficients of the rows, so a step from far away is
+    exact.
     """
     up, down, up_slope, down_slope = high[0], low[0], slope[0], slope[0]
     top, bottom = up + up_slope * x, down + down_slope * x

@@ -35,8 +35,8 @@ class Library:
     """Contents of a C library: functions for one floating-point type, with a common prefix.
 
     `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
-    states that the test of each function uses. `searches` are searches whose steps are some of the
-    functions. `iterations` are iterative steps, which have their own functions.
+    states that the test of each function uses. `searches` are searches that use some of these
+    functions as steps. `iterations` are iterative steps, which have their own functions.
     """
 
     prefix: str

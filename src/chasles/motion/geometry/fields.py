@@ -2,7 +2,7 @@
 
 Each cell of the grid consists of two triangles. As in MuJoCo, their common edge runs from the
 corner with the lowest x and y to the corner with the highest x and y. A ball touches the field
-where its distance has a local minimum, so that the inner edges of a flat field do not obstruct it.
+where its distance has a local minimum, so the inner edges of a flat field do not obstruct it.
 Corners of the field touch a shape if they are peaks in the direction of contact. Edges of boxes,
 hulls and capsules touch ridges (`ridges`).
 """

@@ -210,8 +210,8 @@ class SoftSurface(_InSeries):
     max(0, -K p - D pdot). If the force is zero, contact is lost, and the surface recovers with
     zdot = -(K z + force)/D (Eq 11.73, 11.74).
 
-    The force is computed from p, not from z, so that errors in z decay with the time constant D/K
-    of the surface.
+    The force is computed from p, not from z, so errors in z decay with the time constant D/K of the
+    surface.
     """
 
     stiffness: float
