@@ -35,9 +35,9 @@ class Backend(NamedTuple):
     - chain: the module of `Chain`, which runs several kernels on a tile.
     - rounds: the module of `Rounds`, which runs several kernels and loops in turn.
     - gram: the module of `Grams`, which sums Gram matrices.
-    - staged: largest number of scalar multiplications in matrix products. Above it, a program
-      should return the factors of its results instead of the products (`Staged`). It is None if the
-      backend does not accept staged programs.
+    - staged: number of scalar multiplications in matrix products above which a program should
+      return the factors of its results instead of the products (`Staged`); None if the backend does
+      not accept staged programs.
     - first: the backend of the first tier, which compiles faster but produces slower code.
     """
 

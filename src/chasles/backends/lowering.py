@@ -337,8 +337,8 @@ class _Scratch:
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
     """Return the last use of each value that is unused for more than `far` instructions.
 
-    Each use is given as the number of instructions before it. Inputs and constants are omitted,
-    since every part can read them where they are.
+    A use is identified by the number of instructions before it. Inputs and constants are omitted,
+    because every part can read them directly.
     """
     touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:

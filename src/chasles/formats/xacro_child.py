@@ -113,8 +113,9 @@ def place(error: BaseException) -> str:
 def found(package: str, file: str) -> str:
     """Return the folder of a package: a parent folder of the file, or a subfolder of one.
 
-    A folder with the package's name needs no package.xml, unless it is the home folder, a parent of
-    the home folder, or a subfolder of such a parent that does not contain the file.
+    A folder with the package's name usually needs no package.xml. It does need one if it is the
+    home folder, a parent of the home folder, or a subfolder of such a parent that does not contain
+    the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)

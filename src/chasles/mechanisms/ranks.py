@@ -295,8 +295,8 @@ def choose(
 
     K (states, rows, nv): the first state determines the size of the pivots, and all states together
     determine which entries are zero. Each step considers acceptable pivots in the columns with the
-    fewest initial entries, so that loops stay separate. It selects the pivot with the least fill-in
-    (Markowitz's rule), or the largest of several.
+    fewest initial entries, so that loops stay separate. Of these, the pivot with the least fill-in
+    is selected (Markowitz's rule); in a tie, the largest.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)

@@ -27,10 +27,11 @@ AT_ONCE = 2
 
 @functools.cache
 def _machine_code() -> bytes:
-    """Compile `perform`, which calls `repeat` for each row (address, then arguments) of a table.
+    """Compile `perform`, which makes the calls to `repeat` that are listed in tables.
 
-    `perform` is a body in the sense of `llvm.threads`. Its argument lists the number of rows and
-    the address of each table.
+    A row of a table holds the address of `repeat`, followed by the arguments of one call. `perform`
+    is a body in the sense of `llvm.threads`. Its argument lists the number of rows and the address
+    of each table.
     """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES
     lines = []
