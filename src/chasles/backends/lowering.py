@@ -418,7 +418,7 @@ def _freeing(
 ) -> list[int]:
     """Return an order in which instructions that end the lives of the most values run first.
 
-    If no instruction can run without adding a live value, the given order decides.
+    If every instruction that can run adds a live value, the first one in the given order runs.
     """
     place, found = {k: time for time, k in enumerate(order)}, list[int]()
     users: dict[int, list[int]] = {k: [] for k in order}
