@@ -42,8 +42,8 @@ PAUSE = 0.1
 INTERVAL, HEARTBEAT = "heartbeat-interval", 10.0
 """Name of Dask's heartbeat setting, and the time (s) between a local worker's heartbeats.
 
-Dask's default is 0.5 s. The scheduler notices the end of a worker process at once, because its
-connection is closed.
+Dask's default is 0.5 s. The scheduler notices the end of a worker process at once, because the
+worker's connection is closed.
 """
 
 PATIENCE = 10.0

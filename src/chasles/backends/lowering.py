@@ -114,7 +114,7 @@ def fused_apart(
 ) -> tuple[list[Instruction], dict[int, int]]:
     """Return the instructions of `fused`, and the group of each instruction.
 
-    group: the group of each instruction of the program. Terms from one group are summed within that
+    group: maps the program's instructions to groups. Terms from one group are summed within that
     group.
     """
     code, height, found = list(program.code), _heights(program.code), dict(group)

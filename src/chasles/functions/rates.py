@@ -181,8 +181,9 @@ class Step:
     def _bounds(self, given: dict[str, list[Number]]) -> tuple[list[Number], list[Number]]:
         """Return velocity bounds. Acceleration limits override velocity and position limits.
 
-        Toward a limit at distance d, v dt + v^2 / (2 a) <= d. The joint can then still stop before
-        the limit after this step, so position and acceleration limits never conflict.
+        The velocity v toward a limit at distance d satisfies v dt + v^2 / (2 a) <= d. The joint can
+        then still stop before the limit after this step, so position and acceleration limits never
+        conflict.
         """
         dt, low, high = given["dt"][0], [], []
         places = dict(rate_places(self.model))

@@ -1,7 +1,8 @@
 """Export of programs as plain C99: header, source and build files, and a test with stored results.
 
-The code has no allocation, no state, and no dependency other than math.h: every function is
-straight-line code on the caller's arrays. The same programs always produce identical files.
+The code has no allocation, no state, and no dependency other than the C library. Functions for
+one state are straight-line code on the caller's arrays; batches, searches and iterative steps are
+bounded loops over such code. The same programs always produce identical files.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The adjoint of a loop in machine code: transposed steps, run from the last to the first.
 
 The backward pass needs the state before each step. States are stored only at checkpoints, whose
-distance is about the square root of the number of steps. The states between two checkpoints (a
+spacing is about the square root of the number of steps. The states between two checkpoints (a
 stretch) are recomputed, one stretch at a time. Memory grows with the square root of the number of
 steps, and each state is computed twice (Griewank, Walther 2008, chapter 12, with one level).
 """

@@ -279,7 +279,7 @@ _WINDOWS = (
     *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
     *("WakeConditionVariable", "WakeAllConditionVariable"),
 )
-"""Names of the POSIX functions and of corresponding Windows functions, which take the same
+"""Names of POSIX functions and of the corresponding Windows functions, which take the same
 arguments. POSIX functions with fewer parameters ignore the additional arguments."""
 
 
