@@ -1,8 +1,8 @@
 """Run independent tasks on threads of this process, or on the workers of a Dask cluster.
 
-A task reads, computes and writes one item, so that only its small result is transferred. Workers
-receive the function in serialized form, and each process deserializes it once. Results arrive in
-the order of the items, so that sums do not depend on the number of threads or workers.
+A task reads, computes and writes one item, so only its small result is transferred. Workers receive
+the function in serialized form, and each process deserializes it once. Results arrive in the order
+of the items, so sums do not depend on the number of threads or workers.
 """
 
 import pickle
@@ -42,8 +42,8 @@ PAUSE = 0.1
 INTERVAL, HEARTBEAT = "heartbeat-interval", 10.0
 """Name of Dask's heartbeat setting, and the time (s) between a local worker's heartbeats.
 
-Dask's default is 0.5 s. The scheduler notices the end of a worker process at once, because its
-connection is closed.
+Dask's default is 0.5 s. The scheduler notices the end of a worker process at once, because the
+worker's connection is closed.
 """
 
 PATIENCE = 10.0
@@ -71,8 +71,8 @@ SETTINGS = {
 """Dask settings for local workers: no profiler, and system monitors every 10 s.
 
 malloc keeps up to 256 MB between blocks. With Dask's default environment variables, malloc returns
-all memory to the system after each block, and the page faults of the next block take 10 % of the
-processor time.
+all memory to the system after each block, and requesting it again for the next block takes 10 % of
+the processor time.
 """
 
 Told = Callable[[int], None]

@@ -51,10 +51,10 @@ def joint_motion_rates(
 ) -> tuple[dict[int, list[Property]], list[Velocity]]:
     """Return D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
 
-    A property moves with its body: Ddot = Omega D - D Omega (Mitra, Eq 3). The Leibniz rule gives n
-    derivatives of D and n - 1 derivatives of Omega for n time derivatives of q. D[j][k] is the k-th
-    derivative of the j-th derivative of D relative to the body. For j > 0 it is zero unless S
-    changes in body coordinates.
+    The property matrix D of a joint moves with the joint's body: Ddot = Omega D - D Omega (Mitra,
+    Eq 3). The Leibniz rule gives n derivatives of D and n - 1 derivatives of Omega for n time
+    derivatives of q. D[j][k] is the k-th derivative of the j-th derivative of D relative to the
+    body. For j > 0 it is zero unless S changes in body coordinates.
 
     Mitra expresses all quantities in the base frame. Here, `view` may also move with the body. All
     velocities and derivatives are then relative to the view.

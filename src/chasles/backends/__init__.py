@@ -35,9 +35,9 @@ class Backend(NamedTuple):
     - chain: the module of `Chain`, which runs several kernels on a tile.
     - rounds: the module of `Rounds`, which runs several kernels and loops in turn.
     - gram: the module of `Grams`, which sums Gram matrices.
-    - staged: largest number of scalar multiplications in matrix products. Above it, a program
-      should return the factors of its results instead of the products (`Staged`). It is None if the
-      backend does not accept staged programs.
+    - staged: number of scalar multiplications in matrix products above which a program should
+      return the factors of its results instead of the products (`Staged`); None if the backend does
+      not accept staged programs.
     - first: the backend of the first tier, which compiles faster but produces slower code.
     """
 
@@ -297,8 +297,8 @@ Result = TypeVar("Result")
 def undisturbed(work: Callable[[], Result]) -> Result:
     """Run a function without interruption by signals, and return its result.
 
-    llvmlite is written in Python. An interrupt between its lines can leave its lock acquired, so
-    that other threads wait forever, or free an object twice. An interrupt between `os.open` and the
+    llvmlite is written in Python. An interrupt between its lines can free an object twice, or leave
+    its lock acquired, and other threads then wait forever. An interrupt between `os.open` and the
     next line leaves a file open. Python runs signal handlers only in the main thread, so the main
     thread waits for a worker thread and then raises the first exception that a handler raised.
     """

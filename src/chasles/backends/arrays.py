@@ -323,8 +323,8 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
     """Return the input rows themselves if they do not overlap an output, else a copy.
 
-    A batch of several rows may also coincide with an output if that is the only output, because a
-    batch reads each tile before it writes the tile.
+    If there is only one output, a batch of several rows may coincide with it, because a batch reads
+    each tile before it writes the tile.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):

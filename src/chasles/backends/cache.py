@@ -8,7 +8,7 @@ removes leftovers of killed writers. When the total size exceeds `LIMIT`, the le
 entries are evicted.
 
 On a system without owners and modes (Windows), the system protects the user's folder from other
-users, and a folder in another place is not used.
+users, and a cache folder outside it is not used.
 
 Work with open entries must not be interrupted by a signal (`backends.undisturbed`).
 """

@@ -76,9 +76,9 @@ def cut(
 ) -> Lowered:
     """Order instructions, and cut them into parts of at most about `longest` operations.
 
-    far: number of instructions after which an unused value is read from the scratch array again.
-    Compilers allocate registers faster if the lifetimes of values are short. first: values that are
-    computed first; the instructions after them keep their order.
+    far: number of instructions without a use after which a value is read from the scratch array
+    again. Compilers allocate registers faster if the lifetimes of values are short. first: values
+    that are computed first; the instructions after them keep their order.
     """
     order = deepest_first(code, first or results)
     most = most_alive(code, order, FREE)
@@ -114,7 +114,7 @@ def fused_apart(
 ) -> tuple[list[Instruction], dict[int, int]]:
     """Return the instructions of `fused`, and the group of each instruction.
 
-    group: the group of each instruction of the program. Terms from one group are summed within that
+    group: maps the program's instructions to groups. Terms from one group are summed within that
     group.
     """
     code, height, found = list(program.code), _heights(program.code), dict(group)
@@ -337,8 +337,8 @@ class _Scratch:
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
     """Return the last use of each value that is unused for more than `far` instructions.
 
-    Each use is given as the number of instructions before it. Inputs and constants are omitted,
-    since every part can read them where they are.
+    A use is identified by the number of instructions before it. Inputs and constants are omitted,
+    because every part can read them directly.
     """
     touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:
@@ -418,7 +418,7 @@ def _freeing(
 ) -> list[int]:
     """Return an order in which instructions that end the lives of the most values run first.
 
-    If no instruction can run without adding a live value, the given order decides.
+    If every instruction that can run adds a live value, the first one in the given order runs.
     """
     place, found = {k: time for time, k in enumerate(order)}, list[int]()
     users: dict[int, list[int]] = {k: [] for k in order}

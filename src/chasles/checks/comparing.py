@@ -96,10 +96,15 @@ class Units:
     translations. `position` (nq) is 1 / length for coordinates in m, and 1 for other coordinates.
     `closing` scales the loop equations.
 
-    Derived factors are `rate` (nv) for velocities, accelerations and steps; `inertia` and
-    `mobility` (nv, nv) for the mass matrix and its inverse; `symbols` (nv, nv, nv) for Christoffel
-    symbols; `twist` and `wrench` (6,); `jacobian` and `centroidal` (6, nv); `accelerance` (6, 6)
-    for an inverse inertia at a frame; and `loops` for the loop matrix.
+    Derived factors:
+
+    - rate (nv): velocities, accelerations and steps.
+    - inertia, mobility (nv, nv): the mass matrix and its inverse.
+    - symbols (nv, nv, nv): Christoffel symbols.
+    - twist, wrench (6,): twists and wrenches.
+    - jacobian, centroidal (6, nv): Jacobians and the centroidal momentum matrix.
+    - accelerance (6, 6): the inverse inertia at a frame.
+    - loops: the loop matrix.
     """
 
     length: float

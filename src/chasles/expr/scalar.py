@@ -137,7 +137,7 @@ class Seat(NamedTuple):
 
     Limbs with the same structure have the same `kind`. `lane` is the index of the limb among the
     `lanes` limbs of this kind, and `place` is the index of the input within its limb. Inputs with
-    the same place have the same digest, so that all limbs of a kind have the same trace.
+    the same place have the same digest, so all limbs of a kind have the same trace.
     """
 
     kind: int
@@ -149,9 +149,9 @@ class Seat(NamedTuple):
 class Arena:
     """Container for the nodes of one trace. Threads must not share an arena.
 
-    As a context manager, the arena clears its nodes on exit. This breaks reference cycles, so that
-    the nodes are freed immediately. The garbage collector is disabled inside the context, because
-    it would have to visit all nodes.
+    As a context manager, the arena clears its nodes on exit. This breaks reference cycles, so the
+    nodes are freed immediately. The garbage collector is disabled inside the context, because it
+    would have to visit all nodes.
 
     Parameters
     ----------

@@ -5,8 +5,8 @@ The xacro package evaluates the expressions in a file as Python code. Unless the
 only files in the packages that the file uses are read.
 
 Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line". Macros
-preserve this attribute, so that messages about expanded elements can refer to the original line.
-This module does not import chasles.
+preserve this attribute, so messages about expanded elements can refer to the original line. This
+module does not import chasles.
 """
 
 import json
@@ -113,8 +113,9 @@ def place(error: BaseException) -> str:
 def found(package: str, file: str) -> str:
     """Return the folder of a package: a parent folder of the file, or a subfolder of one.
 
-    A folder with the package's name needs no package.xml, unless it is the home folder, a parent of
-    the home folder, or a subfolder of such a parent that does not contain the file.
+    A folder with the package's name usually needs no package.xml. It does need one if it is the
+    home folder, a parent of the home folder, or a subfolder of such a parent that does not contain
+    the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)

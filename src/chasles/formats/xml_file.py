@@ -286,9 +286,9 @@ class Inertial(NamedTuple):
 def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
     """Add the rotor inertia, times the squared gear ratio, to the armature of a joint.
 
-    The values are read from the child elements `drake:rotor_inertia` and `drake:gear_ratio`. They
-    are in the attribute `key` or, if `key` is empty, in the text. As in Drake, a joint with an
-    effort limit of 0 has no motor.
+    The values are read from the child elements `drake:rotor_inertia` and `drake:gear_ratio`: from
+    the attribute `key` or, if `key` is empty, from the text. As in Drake, a joint with an effort
+    limit of 0 has no motor.
     """
     inertia, gear = part.of_drake("rotor_inertia"), part.of_drake("gear_ratio")
     if inertia is None:

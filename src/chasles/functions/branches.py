@@ -275,8 +275,8 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
     """Return the joints of a seven-joint arm with new reference points.
 
-    They are the shoulder for the first three joints and the wrist for the last three joints. The
-    fourth joint is unchanged.
+    The reference point is the shoulder for the first three joints and the wrist for the last three
+    joints. The fourth joint is unchanged.
     """
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None

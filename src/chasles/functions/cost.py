@@ -49,10 +49,10 @@ class Step:
 class Cost(Count):
     """Number of operations of each kind, depth and live values.
 
-    `depth` is the number of operations on the longest path, which bounds the time for one state on
-    any machine. `live` is the largest number of values that must be stored at one time, which
-    determines whether they fit in registers. `steps` lists the operations by statement, in order of
-    execution.
+    `depth` is the number of operations in the longest chain of dependent operations, which limits
+    the speed for one state on any machine. `live` is the largest number of values that must be
+    stored at one time, which determines whether they fit in registers. `steps` lists the operations
+    by statement, in order of execution.
     """
 
     depth: int = 0

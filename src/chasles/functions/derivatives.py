@@ -1,7 +1,7 @@
 """Derivatives of programs with respect to their arguments.
 
 Derivatives with respect to a configuration q are in the tangent space: the derivative of
-f(integrate(q, d)) with respect to d at d = 0. They have nv columns.
+f(integrate(q, d)) with respect to d at d = 0. These derivatives have nv columns.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

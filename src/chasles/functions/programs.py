@@ -91,9 +91,9 @@ def runnable(
     """Return the program of a public function.
 
     A method selected by name runs on the unchanged robot. "fastest" selects the program with the
-    fewest operations. It regroups inertias and tries other body frames. If the function does not
-    depend on named parameters, frames, loops or external forces, it also changes the units, and
-    describes rotationally symmetric end bodies in axes that do not rotate.
+    fewest operations, after regrouping inertias and trying other body frames. If the function does
+    not depend on named parameters, frames, loops or external forces, "fastest" also changes the
+    units, and describes rotationally symmetric end bodies in axes that do not rotate.
 
     `record` creates the arena in which the selected program is recorded. `smooth` is True if the
     program will be differentiated, which its method must support. Results that need more
@@ -262,8 +262,8 @@ def _names(methods: Iterable[Method]) -> str:
 def _check_closed_by_steps(model: Model) -> None:
     """Raise an error if the motion depends on positions that velocity steps cannot reach.
 
-    A rolling sphere has positions that velocity steps cannot reach. On a fixed plane, the motion
-    does not depend on these positions; on a moving plane, it does.
+    A rolling sphere has such positions. On a fixed plane, the motion does not depend on them; on a
+    moving plane, it does.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:

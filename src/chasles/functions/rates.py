@@ -2,12 +2,12 @@
 
 Each priority is a damped least-squares problem with bounds. Its solution is the velocity v in [low,
 high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without changing the tasks of
-higher priority. It is solved by a primal active-set method. Each pass fixes some joints at their
-bounds and moves toward the solution as far as the bounds allow. It then fixes the joint that
-reached its bound, or releases the joint with the largest velocity away from its bound. Every pass
-ends at a feasible velocity, and no pass increases the cost. Therefore a fixed number of passes can
-be traced as a straight-line program. See Nocedal and Wright 2006, section 16.5; for priorities, see
-Kanoun, Lamiraux and Wieber 2011.
+higher priority. Each problem is solved by a primal active-set method. Each pass fixes some joints
+at their bounds and moves toward the solution as far as the bounds allow. It then fixes the joint
+that reached its bound, or releases the joint with the largest velocity away from its bound. Every
+pass ends at a feasible velocity, and no pass increases the cost. Therefore a fixed number of passes
+can be traced as a straight-line program. See Nocedal and Wright 2006, section 16.5; for priorities,
+see Kanoun, Lamiraux and Wieber 2011.
 """
 
 from collections.abc import Sequence
@@ -181,8 +181,9 @@ class Step:
     def _bounds(self, given: dict[str, list[Number]]) -> tuple[list[Number], list[Number]]:
         """Return velocity bounds. Acceleration limits override velocity and position limits.
 
-        Toward a limit at distance d, v dt + v^2 / (2 a) <= d. The joint can then still stop before
-        the limit after this step, so position and acceleration limits never conflict.
+        The velocity v toward a limit at distance d satisfies v dt + v^2 / (2 a) <= d. The joint can
+        then still stop before the limit after this step, so position and acceleration limits never
+        conflict.
         """
         dt, low, high = given["dt"][0], [], []
         places = dict(rate_places(self.model))

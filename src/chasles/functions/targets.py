@@ -418,7 +418,7 @@ def stated(value: Any) -> Sequence[Target]:
 
 
 def _turn(a: Vector, d: Vector) -> Vector:
-    """Return the shortest rotation vector from unit vector a to unit vector d.
+    """Return the rotation vector of the shortest rotation from unit vector a to unit vector d.
 
     It is computed from the quaternion (1 + a.d, a x d). If the vectors are opposite, the rotation
     is by pi about a vector normal to a.

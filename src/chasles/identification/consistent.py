@@ -192,7 +192,8 @@ def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
 def _barrier(problem: Problem, z: np.ndarray) -> float:
     """Return the logarithmic barrier of consistent parameters; infinity if z is inconsistent.
 
-    A body is consistent if the Cholesky factorization succeeds, which `_barrier_rows` needs.
+    A body counts as consistent if the Cholesky factorization succeeds, because `_barrier_rows`
+    requires the same factorization.
     """
     slack = problem.slack(z)
     if not slack.min(initial=1.0) > 0.0:
@@ -228,8 +229,8 @@ def _entropic(problem: Problem) -> np.ndarray:
     """Minimize the objective with the entropic prior, by damped Newton steps.
 
     The prior is (tr Z - log det(1 + Z)) / deviation^2, the log-determinant (entropic) divergence of
-    pseudo-inertias. It grows without bound at the boundary of consistent parameters, so that every
-    step remains consistent. Linear inequalities are enforced by a small logarithmic barrier.
+    pseudo-inertias. It grows without bound at the boundary of consistent parameters, so every step
+    remains consistent. Linear inequalities are enforced by a small logarithmic barrier.
     """
     n, bodies, weight = problem.A.shape[1], problem.bodies, problem.deviation**-2
     z, G = problem.inside, problem.G

@@ -1,9 +1,9 @@
 """Identification equations as one compiled program, and their Gram matrices.
 
-Row j of the equations is W_j (beta - beta_0) = e_j, where W_j holds the columns of the base
-regressor that are nonzero in that row, and e_j is the measured torque minus the torque of the given
-robot. The Gram matrix of [W_j, e_j] is sufficient for least squares with any number of samples and
-any weights of the rows.
+Row j of the equations is W_j (beta - beta_0) = e_j. W_j holds the columns of the base regressor
+that are nonzero in that row. e_j is the measured torque minus the torque of the given robot. The
+Gram matrix of [W_j, e_j] is sufficient for least squares with any number of samples and any weights
+of the rows.
 """
 
 from collections.abc import Iterable, Iterator

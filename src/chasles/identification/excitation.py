@@ -66,7 +66,8 @@ class Excitation:
     condition : float
         Condition number of the base regressor along the motion, with columns scaled to unit length.
     margins : dict
-        Smallest margin to each limit, as a fraction of it; for distances and workspaces, in m.
+        Smallest margin to each limit, as a fraction of the limit; for distances and workspaces, in
+        m.
     random : float
         Smallest condition number of the initial random motions. These motions satisfy the position,
         velocity and acceleration limits, but may violate other limits.

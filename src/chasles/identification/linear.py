@@ -252,8 +252,8 @@ class Base:
 def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarray]) -> Base:
     """Find the base parameters of a linear model (Gautier 1991).
 
-    They are determined from random states. For a robot with closed loops, they are determined from
-    random velocities and accelerations at up to `SAMPLE` of the given positions.
+    Without closed loops, the model is evaluated at random states. With closed loops, it is
+    evaluated with random velocities and accelerations at up to `SAMPLE` of the given positions.
     """
     q = states[0]
     if model.free < model.robot.nv:

@@ -185,8 +185,8 @@ def _along(
 
     The new pseudo-inertia of a body is E P E' with E = (1 + Y + Y²/2)^(2^n) and
     Y = -P L / 2^(n + 1). P L has real eigenvalues, and 1 + y + y²/2 has no real root. Therefore E
-    is regular, and E P E' is positive definite for any step. Terms that must be positive decrease
-    by at most half.
+    is nonsingular, and E P E' is positive definite for any step. Terms that must be positive
+    decrease by at most half.
     """
     found: list[Number] = []
     share = -(0.5 ** (HALVINGS + 1))

@@ -87,8 +87,8 @@ class Identified:
         """Base parameters that differ significantly from zero, by name.
 
         The parameter with the smallest ratio of value to standard deviation is removed, and the
-        others are estimated again without it, until all ratios exceed three (Pham and Gautier
-        1991, with the noise of the data as the limit).
+        others are estimated again without it, until all ratios exceed three. The method follows
+        Pham and Gautier (1991), with the measurement noise as the criterion.
         """
         kept, x, C = np.arange(len(self.base)), self.base, self.covariance
         while len(kept):

@@ -1,7 +1,7 @@
 """Rotations as coordinate transforms, and conversions that are accurate near 0 and pi.
 
 A `Rotation` E transforms coordinates in one frame to coordinates in a rotated frame, like
-Featherstone's rx, ry and rz. It is the transpose of the matrix that rotates a vector. Quaternions
+Featherstone's rx, ry and rz. E is the transpose of the matrix that rotates a vector. Quaternions
 (w, x, y, z) describe the orientation of the rotated frame in the original frame. They need not be
 normalized.
 """

@@ -95,7 +95,7 @@ def norm(T: Matrix) -> Number:
 def angle(T: Matrix, S: Matrix) -> Number:
     """Return the angle (rad) between two tensors, whose cosine is T : S' / (|T| |S|) (3.2.33).
 
-    It is computed from the half angle, which is accurate for nearly parallel tensors.
+    The half angle is computed first, which is accurate for nearly parallel tensors.
     """
     t, s = T * (1.0 / norm(T)), S * (1.0 / norm(S))
     return 2.0 * atan2(norm(t - s), norm(t + s))

@@ -89,10 +89,10 @@ class Loops(Freedoms):
     def close(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
         """Find a closed configuration near q.
 
-        columns: scales of the coordinates; a coordinate with scale 0 does not move. The
-        configuration is on the branch where dropped equations hold within twice their tolerance: a
-        first solution uses all equations, and a second one only the active ones. Residuals of all
-        equations are returned.
+        columns: scales of the coordinates; a coordinate with scale 0 does not move. Newton's method
+        first solves all equations to within the tolerance, which selects the branch, and then
+        solves only the active ones. The configuration counts as closed only if dropped equations
+        hold to within twice their tolerance. Residuals of all equations are returned.
         """
         if np.all(self.rows):
             return self.solve(q, columns)

@@ -85,7 +85,7 @@ def settled(
     found: Sequence[np.ndarray],
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Move solutions as close as possible to the preferred configuration, within the targets.
+    """Move solutions as close as possible to the preferred configuration, keeping the targets met.
 
     inputs: goals, weights, tolerances, movable coordinates. found: configurations, solver
     states and step counts of the solutions. A solution that cannot be improved is returned

@@ -349,8 +349,8 @@ class Mechanism(Named):
 
 
 KINDS: dict[tuple[bool, bool], type[Mechanism]] = {}
-"""Classes of mechanisms by whether there are loops and whether the mechanism depends on time. The
-package fills this table, because the classes are derived from `Mechanism`.
+"""Classes of mechanisms. The key is a pair of flags: True if the mechanism has loops, and True if
+it depends on time. The package fills this table, because the classes are derived from `Mechanism`.
 """
 
 

@@ -2,7 +2,7 @@
 
 A rolling sphere has three velocity and five position degrees of freedom. It reaches every
 orientation at every point of its plane by rolling along some path. The search for a configuration
-therefore moves it in all five.
+therefore uses all five position degrees of freedom.
 """
 
 from dataclasses import dataclass, replace

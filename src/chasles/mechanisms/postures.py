@@ -35,12 +35,12 @@ EAGER, SLOW, STEADY, LAST = (
     (100.0, 0.9999, 1.0),
     (1000.0, 1.0 - 1e-12, 1.0),
 )
-"""Parameters of a try: largest number of steps, required progress, and firm damping.
+"""Parameters of a try: largest number of steps, required progress, and firm-damping factor.
 
 The required progress is the largest allowed ratio of the squared error to the squared error two
-steps earlier. EAGER applies to the first tries, and SLOW after PATIENT tries. STEADY tries end near
-the smallest error if a goal is out of reach. LAST starts at the best configuration and ends at the
-smallest error.
+steps earlier. Firm damping is the damping for unreachable goals, relative to the error. EAGER
+applies to the first tries, and SLOW after PATIENT tries. STEADY tries end near the smallest error
+if a goal is out of reach. LAST starts at the best configuration and ends at the smallest error.
 """
 
 KEPT = 16

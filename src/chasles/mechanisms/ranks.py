@@ -29,7 +29,7 @@ At a residual of 1e-13, the configuration is then uncertain by more than 1e-7.
 """
 
 SHARE = 0.1
-"""A coordinate may become dependent if it contributes this fraction of the best candidate.
+"""Smallest contribution of a dependent coordinate, relative to that of the best candidate.
 
 A pivot is acceptable if it is at least this fraction of the largest remaining entry in its column.
 That entry must be at least the square of the fraction times the largest initial entry, unless no
@@ -295,8 +295,8 @@ def choose(
 
     K (states, rows, nv): the first state determines the size of the pivots, and all states together
     determine which entries are zero. Each step considers acceptable pivots in the columns with the
-    fewest initial entries, so that loops stay separate. It selects the pivot with the least fill-in
-    (Markowitz's rule), or the largest of several.
+    fewest initial entries, so that loops stay separate. Of these, the pivot with the least fill-in
+    is selected (Markowitz's rule); in a tie, the largest.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)

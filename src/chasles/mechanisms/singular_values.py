@@ -1,4 +1,4 @@
-"""Closed-loop dynamics by singular values, for states where compiled equations lose accuracy.
+"""Closed-loop dynamics using an SVD, for states where the compiled equations lose accuracy.
 
 `arrays` contains the arguments of the robot method of the same name, followed by wrenches.
 """

@@ -360,8 +360,8 @@ def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
 def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
     """Make joint frames coincide with the frames of their child links.
 
-    A joint is converted if apart(joint) is True. It then moves a new massless link, to which the
-    original child is fixed.
+    A joint is converted if apart(joint) is True. The joint then moves a new massless link, to which
+    the original child is fixed.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)

@@ -68,8 +68,7 @@ class Body:
 
     A rotor has no coordinate and no link; `geared` lists the degrees of freedom that drive it. If
     the rotor of a tendon has a `path`, `algorithms.spatial.tendons` computes `geared` for each
-    configuration. It also computes `drift`, the acceleration of the rotor at zero joint
-    accelerations.
+    configuration, and also `drift`, the acceleration of the rotor at zero joint accelerations.
     """
 
     name: str

@@ -294,7 +294,7 @@ class Fault(NamedTuple):
 
 
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
-    """Return what is wrong with a mass (kg) and inertia about the center of mass (kg m2), or None.
+    """Return the fault in a mass (kg) and inertia about the center of mass (kg m2), or None.
 
     Thin rods and plates, which have zero extent in some direction, are accepted.
     """

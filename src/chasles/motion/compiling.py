@@ -193,8 +193,9 @@ def _apart(control: Any) -> Any:
 def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
     """Return the reason why a traced function may differ from the original function, or "".
 
-    A function with internal state or randomness differs. To find out, the original function is
-    evaluated at two random states, one after the other or as a batch.
+    For example, a function with internal state or randomness differs. To detect such functions, the
+    original function is evaluated at two random states, one after the other or as a batch, and
+    compared with the traced function.
     """
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []

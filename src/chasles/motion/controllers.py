@@ -209,8 +209,9 @@ def computed_torque(
 ) -> np.ndarray:
     """Return the joint torques of a computed-torque controller.
 
-    Errors decay as independent oscillators: tau = M (qdd_wanted + damping edot + stiffness e) + h,
-    where e is the displacement from q to q_wanted, as in `integrate(q, e)`.
+    The torques are tau = M (qdd_wanted + damping edot + stiffness e) + h, where e is the
+    displacement from q to q_wanted, as in `integrate(q, e)`. Errors decay like independent damped
+    oscillators.
 
     Parameters
     ----------

@@ -138,7 +138,7 @@ class Touching(NamedTuple):
 
 
 class End(NamedTuple):
-    """End of a partial motion, with all data to continue it by `simulate(resume=end)`.
+    """End of a partial motion, with all data needed to continue it with `simulate(resume=end)`.
 
     t: time in s. q, qd: the state; states of soft contacts and activations are appended to q. over:
     True if the duration has passed or an event ended the motion. memory: additional data that the
@@ -172,7 +172,7 @@ class Trajectory:
     balance, relative to the momentum. work: work of all impulses at end-of-step velocities (J).
     excess: largest work in a step in excess of the energy that overlaps and restitution release
     (J). overflow: number of steps in which more points overlapped than there are shared slots, so
-    that some of them did not act (see `contact.Pair`).
+    some of them did not act (see `contact.Pair`).
     """
 
     t: np.ndarray

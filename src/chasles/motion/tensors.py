@@ -1,4 +1,4 @@
-"""Rollouts with PyTorch and JAX arrays, and their gradients by `rollout_pullback`.
+"""Rollouts with PyTorch and JAX arrays, with gradients computed by `rollout_pullback`.
 
 Array libraries compute gradients with respect to the entries of q, but a rollout is differentiated
 with respect to displacements in the configuration space. The covectors of q are converted between

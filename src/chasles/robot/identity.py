@@ -340,9 +340,9 @@ class Identity(Named):
     def _install(self, function: str, ready: Any) -> None:
         """Replace the method with its fast entry point.
 
-        This happens at the first call if it has no options or if the robot has closed loops, and
-        otherwise at the second call. A call with new options runs the method and adds them to the
-        entry point.
+        The method is replaced at its first call if that call has no options or if the robot has
+        closed loops, and otherwise at its second call. A call with new options runs the method and
+        adds the options to the entry point.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None

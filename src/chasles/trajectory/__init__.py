@@ -8,7 +8,7 @@
 | `cubic`, `quintic`, `septic` | polynomials between two states |
 | `minimum_jerk`, `minimum_snap` | from rest to rest |
 | `spline` | through points, rotations or poses |
-| `trapezoid`, `s_curve` | fastest within limits of velocity, acceleration and jerk |
+| `trapezoid`, `s_curve` | fastest within velocity, acceleration and jerk limits |
 | `line`, `arc`, `path` | a frame on straight lines, arcs or both, with blends |
 | `fourier` | a Fourier series, as chosen by `chasles.excite` |
 | `time_optimal` | fastest along a path within limits, including joint torques |

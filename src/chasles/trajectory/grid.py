@@ -38,14 +38,22 @@ class Grid:
     """Constraints at three points in each interval, and the largest speeds that satisfy them.
 
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
-    speed x. length (N, 1): lengths of the intervals. q (PLACES, N, nq) and rates (2, PLACES, N,
-    nv): q, q' and q'' of the path. bent: q' and q'' of coordinates whose accelerations q' u + q'' x
-    are limited. torques: values of c, c + a and c + b for the limited torques; `loads` is the
-    kernel that computes them (`functions.loads`), or None. velocity (1, nv) and limits (1, r):
-    symmetric limits hi = -lo. end (1,): the largest squared speed that the velocity limits allow at
-    the end of the path. `fastest` computes x (N + 1,): the largest squared speeds; reach (N + 1,
-    2): bounds on the squared speeds from which the end can be reached; dt (N, 1): durations; and
-    motion (2, N, 1): half of u, and the speed at the start of each interval.
+    speed x. Fields:
+
+    - length (N, 1): lengths of the intervals.
+    - q (PLACES, N, nq), rates (2, PLACES, N, nv): q, q' and q'' of the path.
+    - bent: q' and q'' of coordinates whose accelerations q' u + q'' x are limited.
+    - torques: values of c, c + a and c + b for the limited torques.
+    - loads: kernel that computes these torques (`functions.loads`), or None.
+    - velocity (1, nv), limits (1, r): symmetric limits hi = -lo.
+    - end (1,): the largest squared speed that the velocity limits allow at the end of the path.
+
+    Results of `fastest`:
+
+    - x (N + 1,): the largest squared speeds.
+    - reach (N + 1, 2): bounds on the squared speeds from which the end can be reached.
+    - dt (N, 1): durations.
+    - motion (2, N, 1): half of u, and the speed at the start of each interval.
     """
 
     def __init__(self, size: Size, loads: Any = None) -> None:

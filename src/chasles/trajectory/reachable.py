@@ -139,8 +139,8 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
     The set is {x: low + slope x <= high + slope x for all pairs of rows}. The iteration starts
     above its upper end (side -1), and then finds the lower end (side 1) unless x = 0 is in the set.
-    If the set is empty, x moves far away. point: x, the upper end and the side. memory: 1 if both
-    ends have been found, and the number of steps.
+    If the set is empty, x diverges. point: x, the upper end and the side. memory: 1 if both ends
+    have been found, and the number of steps.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)
@@ -223,7 +223,8 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
 def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
     """Take a Newton step to the intersection of the two rows with the smallest gap at x.
 
-    The intersection is computed from their coefficients, so that a step from far away is exact.
+    The intersection is computed from the coefficients of the rows, so a step from far away is
+    exact.
     """
     up, down, up_slope, down_slope = high[0], low[0], slope[0], slope[0]
     top, bottom = up + up_slope * x, down + down_slope * x

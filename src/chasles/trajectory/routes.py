@@ -34,7 +34,7 @@ def make_route(
     """Return the path along lines and arcs from pose to pose, with blends at the corners.
 
     The length covered along each segment grows from 0 to its full length. In a blend, the speed
-    along one segment decreases while the speed along the next increases, both smoothly, so that
+    along one segment decreases while the speed along the next increases, both smoothly, so
     accelerations are continuous. The displacements along the segments are added, and their
     rotations are composed. The blend starts `blend` before a corner and ends `blend` after it.
     """

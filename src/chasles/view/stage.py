@@ -138,7 +138,8 @@ class Stage:
     def expect_recording(self, size: tuple[int, int]) -> None:
         """Fit the initial camera of new pages to an image size (pixels), without the panel.
 
-        A slow page may apply the initial camera only after `fit` has moved the camera.
+        The initial camera must fit too, because a slow page may apply it after `fit` has moved the
+        camera.
         """
         self.recorded, camera = True, self.server.initial_camera
         camera.position, camera.look_at = self._fitted(size[0] / size[1], 0.0)

@@ -344,8 +344,8 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
     """Return the bodies that are handles of the piece with these joints.
 
-    They are the bodies in `held`, and the bodies that are also connected to joints outside the
-    piece.
+    The handles are the bodies in `held`, and the bodies that are also connected to joints outside
+    the piece.
     """
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}

@@ -32,9 +32,9 @@ from chasles.model.spaces import ABSENT, Effort, Freedom, Position, Velocity, Wr
 class Chain4x4(NamedTuple):
     """Homogeneous transforms A (body to parent) and W (body to base frame).
 
-    L contains the joint's screws in its body frame, so that dA/dq = A L. For revolute and prismatic
-    joints, A L equals A Q in Balafoutis and Patel, but dA/dq = A L holds for all joints. Wdd is the
-    second time derivative of W.
+    L contains the joint's screws in its body frame: dA/dq = A L. For revolute and prismatic joints,
+    A L equals A Q in Balafoutis and Patel, but dA/dq = A L holds for all joints. Wdd is the second
+    time derivative of W.
     """
 
     A: dict[int, Matrix]

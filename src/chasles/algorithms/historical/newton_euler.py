@@ -98,8 +98,8 @@ def spatial_1987(
     """Run Featherstone's 1987 method (Balafoutis and Patel 1991, algorithm 5.4, corrected).
 
     Force vectors have the linear component first, and motion vectors the angular component. The
-    same transform and cross product then apply to both, and `_dot` is their scalar product. In the
-    book, the base is at rest; here it accelerates against gravity.
+    same transform and cross product then apply to both, and `_dot` computes the scalar product of a
+    motion and a force. In the book, the base is at rest; here it accelerates against gravity.
     """
     X, S, tau = {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Motion.zero()}

@@ -202,7 +202,8 @@ def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[
     """Return the bias forces: gravity, dissipation, Coriolis, external and driven-joint forces.
 
     Coriolis forces are quadratic in qd, so they are half of their derivative times qd (Euler's
-    theorem on homogeneous functions). The derivative is available because the caller needs it.
+    theorem on homogeneous functions). The caller needs this derivative as well, so it adds few
+    operations.
     """
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)

@@ -94,8 +94,8 @@ def newton_euler_vector(
     The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone table 5.2). In body axes,
     w and wd are the angular velocity and acceleration, and a is the acceleration of the body origin
     minus gravity. Linear velocities are not needed. Bodies have a mass m, a first moment h and an
-    inertia about the origin, so that inertias regrouped by dynamic equivalence can be used.
-    Equation numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
+    inertia about the origin, so inertias regrouped by dynamic equivalence can be used. Equation
+    numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}

@@ -1,4 +1,4 @@
-"""Tendon lengths and ball-joint angles, to which limits and tendon forces apply.
+"""Tendon lengths and ball-joint angles on which limits and passive tendon forces depend.
 
 The angle of a ball joint is its total rotation angle, from 0 to pi, as in MuJoCo
 (mujoco.readthedocs.io, XML reference, body/joint/range).

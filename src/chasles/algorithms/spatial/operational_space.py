@@ -82,8 +82,8 @@ def operational_inertia_inverse_propagation(
 def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[Force]:
     """Return the six unit wrenches at the frame, in the coordinates of its body.
 
-    Each wrench is dual to one component of the motion, because power is the same in both coordinate
-    systems.
+    Wrench k is dual to component k of the frame motion in the selected axes: its power equals that
+    component for every motion of the body.
     """
     X = body_transforms(model, q)[frame.body]
     view = Viewpoint.of(frame.placement @ X, axes, at)

@@ -1,7 +1,7 @@
 """Sensor values: motion, forces and energies measured on a mechanism.
 
-Definitions follow the MuJoCo sensors (mujoco.readthedocs.io, "XML Reference", sensor) where they
-exist.
+Definitions follow the corresponding MuJoCo sensors, if any (mujoco.readthedocs.io, "XML Reference",
+sensor).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,8 @@
 """Export of programs as plain C99: header, source and build files, and a test with stored results.
 
-The code has no allocation, no state, and no dependency other than math.h: every function is
-straight-line code on the caller's arrays. The same programs always produce identical files.
+The code has no allocation, no state, and no dependency other than the C library. Functions for
+one state are straight-line code on the caller's arrays; batches, searches and iterative steps are
+bounded loops over such code. The same programs always produce identical files.
 """
 
 import re
@@ -35,8 +36,8 @@ class Library:
     """Contents of a C library: functions for one floating-point type, with a common prefix.
 
     `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
-    states that the test of each function uses. `searches` are searches whose steps are some of the
-    functions. `iterations` are iterative steps, which have their own functions.
+    states that the test of each function uses. `searches` are searches that use some of these
+    functions as steps. `iterations` are iterative steps, which have their own functions.
     """
 
     prefix: str

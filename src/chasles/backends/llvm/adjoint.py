@@ -1,7 +1,7 @@
 """The adjoint of a loop in machine code: transposed steps, run from the last to the first.
 
 The backward pass needs the state before each step. States are stored only at checkpoints, whose
-distance is about the square root of the number of steps. The states between two checkpoints (a
+spacing is about the square root of the number of steps. The states between two checkpoints (a
 stretch) are recomputed, one stretch at a time. Memory grows with the square root of the number of
 steps, and each state is computed twice (Griewank, Walther 2008, chapter 12, with one level).
 """
@@ -27,10 +27,11 @@ AT_ONCE = 2
 
 @functools.cache
 def _machine_code() -> bytes:
-    """Compile `perform`, which calls `repeat` for each row (address, then arguments) of a table.
+    """Compile `perform`, which makes the calls to `repeat` that are listed in tables.
 
-    `perform` is a body in the sense of `llvm.threads`. Its argument lists the number of rows and
-    the address of each table.
+    A row of a table holds the address of `repeat`, followed by the arguments of one call. `perform`
+    is a body in the sense of `llvm.threads`. Its argument lists the number of rows and the address
+    of each table.
     """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES
     lines = []

@@ -96,7 +96,7 @@ def prepared() -> str:
 
     %lead, %dims, %count: the number of leading axes of the batch, their sizes, and the product of
     the sizes. For one state, they are 0, any value, and 1. Gathered numbers are written to %room,
-    which is advanced.
+    which is then advanced past them.
     """
     w = Routine(
         "internal i1 @prepared(ptr %way, i64 %k, ptr %item, i64 %lead, ptr %dims, i64 %count,"

@@ -225,7 +225,7 @@ def _apart(w: Routine, start: str, goal: str, variable: Variable, no: str) -> No
 
     They overlap if the output starts within the input or the input within the output.
 
-    An empty array within the memory of the other also counts as overlap.
+    An empty array within the memory of the other array also counts as overlapping.
     """
     numbers = (w.emit(f"ptrtoint ptr {place} to i64") for place in (start, goal))
     distance = w.plus(w.minus(*numbers), variable.near)

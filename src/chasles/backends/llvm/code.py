@@ -390,8 +390,8 @@ class Code(NamedTuple):
 
     Every caller of the code holds this tuple, or another tuple that holds it. The garbage collector
     clears and finalizes the objects in a reference cycle one by one, while other objects in the
-    cycle may still call the code. It does not clear tuples or traverse NumPy arrays, so it never
-    reaches the piece.
+    cycle may still call the code. The collector does not clear tuples or traverse NumPy arrays, so
+    it never reaches the piece.
     """
 
     hidden: np.ndarray

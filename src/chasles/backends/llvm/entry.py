@@ -5,7 +5,7 @@ share this code, or one of its forms without loops (`llvm.calls.usual`). They di
 `__self__`, an `llvm.kernel.Owner`, which begins with a way of calling a kernel and a list of
 further ways, learned from earlier calls. A way is a tuple whose first item is a bytes object with
 the words listed in `objects.WAY`. Its other items keep alive the objects that these words point to.
-It specifies options and their values, the address of its kernel, and the kernel's inputs and
+A way specifies options and their values, the address of its kernel, and the kernel's inputs and
 outputs.
 
 The entry handles only the calls that it can prove safe. These calls have the keywords of a way, and

@@ -6,11 +6,11 @@
     end(inputs, point, memory, data) -> outputs
 
 The first entry of a memory is 0 until its state has converged; the second is the number of
-iterations. An iteration returns a converged state unchanged, so that a result does not depend on
-its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states, which have run
-`quick` iterations or more and which `refine` returns unchanged. Like every kernel, the combined
-kernel has a function `batch`, so loops and threads can use it. A single state runs as a batch of
-one.
+iterations. An iteration returns a converged state unchanged, so the result of a state does not
+depend on its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states,
+which have run `quick` iterations or more and which `refine` returns unchanged. Like every kernel,
+the combined kernel has a function `batch`, so loops and threads can use it. A single state runs as
+a batch of one.
 
 A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
 (`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least

@@ -1,13 +1,13 @@
 """Machine code for one program, compiled by LLVM: scalar for one state, SIMD for batches.
 
 A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program's time.
-It holds its code, and the objects that CPython's function object points to, by references that the
-garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple: bytes with
-the words that the machine code reads (`objects.WAY`), and the objects that these words point to.
-Bytes, tuples and numeric arrays are never cleared while they are referenced. Therefore no order of
-garbage collection, no finalizer and no resurrection can leave an entry without its code; the code
-is freed with the last entry and the last kernel. The collector may clear the list of further ways,
-which is then empty.
+The fast entry holds its code, and the objects that CPython's function object points to, through
+references that the garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is
+a tuple: bytes with the words that the machine code reads (`objects.WAY`), and the objects that
+these words point to. Bytes, tuples and numeric arrays are never cleared while they are referenced.
+Therefore no order of garbage collection, no finalizer and no resurrection can leave an entry
+without its code; the code is freed with the last entry and the last kernel. The collector may clear
+the list of further ways, which is then empty.
 
 This module is long because kernels and fast entries share the same tables.
 """
@@ -100,8 +100,8 @@ def _begun(
 class Kernel:
     """A compiled and loaded program. Several threads may use it at once.
 
-    block: number of states that loops should pass together, or 0 for the usual number. alone: True
-    if one state has its own function, so that it need not run as a batch of one.
+    block: number of states that a loop should pass in one call, or 0 for the default number. alone:
+    True if the kernel has a function for a single state, which otherwise runs as a batch of one.
     """
 
     block = 0

@@ -10,10 +10,11 @@ at once."""
 
 
 def ranking(fuse: bool) -> str:
-    """Return the body `rank` for threads, which ranks each problem's nearest start in each group.
+    """Return the thread body `rank`: for each problem, the nearest start of each group, sorted.
 
-    The distance is a constant plus the dot product of a row with the goals; each start has its
-    constant and row. Rows of starts are stored in tiles of lanes, with the constant last.
+    Starts are sorted by their distance from the goals of the problem. The distance is a constant
+    plus the dot product of a row with the goals; each start has its own constant and row. Rows of
+    starts are stored in tiles of lanes, with the constant last.
     """
     kind = f"<{LANES} x double>"
     each = range(CHAINS)

@@ -1,7 +1,7 @@
 """Functions in LLVM IR with which checked code (`llvm.checked`) looks up regions of memory.
 
 Python owns the memory of the region table. A slot is taken by one atomic exchange of its first
-word, so that threads need no lock. Readers ignore slots that are being taken or freed.
+word, so threads need no lock. Readers ignore slots that are being taken or freed.
 """
 
 from chasles.backends import objects

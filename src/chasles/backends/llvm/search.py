@@ -118,8 +118,8 @@ class Alone:
     """A prepared search for one problem at a time, whose calls take microseconds.
 
     A guess is tried alone. If it fails, or if there is no guess, several tries run in the lanes of
-    a vector. The first solved try in order is used, so that the answer is bitwise identical to that
-    of a batch.
+    a vector. The result is that of the first try, in order, that finds a solution, so it is bitwise
+    identical to the result of a batch.
 
     - constants: the kernel's inputs after the goals.
     - offsets: offsets, in the goals, of the 12 entries of each pose.

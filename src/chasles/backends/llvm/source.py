@@ -41,9 +41,9 @@ MANY, GROUP = 8, 4
 """If a program has more than MANY parts, each part runs for GROUP tiles before the next part."""
 
 LOOP = 12_000
-"""Number of instructions above which a program runs as a loop over its segments, if they have few
-forms. Straight-line code of this length does not stay in the cache. The loop compiles in a fraction
-of the time, and batches take 25 to 45 % less time."""
+"""Number of instructions above which a program runs as a loop over its segments, if the segments
+have few distinct forms. Straight-line code of this length does not stay in the cache. The loop
+compiles in a fraction of the time, and batches take 25 to 45 % less time."""
 
 LONGEST = 40000
 """Largest number of instructions that LLVM compiles as one part in reasonable time."""
@@ -53,11 +53,11 @@ SPREAD = 8000
 (`products`) instead of states, because the code would otherwise not stay in the cache."""
 
 FAR, LASTING = 100, 16_000
-"""Number of instructions after which an unused value is loaded again, and length of a program
-(instructions) above which this applies. LLVM then allocates the registers of a large robot's
-functions in two thirds of the time, and the code is equally fast. In shorter programs, the code
-would be 3 to 11 % slower. Programs with tiled arrays use most of their inputs several times, and
-are 10 to 20 % faster at any length.
+"""Thresholds for loading values again. If a value was not used for FAR instructions, it is loaded
+again instead of staying in a register. This applies to programs with more than LASTING
+instructions: LLVM then allocates the registers of a large robot's functions in two thirds of the
+time, and the code is equally fast. Shorter programs would be 3 to 11 % slower. Programs with tiled
+arrays use most of their inputs several times, and are 10 to 20 % faster at any length.
 """
 
 SHARE = 10000

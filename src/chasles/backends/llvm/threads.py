@@ -34,7 +34,7 @@ _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0,
 - _NEXT: the next job.
 - _BODY, _GIVEN: the function `body(given, first, last)`, which computes rows first, ..., last - 1
   and returns 0 on success, and its argument.
-- _END, _SHARE: the end of the rows, and the size of a range.
+- _END, _SHARE: index after the last row, and number of rows that a thread takes at once.
 - _TAKEN: the first row that is not taken.
 - _WANTED, _ACTIVE: the numbers of threads that may still join and that have not left.
 - _STATUS: a nonzero status, if any.
@@ -279,7 +279,7 @@ _WINDOWS = (
     *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
     *("WakeConditionVariable", "WakeAllConditionVariable"),
 )
-"""Names of the POSIX functions and of corresponding Windows functions, which take the same
+"""Names of POSIX functions and of the corresponding Windows functions, which take the same
 arguments. POSIX functions with fewer parameters ignore the additional arguments."""
 
 

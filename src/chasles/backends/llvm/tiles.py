@@ -83,7 +83,7 @@ class Body:
     """Writer of one part of a lowered program for any number of lanes.
 
     results: destinations (tile, index) of values. A value is stored as soon as it is computed, so
-    that it does not occupy a register.
+    it does not occupy a register.
     """
 
     def __init__(
@@ -217,8 +217,8 @@ def scatter(
     """Return the function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of constant columns are written without a transpose. If the rows' alignment
-    allows it, no store straddles a cache line. alone: False if the function with `clip` uses the
-    tables of the function without it.
+    allows it, no store straddles a cache line. alone: True if the module has no function without
+    `clip`, whose tables this function would otherwise use.
     """
     width, n, rows = w.width, len(columns), row_places(w, clip)
 

@@ -20,9 +20,9 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Register the way of a call that took the Python path with the owner's fast entry.
+    """Add the way of a call that took the Python path to the owner's fast entry.
 
-    The way is registered only if the machine code can handle it. make: function that returns the
+    The way is added only if the machine code can handle it. make: function that returns the
     resolved call, or None if no kernel's entry can be called directly.
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:

@@ -288,7 +288,7 @@ class Position(_Placed, Factor):
 
     `P0 = M01 @ P1` transforms the coordinates of a point to the first frame. `to_first` and
     `to_second` transform other matrices between the frames: M X M^-1 for Q, W, H and L, and M X M'
-    for J, Gamma and Phi. They do not compute the inverse of M.
+    for J, Gamma and Phi. Both methods avoid computing the inverse of M.
     """
 
     @staticmethod

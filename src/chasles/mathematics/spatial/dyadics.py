@@ -115,8 +115,8 @@ class InverseInertia(Dyadic):
 
     The equation of motion is a = Phi f + b, where a is the acceleration of a body, and f is a force
     on the same body or on another body. Phi also exists for a body with constrained motion, and is
-    then rank-deficient (Featherstone 2008, sections 2.15 and 7.1). It is zero for the world and for
-    bodies that are not connected. The transpose exchanges the two bodies. Phi transforms by
+    then rank-deficient (Featherstone 2008, sections 2.15 and 7.1). Phi is zero for the world and
+    for bodies that are not connected. The transpose exchanges the two bodies. Phi transforms by
     congruence.
     """
 

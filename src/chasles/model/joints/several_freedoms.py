@@ -158,8 +158,8 @@ class Cylindrical(Natural):
 class Planar(Natural):
     """Motion in the plane normal to z: q = (angle, x, y), x and y in the parent's frame.
 
-    Velocities are (wz, vx, vy) in the body's frame, so that S is constant. They are not the rates
-    of q; Featherstone (2008), table 4.1, does not distinguish the two.
+    Velocities are (wz, vx, vy) in the body's frame, so S is constant. They are not the rates of q;
+    Featherstone (2008), table 4.1, does not distinguish the two.
     """
 
     kind = "planar"

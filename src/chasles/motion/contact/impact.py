@@ -1,7 +1,7 @@
 """Impact of bodies and robots: velocity steps caused by impulses (Featherstone 2008, 11.7).
 
-An impulse is the integral of a force over a very short time: moment (N m s), then force (N s). It
-equals an inertia times the velocity step: I for a body (Eq 11.55), I^A for the handle of an
+An impulse is the integral of a force over a very short time: moment (N m s), then force (N s). An
+impulse equals an inertia times the velocity step: I for a body (Eq 11.55), I^A for the handle of an
 articulated body (the inverse of `operational_inertia_inverse`, Eq 11.56), and M for a system (Eq
 11.57). For articulated bodies, this is an idealization, because real impacts propagate from body to
 body.

@@ -197,7 +197,7 @@ def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
 def next_mode(
     problem: Problem, moves: Moves, mu: np.ndarray, bound: np.ndarray
 ) -> tuple[Mode, np.ndarray]:
-    """Return the next mode of k touching points by Coulomb's law, and its forces in contact axes.
+    """Return the next mode of k touching points under Coulomb's law, and forces in contact axes.
 
     `problem` has three directions for each point. `bound` (k,) is the friction bound of a joint at
     rest, and infinite for a contact. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.

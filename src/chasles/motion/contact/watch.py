@@ -34,8 +34,8 @@ reversals if the point is then faster than FAST dt and more than four times as f
 
 FADING, MANY = 0.9, 4.0
 """Factor by which the reversal count decays in each step in contact, and the limit of the count.
-The count covers about the last ten steps in contact, so a motion is unstable if the velocity
-reverses in more than 40 % of them.
+The count covers about the last ten steps in contact, so a motion counts as unstable if the
+velocity reverses in more than 40 % of them.
 """
 
 LEVEL = 3

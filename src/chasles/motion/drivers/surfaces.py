@@ -31,7 +31,7 @@ class Surfaces:
 
     In a step of fixed size, each point keeps the contact status that it had at the beginning of the
     step, because an implicit step may have no solution at a force discontinuity. An adaptive
-    integrator updates the status within a step, so that it reduces the step size at a
+    integrator updates the status within a step, and therefore reduces the step size at a
     discontinuity.
     """
 

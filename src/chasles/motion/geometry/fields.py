@@ -2,7 +2,7 @@
 
 Each cell of the grid consists of two triangles. As in MuJoCo, their common edge runs from the
 corner with the lowest x and y to the corner with the highest x and y. A ball touches the field
-where its distance has a local minimum, so that the inner edges of a flat field do not obstruct it.
+where its distance has a local minimum, so the inner edges of a flat field do not obstruct it.
 Corners of the field touch a shape if they are peaks in the direction of contact. Edges of boxes,
 hulls and capsules touch ridges (`ridges`).
 """
@@ -356,8 +356,9 @@ def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.n
 def nearest_on_triangles(c: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest points (..., 3) on triangles (..., 3, 3), and the unit normals there.
 
-    See Ericson (2005), section 5.1.5: the point is on the face if c is above it, or else on the
-    nearest edge.
+    c (..., 3): points for which the nearest points are computed. The nearest point is on the face
+    if the projection of c is inside the triangle, or else on the nearest edge (Ericson 2005,
+    section 5.1.5).
     """
     a, b, d = (corners[..., k, :] for k in range(3))
     normal = np.cross(b - a, d - a)

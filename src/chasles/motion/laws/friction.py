@@ -360,7 +360,7 @@ def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
 
 
 def _stuck(law: Law) -> np.ndarray:
-    """Return forces with unlimited friction, so that every contact either sticks or separates.
+    """Return the forces for unlimited friction, where every contact either sticks or separates.
 
     The friction forces are -Gtt^-1 (ct + Gtn z), which leaves a complementarity problem in the
     normal forces z. Separating contacts have no friction.
@@ -378,7 +378,7 @@ def _stuck(law: Law) -> np.ndarray:
 
 
 def _parted(law: Law, f: np.ndarray) -> np.ndarray:
-    """Return refined forces, with contacts omitted that have almost no normal force.
+    """Return refined forces, omitting contacts that have almost no normal force.
 
     A cone program leaves a small force at a contact that separates with an acceleration near zero,
     and Newton's method would keep this contact closed.

@@ -297,9 +297,9 @@ class Moreau:
     law, each normal velocity after impact is at least -e times the velocity before impact; a
     contact with a larger velocity has no impulse. Friction is within the cone. It either opposes
     the mean slip or makes the mean slip zero. In the latter case, slip is reversed and multiplied
-    by e. The impulse opposes the mean velocity, so that energy is never created: the change of
-    energy is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without
-    friction, this is Newton's law for simultaneous impacts. With friction, it needs Clarabel (extra
+    by e. The impulse opposes the mean velocity, so energy is never created: the change of energy is
+    lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without friction,
+    this is Newton's law for simultaneous impacts. With friction, it needs Clarabel (extra
     `contact`).
     """
 

@@ -210,8 +210,8 @@ class SoftSurface(_InSeries):
     max(0, -K p - D pdot). If the force is zero, contact is lost, and the surface recovers with
     zdot = -(K z + force)/D (Eq 11.73, 11.74).
 
-    The force is computed from p, not from z, so that errors in z decay with the time constant D/K
-    of the surface.
+    The force is computed from p, not from z, so errors in z decay with the time constant D/K of the
+    surface.
     """
 
     stiffness: float
@@ -352,9 +352,9 @@ class HuntCrossley(_Stateless):
 class AzadFeatherstone(_Stateless):
     """Hertzian spring, and damping proportional to sqrt(d): f = K d^(3/2) + D d^(1/2) ddot.
 
-    stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's
-    law in the power of d that multiplies ddot. As a result, the restitution decreases with speed to
-    the power 1/5, as measured on spheres and plates. Sources: Azad and Featherstone (2010,
+    stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. The law differs from Hunt and
+    Crossley's in the power of d that multiplies ddot. As a result, the restitution decreases with
+    speed to the power 1/5, as measured on spheres and plates. Sources: Azad and Featherstone (2010,
     *Modeling the contact between a rolling sphere and a compliant ground plane*; 2014, *A new
     nonlinear model of contact normal force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and
     Kono (1987).
@@ -394,9 +394,9 @@ class SoftFriction:
 
     coefficient: mu. stiffness: K_t (N/m). damping: D_t (N s/m). The state is x, the displacement of
     the surface (m), one number for each tangent. A surface that follows the body exerts the force
-    f = -K_t x - D_t v. If f exceeds mu times the normal force, it is scaled down to that bound; the
-    body then slips, and xdot = -(K_t x + f)/D_t differs from v (Eq 11.77 to 11.79; with two
-    tangents the bound is a circle, a section of the friction cone).
+    f = -K_t x - D_t v. If f exceeds mu times the normal force, f is scaled down to that bound; with
+    two tangents, the bound is a circle, a section of the friction cone. The body then slips, and
+    xdot = -(K_t x + f)/D_t differs from v (Eq 11.77 to 11.79).
     """
 
     coefficient: float
