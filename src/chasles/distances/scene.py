@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.backends.arrays import call, check_shape
+from chasles.backends.arrays import call, check_shape, checked_count
 from chasles.distances import elements
 from chasles.distances.elements import PART, ROUND, Element
 from chasles.distances.pairs import Pair, all_pairs, checked_pairs
@@ -255,6 +255,7 @@ class Scene:
 
     def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
         """Return the distances for all pairs at q (..., nq); `threads` is as in `evaluated`."""
+        threads = None if threads is None else checked_count(f"{PART}: threads", threads)
         library = library_of(q)
         if library is not None and library.package == "cupy":
             return Distances(self.pairs, self._resident(q, points=False)[0], q, self)

@@ -33,7 +33,8 @@ def listed(
 
     Also returns their solver states, and step counts (n, 1). search: function of goals and
     configurations that returns solutions, solver states and step counts. held: indices in q of
-    fixed coordinates, which all starts of a problem take from its guess.
+    coordinates that all starts of a problem take from its guess: fixed joints, and joints that do
+    not move the targets.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)

@@ -357,23 +357,23 @@ class _Solver:
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
         """Return configurations (n, count, nq), solver states and step counts (n, 1)."""
-        starts = self._starts(rows).postures[RANKED:]
-        return listed(self.mechanism, goals, rows, starts, count, self._tried, self._columns)
+        starts, kept = self._starts(rows).postures[RANKED:], [*self._columns, *self.task.idle]
+        return listed(self.mechanism, goals, rows, starts, count, self._tried, kept)
 
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
         The result is the nearest of all solutions found. If other solutions may exist, it is moved
-        along the family of solutions to the smallest distance (`_approached`). If there is a guess,
-        fixed joints keep their positions in the guess.
+        along the family of solutions to the smallest distance (`_approached`). The configuration
+        may be outside the limits. Fixed joints keep their positions in the guess or, without a
+        guess, in the configuration.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
             for name in self.held:
                 place = self.mechanism.position_slice(name)
                 posture[..., place] = guess[..., place]
-        rows, found = self._rows(posture), self.all(posture, SEVERAL)
-        assert rows is not None
+        rows, found = self._each(posture), self.all(posture, SEVERAL)
         rows = np.broadcast_to(rows, (len(self.goals), rows.shape[1]))
         flat = found.q.reshape(len(rows), found.q.shape[-2], rows.shape[1])
         limits = self.bounds.lower, self.bounds.upper
