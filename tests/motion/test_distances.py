@@ -296,6 +296,9 @@ def test_batches_of_coal_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scene.uses_coal
     q = postures(100, 0.8)
     alone, several = scene(q), scene(q, threads=3)
+    for threads in (0, -1, 2.5):
+        with raises("E-CALL-003"):
+            scene(q, threads=threads)  # type: ignore[arg-type]
     forks: list[int] = []
     monkeypatch.setattr(processes, "_forked", lambda *_: forks.append(_ended(1)) or forks[-1])
     failed = scene(q, threads=3)
