@@ -1,6 +1,7 @@
 """Checks of the numbers that define inverse-kinematics targets."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,9 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
         remedy = "for a position without orientation, use chasles.targets.Position(point)"
         placed = shape == (4, 4) and array.shape[-1:] == (3,)
         raise InputError("E-CALL-360", problem, remedy if placed else "", part=PART)
-    fine = np.abs(array) <= most
-    if not fine.all():
-        at = _index(~fine.all(axis=tuple(range(array.ndim - len(shape), array.ndim))))
+    if not (np.abs(array) <= most).all():
+        last = tuple(range(array.ndim - len(shape), array.ndim))
+        at = _index(~(np.abs(array) <= most).all(axis=last))
         problem = f"the entries of {what}{at} must be finite and at most {most:.3g} in magnitude"
         raise InputError("E-CALL-361", problem, part=PART)
     return array
@@ -85,21 +86,22 @@ def rotation(what: str, value: Any) -> np.ndarray:
         )
         raise InputError("E-CALL-366", problem, "give a quaternion (w, x, y, z)", part=PART)
     R = sized(what, array, 3, 3, most=FARTHEST)
-    slips = _slips(R)
-    if max(e.max(initial=0.0) for e in slips) > _SLIP:
-        wrong = (np.max(slips, axis=0) > _SLIP).reshape(R.shape[:-2])
+    if max(e.max(initial=0.0) for e in _slips(R)) > _SLIP:
+        wrong = (np.max(list(_slips(R)), axis=0) > _SLIP).reshape(R.shape[:-2])
         remedy = "use a right-handed matrix with orthonormal columns"
         problem = f"{what}{_index(wrong)} is not a rotation matrix"
         raise InputError("E-CALL-364", problem, remedy, part=PART)
     return R.reshape(*R.shape[:-2], 9)
 
 
-def _slips(R: np.ndarray) -> list[np.ndarray]:
-    """Return six deviations (n,) of matrices from orthonormal rows and right-handedness."""
+def _slips(R: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield six deviations (n,) of matrices from orthonormal rows and right-handedness."""
     a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
-    errors = [(a * a).sum(0) - 1.0, (b * b).sum(0) - 1.0, (a * b).sum(0)]
-    errors += [a[i] * b[j] - a[j] * b[i] - c[k] for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2))]
-    return [np.abs(e) for e in errors]
+    yield np.abs((a * a).sum(0) - 1.0)
+    yield np.abs((b * b).sum(0) - 1.0)
+    yield np.abs((a * b).sum(0))
+    for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2)):
+        yield np.abs(a[i] * b[j] - a[j] * b[i] - c[k])
 
 
 def pose(what: str, value: Any) -> np.ndarray:
