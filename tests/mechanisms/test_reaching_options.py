@@ -155,6 +155,11 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: {"tool": ((0.1, 0.2, 0.3), (0.0, 0.0, 1.0))},
         "the rotation of a pose must be a quaternion .* give a quaternion",
     ),
+    "pose as rotation": (
+        lambda: {"tool": Orientation(np.eye(4))},
+        "the rotation of an orientation is a 4x4 matrix of a pose; give its rotation: T",
+    ),
+    "pose as position": (lambda: {"tool": Position(np.eye(4))}, "give the last column of the pose"),
     "weight": (
         lambda: {"tool": np.eye(4), "link2": Pose(np.eye(4), weight=-1.0)},
         "Pose target of frame 'link2': weight of a target",
@@ -173,3 +178,15 @@ def test_refusals_name_the_frame_and_the_problem(case: str) -> None:
         PUMA.inverse_kinematics({frame: np.eye(4) for frame in targets()})
         PUMA.inverse_kinematics({"tool": Axis([0.0, 0.0, 1.0])})
         PUMA.inverse_kinematics({"tool": Orientation([1.0, 0.0, 0.0, 0.0])})
+
+
+def test_four_quaternions_are_four_problems() -> None:
+    turns = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0.6, 0, 0.8, 0], [0, 0, 0, 1.0]])
+    found = PUMA.inverse_kinematics({"tool": Orientation(turns)})
+    assert found.solved.tolist() == [True] * 4
+
+
+def test_a_pose_is_a_pair_of_lists() -> None:
+    pose = [0.4, 0.1, 0.2], [1.0, 0.0, 0.0, 0.0]
+    found = [PUMA.inverse_kinematics({"tool": x}).q for x in (pose, list(pose), Pose(list(pose)))]
+    np.testing.assert_array_equal(found[1:], [found[0]] * 2)

@@ -444,7 +444,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
             FREE.distance(q, **options)
     with raises("E-DIST-034"):
         FREE.distance(np.full(7, np.nan), shapes=ball, obstacles=floor)
-    with raises("E-CALL-056"):
+    with raises("E-CALL-056 distance: q must"):
         FREE.distance(q[:3], shapes=ball, obstacles=floor)
     empty = FREE.distance(q, shapes=ball)
     assert empty.least == np.inf

@@ -254,4 +254,10 @@ def test_unknown_numbers_are_refused_or_stay_unknown(tasks: Any) -> None:
     ],
 )
 def test_what_means_nothing_is_refused(code: str, tasks: Any, options: dict[str, Any]) -> None:
-    raises(code, lambda: resolved_rate(PUMA, tasks, **({"dt": DT} | options)))
+    with raises(code):
+        resolved_rate(PUMA, tasks, **({"dt": DT} | options))
+
+
+def test_what_is_not_a_robot_is_refused() -> None:
+    with raises("E-CALL-055"):
+        resolved_rate(None, {"tool": "twist"}, dt=DT)  # type: ignore[arg-type]

@@ -261,7 +261,7 @@ class Scene:
             return Distances(self.pairs, self._resident(q, points=False)[0], q, self)
         if library is not None and library.package in ("torch", "jax"):
             return Distances(self.pairs, self._differentiable(library, q, threads), q, self)
-        posture = numbers("q", q, self.model.nq).astype(float)
+        posture = numbers(f"{PART}: q", q, self.model.nq).astype(float)
         if not np.isfinite(posture).all():
             raise InputError("E-DIST-034", "q must be finite", part=PART)
         by_coal = bool(self._cast)

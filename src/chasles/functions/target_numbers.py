@@ -29,9 +29,12 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
-        remedy = "for a position without orientation, use chasles.targets.Position(point)"
-        placed = shape == (4, 4) and array.shape[-1:] == (3,)
-        raise InputError("E-CALL-360", problem, remedy if placed else "", part=PART)
+        remedy = ""
+        if shape == (4, 4) and array.shape[-1:] == (3,):
+            remedy = "for a position without orientation, use chasles.targets.Position(point)"
+        elif shape == (3,) and array.shape[-2:] == (4, 4):
+            remedy = "give the last column of the pose: T[..., :3, 3]"
+        raise InputError("E-CALL-360", problem, remedy, part=PART)
     if not (np.abs(array) <= most).all():
         last = tuple(range(array.ndim - len(shape), array.ndim))
         at = _index(~(np.abs(array) <= most).all(axis=last))
@@ -68,6 +71,9 @@ def _normalized(vectors: np.ndarray) -> np.ndarray:
 def rotation(what: str, value: Any) -> np.ndarray:
     """Return rotations (..., 9) from a matrix or a quaternion."""
     array = some_numbers(what, value, PART).astype(float)
+    if array.shape[-2:] == (4, 4) and _are_poses(array):
+        problem = f"the rotation of {what} is a 4x4 matrix of a pose"
+        raise InputError("E-CALL-367", problem, "give its rotation: T[..., :3, :3]", part=PART)
     if array.shape[-1:] == (4,):
         q = sized(what, array, 4)
         none = ~q.any(axis=-1)
@@ -94,6 +100,12 @@ def rotation(what: str, value: Any) -> np.ndarray:
     return R.reshape(*R.shape[:-2], 9)
 
 
+def _are_poses(T: np.ndarray) -> bool:
+    """Return True for poses (..., 4, 4), which could be mistaken for four quaternions."""
+    last = T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)
+    return bool(T.size and last.all() and max(e.max() for e in _slips(T[..., :3, :3])) <= _SLIP)
+
+
 def _slips(R: np.ndarray) -> Iterator[np.ndarray]:
     """Yield six deviations (n,) of matrices from orthonormal rows and right-handedness."""
     a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
@@ -106,7 +118,7 @@ def _slips(R: np.ndarray) -> Iterator[np.ndarray]:
 
 def pose(what: str, value: Any) -> np.ndarray:
     """Return poses (..., 12): row-major rotation, then position."""
-    if isinstance(value, tuple) and len(value) == 2:
+    if _is_pair(value):
         place, turn = value
         return joined(
             rotation(what, turn), sized(f"the position of {what}", place, 3, most=FARTHEST)
@@ -118,6 +130,13 @@ def pose(what: str, value: Any) -> np.ndarray:
         problem = f"the last row of {what}{at} must be (0, 0, 0, 1)"
         raise InputError("E-CALL-365", problem, part=PART)
     return joined(rotation(what, T[..., :3, :3]), T[..., :3, 3])
+
+
+def _is_pair(value: Any) -> bool:
+    """Return True for (position, rotation), also as a list of lists with 3 and 4 numbers."""
+    if isinstance(value, list) and len(value) == 2:
+        return [len(x) if isinstance(x, list | tuple) else 0 for x in value] == [3, 4]
+    return isinstance(value, tuple) and len(value) == 2
 
 
 def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
