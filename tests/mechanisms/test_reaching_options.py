@@ -1,5 +1,6 @@
 """Options of inverse kinematics: nearest solutions, fixed and idle joints, weights, refusals."""
 
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -88,6 +89,24 @@ def test_distinct_solutions_differ_in_joints_that_move_the_target(panda: chasles
         assert np.all(apart[~np.eye(len(some), dtype=bool)] > 1e-5)
     alone = panda.inverse_kinematics({"panda_hand": T}, **options)
     assert set(alone.q[alone.solved][:, 7]) == {0.0}
+
+
+def test_one_solution_near_a_singularity_is_listed_once(panda: chasles.Robot) -> None:
+    """Between two distinct solutions that are close, some posture misses the tolerance of 1e-6."""
+    q = panda.random(3, size=60)
+    T = panda.forward_kinematics(q, frame="panda_hand")
+    options: dict[str, Any] = {"solutions": "all", "fixed": "panda_joint3", "guess": q}
+    found = panda.inverse_kinematics({"panda_hand": T}, **options)
+    close = 0
+    for k, each in enumerate(found.q):
+        some = each[found.solved[k]]
+        for i, j in itertools.combinations(range(len(some)), 2):
+            if np.abs(some[i] - some[j]).max() < 0.05:
+                middle = 0.5 * (some[i] + some[j])
+                away = np.abs(panda.forward_kinematics(middle, frame="panda_hand") - T[k]).max()
+                close += away < 1e-6
+    assert close == 0
+    assert found.solved.sum() > 100
 
 
 IDLE: dict[str, tuple[dict[str, Any], list[int]]] = {

@@ -448,7 +448,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     Parameters
     ----------
     model : Model
-        Model of a robot without loops (`robot.model`).
+        Model of a robot (`robot.model`), without loops for ComputedTorque.
     control : PDControl, ComputedTorque or GravityCompensation
         Controller.
 
@@ -460,7 +460,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     Raises
     ------
     ModelError
-        If the robot has loops or depends on time.
+        If the robot depends on time, or has loops that the controller does not support.
 
     Examples
     --------
