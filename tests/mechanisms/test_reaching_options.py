@@ -13,6 +13,7 @@ from support import raises
 import chasles
 from chasles.errors import ChaslesError
 from chasles.formats import registry
+from chasles.mechanisms.postures import Prepared
 from chasles.model.description import Limits
 from chasles.robots import planar, puma560
 from chasles.targets import Axis, CenterOfMass, Orientation, Pose, Position, Relative
@@ -66,6 +67,38 @@ def test_fixed_joints_keep_the_nearest_configuration_without_a_guess(
     found = PUMA.inverse_kinematics({"tool": point}, near=near, fixed="joint4")
     np.testing.assert_array_equal(found.q[..., 3], q[..., 3])
     assert found.solved.all()
+
+
+def test_fixed_joints_of_a_batch_give_the_bits_of_single_problems() -> None:
+    """Guesses of which some lead to solutions and some do not, each with its own fixed position."""
+    q = PUMA.random(6, size=40)
+    T = PUMA.forward_kinematics(q, frame="tool")
+    guess = PUMA.random(7, size=40)
+    guess[::2] = PUMA.clip(q[::2] + 0.05)
+    guess[:, 5] = q[:, 5]
+    batch = PUMA.inverse_kinematics(
+        {"tool": Pose(T, weight=(1.0, 2.0))}, guess=guess, fixed="joint6"
+    )
+    for k in range(40):
+        target = {"tool": Pose(T[k], weight=(1.0, 2.0))}
+        alone = PUMA.inverse_kinematics(target, guess=guess[k], fixed="joint6")
+        np.testing.assert_array_equal(batch.q[k], alone.q)
+        assert batch.iterations[k] == alone.iterations
+    assert batch.solved.mean() > 0.9
+    np.testing.assert_array_equal(batch.q[:, 5], q[:, 5])
+
+
+def test_many_fixed_positions_take_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starts are made for positions whose guesses fail, not for every guess."""
+    q = PUMA.random(8, size=50)
+    T = PUMA.forward_kinematics(q, frame="tool")
+    made: list[Any] = []
+    own = Prepared.starts
+    monkeypatch.setattr(Prepared, "starts", lambda *given: made.append(given) or own(*given))
+    point = Position(T[:, :3, 3])
+    found = PUMA.inverse_kinematics({"tool": point}, guess=PUMA.clip(q + 1e-3), fixed="joint6")
+    assert found.solved.all()
+    assert len(made) == 1
 
 
 @pytest.fixture(scope="module")

@@ -226,16 +226,17 @@ class _Solver:
         return [k for place in places for k in range(place.start, place.stop)]
 
     def _by_group(self, goals: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Rows:
-        """Solve problems in groups whose fixed joints have the same positions in the guesses."""
-        _, group = np.unique(rows[:, self._columns], axis=0, return_inverse=True)
-        whole: list[np.ndarray] = []
+        """Solve problems whose guesses may differ in the positions of fixed joints.
+
+        Problems that are not solved from their guesses are solved in groups with equal positions.
+        """
+        found = self._searched(goals, rows, 0, weights)
+        late = np.flatnonzero(found[1][:, STATUS] != 1.0)
+        _, group = np.unique(rows[late][:, self._columns], axis=0, return_inverse=True)
         for k in range(group.max(initial=-1) + 1):
-            chosen = np.flatnonzero(group.ravel() == k)
-            some = self._searched(goals[chosen], rows[chosen], None, weights)
-            whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
-            _put(whole, chosen, some)
-        q, ends, steps = whole or self._searched(goals, rows, None, weights)
-        return q, ends, steps
+            chosen = late[group.ravel() == k]
+            _put(found, chosen, self._searched(goals[chosen], rows[chosen], None, weights))
+        return found
 
     def _base(self, guess: np.ndarray | None) -> np.ndarray:
         """Return the guess or neutral configuration (n or 1, nq), clipped to the limits."""

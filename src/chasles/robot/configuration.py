@@ -328,8 +328,8 @@ class Configuring(Computing):
             Obstacles by name, or `chasles.distances.Avoid`. Solutions avoid self-collisions and
             collisions with the obstacles.
         guess
-            Configuration (..., nq) at which the first search starts. It also defines the positions
-            of fixed joints.
+            Configuration (..., nq) at which the first search starts, clipped to the limits. It also
+            defines the positions of fixed joints.
         near
             Configuration (..., nq), which may be outside the limits. Of all solutions found, the
             nearest to it is returned.
