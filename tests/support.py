@@ -144,6 +144,7 @@ class raises:
     """
 
     def __init__(self, expected: str, *names: object, kind: type[Exception] = ChaslesError) -> None:
+        assert not any(map(callable, names)), "use as: with raises(code): call()"
         self.codes, _, name = expected.partition(" ")
         self.names, self.context = (name, *names), pytest.raises(kind)
 

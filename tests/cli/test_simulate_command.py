@@ -337,7 +337,11 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
         (["puma560", "--control", "pid"], r"--control: law is 'pid'; give one of pd"),
         (
             ["puma560", "--control", "pd", "--kp", "1"],
-            r"--control: law 'pd' needs stiffness and damping",
+            r"--control: law 'pd' needs stiffness and damping; give both.*--stiffness 100 --damp",
+        ),
+        (
+            ["puma560", "--follow", "a.csv"],
+            r"the control has no law; .*: --control computed-torque --stiffness 100 --damping 20",
         ),
         (["puma560", "--foot", "tool"], r"--foot needs a contact law; add --ground rigid"),
         (["puma560", "--foot", "tol", "--ground", "rigid"], r"--foot: .*no frame 'tol'; did you"),

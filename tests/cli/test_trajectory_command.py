@@ -113,9 +113,9 @@ def test_lines_arcs_and_paths_of_the_tool() -> None:
         (["--kind=line"], "E-CLI-255"),
         (["--kind=line", "--position=1,2"], "E-CLI-255"),
         (["--kind=line", "--position=1,2,3", "--via=1,2,3"], "E-CLI-276"),
-        (["--kind=arc", "--position=0.4,0,0"], "E-PATH-061"),
+        (["--kind=arc", "--position=0.4,0,0"], "E-CLI-277"),
         (["--kind=arc", "--position=0.4,0,0", "--via=line"], "E-CLI"),
-        (["--kind=path", "--position=0.4,0,0", "--via=line", "--via=line"], "E-PATH-061"),
+        (["--kind=path", "--position=0.4,0,0", "--via=line", "--via=line"], "E-CLI-277"),
     ],
 )
 def test_bad_requests(words: list[str], code: str) -> None:

@@ -18,12 +18,13 @@ JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child li
 
 
 def two_joints(folder: Path, low: float, high: float, more: str = "") -> chasles.Robot:
-    """Two revolute joints along z with rods of 1 m; the second may mimic the first."""
+    """Two revolute joints along z with rods of 1 m; the second may mimic the first, freely."""
+    wide = 20 if more else 2
     first = JOINT.format(
         name="one", kind="revolute", parent="base", child="a", far=0, low=low, high=high, more=""
     )
     second = JOINT.format(
-        name="two", kind="revolute", parent="a", child="b", far=1, low=-2, high=2, more=more
+        name="two", kind="revolute", parent="a", child="b", far=1, low=-wide, high=wide, more=more
     )
     tip = """<joint name="end" type="fixed"><parent link="b"/><child link="tip"/>
     <origin xyz="1 0 0"/></joint>"""

@@ -678,11 +678,11 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "linearize": linear,
     "rollout": refused(
         lambda s: ROBOT.rollout(s.q, s.qd, dt=1e-3, steps=1),
-        "has loops or depends on time; use chasles.simulate",
+        "has closed loops; use chasles.simulate",
     ),
     "rollout_pullback": refused(
         lambda s: ROBOT.rollout_pullback(s.q, s.qd, covectors=(None, None), dt=1e-3, steps=1),
-        "has loops or depends on time; use chasles.simulate",
+        "has closed loops; use chasles.simulate",
     ),
     "simulate": simulated,
     "inertial_parameters": alike("inertial_parameters"),

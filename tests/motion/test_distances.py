@@ -296,6 +296,9 @@ def test_batches_of_coal_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scene.uses_coal
     q = postures(100, 0.8)
     alone, several = scene(q), scene(q, threads=3)
+    for threads in (0, -1, 2.5):
+        with raises("E-CALL-003"):
+            scene(q, threads=threads)  # type: ignore[arg-type]
     forks: list[int] = []
     monkeypatch.setattr(processes, "_forked", lambda *_: forks.append(_ended(1)) or forks[-1])
     failed = scene(q, threads=3)
@@ -441,7 +444,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
             FREE.distance(q, **options)
     with raises("E-DIST-034"):
         FREE.distance(np.full(7, np.nan), shapes=ball, obstacles=floor)
-    with raises("E-CALL-056"):
+    with raises("E-CALL-056 distance: q must"):
         FREE.distance(q[:3], shapes=ball, obstacles=floor)
     empty = FREE.distance(q, shapes=ball)
     assert empty.least == np.inf

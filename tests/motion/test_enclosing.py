@@ -142,6 +142,25 @@ def test_distances_of_enclosing_shapes_are_at_most_those_of_hulls(kind: str) -> 
     assert (links - found)[apart].mean() < 0.06
 
 
+@pytest.mark.parametrize("kind", ["spheres", "capsules"])
+def test_enclosing_shapes_of_overlapping_boxes_overlap_with_another_depth(kind: str) -> None:
+    """Sizes that many spheres fill: apart only if the boxes are, deeper or less deep than they."""
+    box = ShapeData("a", "box", (0.6, 0.5, 0.4), role="collision")
+    robot, wall = shaped(box), {"wall": Box(None, (0.4, 0.4, 0.4))}
+    rng = np.random.default_rng(8)
+    q = robot.random(2, size=2000)
+    q[:, 4:] = rng.uniform(-0.5, 0.5, (2000, 3))
+    boxes = robot.distance(q, obstacles=wall).distance[:, 0]
+    small = robot.enclosing_shapes(kind, excess=0.01, count=64)
+    found = robot.distance(q, shapes=small, obstacles=wall).distance[:, 0]
+    apart = found > 0.0
+    assert 0.05 < apart.mean() < 0.95
+    assert (boxes >= found - 1e-6)[apart].all()
+    assert (found <= 1e-6)[boxes <= 0.0].all()
+    if kind == "spheres":
+        assert (found > boxes + 1e-3)[boxes < 0.0].any()
+
+
 # Inverse kinematics -----------------------------------------------------------------------------
 
 

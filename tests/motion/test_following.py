@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
 from chasles import trajectory
@@ -15,6 +16,9 @@ STILL = np.zeros(2)
 ARM = chasles.robots.planar(2)
 MOVE = trajectory.trapezoid(Q0, Q0 + 0.2, velocity=1.5, acceleration=9.0)
 """A motion whose accelerations jump within the simulated time."""
+
+
+STEPS = "time-stepping"
 
 
 def by_hand(law: Any, q: np.ndarray, t: float, h: float, steps: int) -> np.ndarray:
@@ -101,3 +105,43 @@ def test_functions_of_time_are_targets() -> None:
     options: Any = {"dt": 0.001, "steps": 50, "integrator": "rk4"}
     run = ARM.rollout(Q0, STILL, control=PDControl(90.0, 9.0, circle), **options)
     assert np.abs(run.q - ARM.rollout(Q0, STILL, control=law, **options).q).max() < 1e-13
+
+
+@pytest.mark.parametrize("law", [PDControl, ComputedTorque])
+def test_trajectories_of_other_robots_are_refused(law: Any) -> None:
+    """In rollouts, compiled and interpreted simulations alike, with both numbers."""
+    arm, control = chasles.robots.puma560(), law(100.0, 10.0, MOVE)
+    state = np.zeros(6), np.zeros(6)
+    five = chasles.robots.five_bar()
+    closed = five.assemble([1.9, 1.2], guess=[1.2, -1.0, 1.9, 1.0])
+    for size, call in (
+        (6, lambda: arm.simulate(*state, duration=0.1, control=control)),
+        (6, lambda: arm.simulate(*state, duration=0.1, control=control, integrator=STEPS)),
+        (6, lambda: arm.rollout(*state, dt=1e-3, steps=5, control=control)),
+        (4, lambda: five.simulate(closed, np.zeros(4), duration=0.1, control=control)),
+    ):
+        with raises("E-MOTION-211", f"trajectory has 2 coordinates, but the robot has {size};"):
+            call()
+
+
+@pytest.mark.parametrize("integrator", ["dopri5", "time-stepping"])
+def test_motors_of_a_closed_loop_follow_a_trajectory(integrator: str) -> None:
+    """A five-bar with motors at its two cranks: as a function of time that says the same does."""
+    robot = chasles.robots.five_bar()
+    first = robot.assemble([1.9, 1.2], guess=[1.2, -1.0, 1.9, 1.0])
+    last = robot.assemble([2.0, 1.35], guess=first)
+    move = trajectory.minimum_jerk(first, last, duration=0.4, robot=robot)
+    motors = np.array([name in robot.independent for name in robot.joints], float)
+    options = {"duration": 0.4, "dt": 1e-3, "integrator": integrator}
+    control = PDControl(2000.0 * motors, 60.0 * motors, move)
+    run = robot.simulate(first, np.zeros(4), control=control, **options)
+    assert np.abs(robot.loop_residual(run.q)).max() < 1e-8
+    assert np.abs(run.q[-1] - last).max() < 1e-2
+    if integrator != "time-stepping":
+
+        def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+            place, rate, _ = move(t)
+            return motors * (2000.0 * (place - q) + 60.0 * (rate - qd))
+
+        same = robot.simulate(first, np.zeros(4), control=law, **options)
+        np.testing.assert_allclose(run.q, same.q, atol=1e-10)

@@ -10,6 +10,7 @@ from support import raises, tree
 
 import chasles
 from chasles.control import resolved_rate
+from chasles.errors import InputError
 from chasles.functions.rates import LEAST as LEAST_BY_TYPE
 from chasles.model.spaces import size
 from chasles.robots import five_bar, planar, puma560
@@ -218,12 +219,22 @@ def test_allocates_nothing_after_the_first_call() -> None:
     assert np.array_equal(out, step(q, qd, RATES))
 
 
-def test_unknown_numbers_stay_unknown() -> None:
-    step = resolved_rate(PUMA, {"tool": "twist"}, dt=DT)
-    for k in range(3):
-        given = [np.full(6, 0.4), np.zeros(6), RATES.copy()]
-        given[k][2] = np.nan
-        assert np.isnan(step(*given)).any()
+@pytest.mark.parametrize("tasks", [{"tool": "twist"}, {"link3": "position"}])
+def test_unknown_numbers_are_refused_or_stay_unknown(tasks: Any) -> None:
+    """Every single NaN is named, alone and in a batch; into `out`, it stays NaN."""
+    step = resolved_rate(PUMA, tasks, dt=DT)
+    sizes = {"q": 6, "qd": 6, "rates": len(step.rows), "preferred": 6}
+    for name, most in sizes.items():
+        for k in range(most):
+            given = {each: np.full(n, 0.2) for each, n in sizes.items()}
+            given[name][k] = np.nan
+            with pytest.raises(InputError, match=rf"{name}\[{k}\] is nan"):
+                step(*given.values())
+            assert np.isnan(step(*given.values(), out=np.zeros(6))).any()
+            given = {each: np.tile(a, (3, 1)) for each, a in given.items()}
+            given[name][:2] = 0.2
+            with pytest.raises(InputError, match=rf"{name}\[2, {k}\] is nan"):
+                step(*given.values())
 
 
 @pytest.mark.parametrize(
@@ -243,4 +254,10 @@ def test_unknown_numbers_stay_unknown() -> None:
     ],
 )
 def test_what_means_nothing_is_refused(code: str, tasks: Any, options: dict[str, Any]) -> None:
-    raises(code, lambda: resolved_rate(PUMA, tasks, **({"dt": DT} | options)))
+    with raises(code):
+        resolved_rate(PUMA, tasks, **({"dt": DT} | options))
+
+
+def test_what_is_not_a_robot_is_refused() -> None:
+    with raises("E-CALL-055"):
+        resolved_rate(None, {"tool": "twist"}, dt=DT)  # type: ignore[arg-type]

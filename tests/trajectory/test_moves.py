@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
 from chasles import trajectory
@@ -484,3 +485,17 @@ def test_joined_trajectories_go_on() -> None:
     move = trajectory.join(there, back)
     assert move.duration == 3.0
     assert np.array_equal(move([0.5, 2.0], 3)[3], [there(0.5, 3)[3], back(1.0, 3)[3]])
+
+
+def test_a_start_outside_the_limits_is_the_remedy() -> None:
+    robot = chasles.robots.puma560()
+    with raises("E-PATH-045 start within the joint limits: start[2] is 9, its limits are -3"):
+        chasles.trajectory.line(robot, "tool", [0.4, 0.1, 0.2], start=np.full(6, 9.0))
+
+
+def test_only_trajectories_are_joined() -> None:
+    move = chasles.trajectory.minimum_jerk([0.0], [1.0], duration=1.0)
+    with raises("E-PATH-064 argument 1 must be a trajectory, not int"):
+        chasles.trajectory.join(move, 3)  # type: ignore[arg-type]
+    with raises("E-PATH-064 argument 0 must be a trajectory, not list"):
+        chasles.trajectory.join([move, move])  # type: ignore[arg-type]

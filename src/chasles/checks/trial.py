@@ -319,7 +319,7 @@ def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarr
     """
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():
-        joint, limits = robot.model.bodies[i].joint, robot.model.bodies[i].data.limits
+        joint, limits = robot.model.bodies[i].joint, robot.model.limits[i]
         if joint.nq > 1 or not np.isfinite(limits.upper - limits.lower):
             q[where] *= [length if unit == "m" else 1.0 for unit in joint.units]
         elif joint.units == ("rad",):

@@ -240,10 +240,15 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
     return values
 
 
+GAINS = "--stiffness 100 --damping 20"
+EXAMPLE = f"--control computed-torque {GAINS}"
+"""Options that hold a position or follow a motion, as an example in messages."""
+
+
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     """Raise an error if a control law is missing, or has missing or unknown parameters."""
     if "law" not in control:
-        remedy = f"give one of {', '.join(CONTROLS)}"
+        remedy = f"give one of {', '.join(CONTROLS)} and its gains: {EXAMPLE}"
         raise made.error("E-SCENARIO-006", "the control has no law", remedy, "control", "law")
     law = control["law"]
     known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
@@ -261,7 +266,8 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     for key in needed:
         if key not in given:
             problem = f"law {law!r} needs {' and '.join(needed)}"
-            raise made.error("E-SCENARIO-008", problem, "", "control", "law")
+            remedy = f"give both, for example {GAINS}"
+            raise made.error("E-SCENARIO-008", problem, remedy, "control", "law")
 
 
 # Contacts --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from chasles.control.tasks import Array
+from chasles.functions.doors import check_robot
 from chasles.motion.rates import ResolvedRate
 from chasles.robot import Robot
 
@@ -63,6 +64,7 @@ def resolved_rate(
     >>> step = chasles.control.resolved_rate(robot, {"tool": "twist"}, dt=0.001)
     >>> qd = step(robot.neutral(), np.zeros(6), [0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
     """
+    check_robot("resolved_rate", robot)
     limits = {name: getattr(robot.limits, name) for name in ("lower", "upper", "velocity")}
     options: dict[str, Any] = {"acceleration": acceleration, "weights": weights, "passes": passes}
     options |= {"damping": damping, "singular": singular}

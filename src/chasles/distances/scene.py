@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.backends.arrays import call, check_shape
+from chasles.backends.arrays import call, check_shape, checked_count
 from chasles.distances import elements
 from chasles.distances.elements import PART, ROUND, Element
 from chasles.distances.pairs import Pair, all_pairs, checked_pairs
@@ -255,12 +255,13 @@ class Scene:
 
     def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
         """Return the distances for all pairs at q (..., nq); `threads` is as in `evaluated`."""
+        threads = None if threads is None else checked_count(f"{PART}: threads", threads)
         library = library_of(q)
         if library is not None and library.package == "cupy":
             return Distances(self.pairs, self._resident(q, points=False)[0], q, self)
         if library is not None and library.package in ("torch", "jax"):
             return Distances(self.pairs, self._differentiable(library, q, threads), q, self)
-        posture = numbers("q", q, self.model.nq).astype(float)
+        posture = numbers(f"{PART}: q", q, self.model.nq).astype(float)
         if not np.isfinite(posture).all():
             raise InputError("E-DIST-034", "q must be finite", part=PART)
         by_coal = bool(self._cast)

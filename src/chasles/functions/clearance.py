@@ -25,6 +25,7 @@ from chasles.functions.rounds import (
 )
 from chasles.functions.targets import Posture, Rows, Target
 from chasles.mathematics.linear import Vector
+from chasles.model import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,9 @@ class Clearance(Target):
         given = np.asarray(self.given, dtype=float)
         first = np.full((*given.shape[:-1], 1), self.margin + self.tolerance)
         return np.concatenate([first, given], axis=-1)
+
+    def movers(self, model: Model, frame: str) -> set[int]:
+        return set(range(len(model.bodies)))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return []

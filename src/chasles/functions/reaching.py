@@ -111,6 +111,16 @@ class Task:
         return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
 
     @cached_property
+    def idle(self) -> list[int]:
+        """Indices in q of coordinates on which neither the targets nor the loops depend."""
+        model, every = self.model, self.model.bodies
+        used = {i for frame, target in self.targets for i in target.movers(model, frame)}
+        used |= {i for constraint in model.constraints for i in constraint.bodies}
+        used |= {follow.leader for i in used if (follow := every[i].follow) is not None}
+        places = (model.position_slices[i] for i in model.movers if i not in used)
+        return [k for place in places for k in range(place.start, place.stop)]
+
+    @cached_property
     def step(self) -> Kernel:
         """Kernel for one step of the search.
 

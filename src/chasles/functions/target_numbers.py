@@ -1,6 +1,7 @@
 """Checks of the numbers that define inverse-kinematics targets."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ PART = "inverse_kinematics"
 FARTHEST = 1e100
 """Largest coordinate of a point (m), chosen so that its square is finite."""
 
+_SLIP = 1e-5
+"""Largest deviation of a rotation matrix from orthonormal rows and right-handedness."""
+
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
     """Return an array of finite numbers after checking its shape.
@@ -25,22 +29,36 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
-        remedy = "for a position without orientation, use chasles.targets.Position(point)"
-        placed = shape == (4, 4) and array.shape[-1:] == (3,)
-        raise InputError("E-CALL-360", problem, remedy if placed else "", part=PART)
+        remedy = ""
+        if shape == (4, 4) and array.shape[-1:] == (3,):
+            remedy = "for a position without orientation, use chasles.targets.Position(point)"
+        elif shape == (3,) and array.shape[-2:] == (4, 4):
+            remedy = "give the last column of the pose: T[..., :3, 3]"
+        raise InputError("E-CALL-360", problem, remedy, part=PART)
     if not (np.abs(array) <= most).all():
-        problem = f"the entries of {what} must be finite and at most {most:.3g} in magnitude"
+        last = tuple(range(array.ndim - len(shape), array.ndim))
+        at = _index(~(np.abs(array) <= most).all(axis=last))
+        problem = f"the entries of {what}{at} must be finite and at most {most:.3g} in magnitude"
         raise InputError("E-CALL-361", problem, part=PART)
     return array
+
+
+def _index(wrong: np.ndarray | np.bool) -> str:
+    """Return the index of the first wrong problem as words, or "" if there is one problem."""
+    places = np.argwhere(wrong)
+    if not wrong.ndim or not len(places):
+        return ""
+    place = tuple(int(k) for k in places[0])
+    return f" at index {place[0] if len(place) == 1 else place}"
 
 
 def unit(what: str, value: Any) -> np.ndarray:
     """Return directions (..., 3), normalized to unit length."""
     array = sized(what, value, 3)
-    if not array.any(axis=-1).all():
-        raise InputError(
-            "E-CALL-362", f"{what} has zero length", "pass a nonzero vector", part=PART
-        )
+    none = ~array.any(axis=-1)
+    if none.any():
+        problem = f"{what}{_index(none)} has zero length"
+        raise InputError("E-CALL-362", problem, "pass a nonzero vector", part=PART)
     return _normalized(array)
 
 
@@ -53,43 +71,72 @@ def _normalized(vectors: np.ndarray) -> np.ndarray:
 def rotation(what: str, value: Any) -> np.ndarray:
     """Return rotations (..., 9) from a matrix or a quaternion."""
     array = some_numbers(what, value, PART).astype(float)
+    if array.shape[-2:] == (4, 4) and _are_poses(array):
+        problem = f"the rotation of {what} is a 4x4 matrix of a pose"
+        raise InputError("E-CALL-367", problem, "give its rotation: T[..., :3, :3]", part=PART)
     if array.shape[-1:] == (4,):
         q = sized(what, array, 4)
-        if not (np.abs(q).max(axis=-1) > 0.0).all():
-            problem = f"the quaternion of {what} is zero"
+        none = ~q.any(axis=-1)
+        if none.any():
+            problem = f"the quaternion of {what}{_index(none)} is zero"
             raise InputError("E-CALL-363", problem, "use (1, 0, 0, 0) for the identity", part=PART)
         w, x, y, z = np.moveaxis(_normalized(q), -1, 0)
         rows = [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]
         rows += [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]
         rows += [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]
         return np.stack(rows, axis=-1)
+    if array.shape[-2:] != (3, 3):
+        problem = (
+            f"the rotation of {what} must be a quaternion (..., 4) or a matrix (..., 3, 3), "
+            f"not an array of shape {array.shape}"
+        )
+        raise InputError("E-CALL-366", problem, "give a quaternion (w, x, y, z)", part=PART)
     R = sized(what, array, 3, 3, most=FARTHEST)
-    if _slip(R) > 1e-5:
+    if max(e.max(initial=0.0) for e in _slips(R)) > _SLIP:
+        wrong = (np.max(list(_slips(R)), axis=0) > _SLIP).reshape(R.shape[:-2])
         remedy = "use a right-handed matrix with orthonormal columns"
-        raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=PART)
+        problem = f"{what}{_index(wrong)} is not a rotation matrix"
+        raise InputError("E-CALL-364", problem, remedy, part=PART)
     return R.reshape(*R.shape[:-2], 9)
 
 
-def _slip(R: np.ndarray) -> float:
-    """Return the largest deviation from orthonormal rows and from right-handedness."""
+def _are_poses(T: np.ndarray) -> bool:
+    """Return True for poses (..., 4, 4), which could be mistaken for four quaternions."""
+    last = T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)
+    return bool(T.size and last.all() and max(e.max() for e in _slips(T[..., :3, :3])) <= _SLIP)
+
+
+def _slips(R: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield six deviations (n,) of matrices from orthonormal rows and right-handedness."""
     a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
-    errors = [(a * a).sum(0) - 1.0, (b * b).sum(0) - 1.0, (a * b).sum(0)]
-    errors += [a[i] * b[j] - a[j] * b[i] - c[k] for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2))]
-    return max(float(np.abs(e).max(initial=0.0)) for e in errors)
+    yield np.abs((a * a).sum(0) - 1.0)
+    yield np.abs((b * b).sum(0) - 1.0)
+    yield np.abs((a * b).sum(0))
+    for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2)):
+        yield np.abs(a[i] * b[j] - a[j] * b[i] - c[k])
 
 
 def pose(what: str, value: Any) -> np.ndarray:
     """Return poses (..., 12): row-major rotation, then position."""
-    if isinstance(value, tuple) and len(value) == 2:
+    if _is_pair(value):
         place, turn = value
         return joined(
             rotation(what, turn), sized(f"the position of {what}", place, 3, most=FARTHEST)
         )
     T = sized(what, value, 4, 4, most=FARTHEST)
-    if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
-        problem = f"the last row of {what} must be (0, 0, 0, 1)"
+    last = T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)
+    if not last.all():
+        at = _index(~last.all(axis=-1))
+        problem = f"the last row of {what}{at} must be (0, 0, 0, 1)"
         raise InputError("E-CALL-365", problem, part=PART)
     return joined(rotation(what, T[..., :3, :3]), T[..., :3, 3])
+
+
+def _is_pair(value: Any) -> bool:
+    """Return True for (position, rotation), also as a list of lists with 3 and 4 numbers."""
+    if isinstance(value, list) and len(value) == 2:
+        return [len(x) if isinstance(x, list | tuple) else 0 for x in value] == [3, 4]
+    return isinstance(value, tuple) and len(value) == 2
 
 
 def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:

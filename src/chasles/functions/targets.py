@@ -96,11 +96,12 @@ class Target:
     """Common fields of all targets.
 
     `weight` sets the relative weight of errors if not all targets can be met, with angles in rad
-    and lengths relative to the size of the robot. Errors with weight 0 are ignored. `tolerance` is
-    the largest error of a solution in rad and m (default: 1e-6 for both). Each of these fields is
-    one number for all errors, two numbers for angles and lengths, or one number for each error.
-    Errors are angles about the world axes, then lengths along them. A NumPy array (..., n) with at
-    least two axes has a row for each problem, where n is 1, 2 or the number of errors.
+    and lengths relative to the size of the robot. Errors with weight 0 are ignored; at least one
+    weight must be positive. `tolerance` is the largest error of a solution in rad and m (default:
+    1e-6 for both). Each of these fields is one number for all errors, two numbers for angles and
+    lengths, or one number for each error. Errors are angles about the world axes, then lengths
+    along them. A NumPy array (..., n) with at least two axes has a row for each problem, where n is
+    1, 2 or the number of errors.
     """
 
     weight: Each = field(default=1.0, kw_only=True)
@@ -168,6 +169,30 @@ class Target:
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))
         return np.where(self.each("weight") > 0.0, value, np.inf) if name == "tolerance" else value
+
+    def movers(self, model: Model, frame: str) -> set[int]:
+        """Return the bodies whose joints change the errors.
+
+        Parameters
+        ----------
+        model : Model
+            Model of the robot.
+        frame : str
+            Name of the frame to which the target applies.
+
+        Returns
+        -------
+        set of int
+            Indices of bodies.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(3).model
+        >>> chasles.targets.Position([1.0, 0.0, 0.0]).movers(model, "link2")
+        {0, 1}
+        """
+        return set(model.support(model.frame(frame).body))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         """Return target numbers for which this posture is a solution, or [] if undefined.
@@ -311,6 +336,9 @@ class Relative(Target):
     def numbers(self) -> np.ndarray:
         return pose("a relative pose", self.pose)
 
+    def movers(self, model: Model, frame: str) -> set[int]:
+        return super().movers(model, frame) ^ super().movers(model, self.to)
+
     def reached(self, at: Posture, frame: str) -> list[Number]:
         (R, p), (B, b) = at.pose(frame), at.pose(self.to)
         return [*(x for row in (B.T @ R).rows for x in row), *(B.T @ (p - b))]
@@ -399,6 +427,9 @@ class CenterOfMass(Target):
 
     def numbers(self) -> np.ndarray:
         return sized("a center of mass", self.point, 3, most=FARTHEST)
+
+    def movers(self, model: Model, frame: str) -> set[int]:
+        return set(range(len(model.bodies)))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.center())

@@ -54,5 +54,6 @@ KINDS.update(
 def require_tree(model: Model, what: str, remedy: str, *, loops: bool = False) -> None:
     """Raise an error for a model that has loops (unless allowed) or depends on time."""
     if model.timed or (model.loop_rows and not loops):
-        problem = f"robot {model.name!r} has loops or depends on time"
+        fault = "depends on time" if model.timed else "has closed loops"
+        problem = f"robot {model.name!r} {fault}"
         raise ModelError("E-LOOP-031", problem, remedy, part=what)

@@ -14,7 +14,7 @@ from chasles.functions.branches import Arm, Form, Limits, arm, chosen, traced
 from chasles.functions.checked_branches import checked_branches
 from chasles.functions.reaching import MEMORY, STATUS, Task
 from chasles.functions.targets import Pose
-from chasles.mechanisms.distinct import Rows, sort
+from chasles.mechanisms.distinct import Rows, Search, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
@@ -214,13 +214,12 @@ def every(
     goals: np.ndarray,
     base: np.ndarray,
     count: int,
-    search: Callable[[np.ndarray, np.ndarray], Rows],
+    search: Search,
     threads: int | None,
 ) -> tuple[Rows, np.ndarray]:
     """Return closed-form configurations (n, count, nq), solver states, and step counts (n, 1).
 
-    Also returns a mask (n,) of poses for which all solutions were found. search: function of goals
-    and configurations that returns solutions, solver states and step counts. It checks the
+    Also returns a mask (n,) of poses for which all solutions were found. search: checks the
     branches, and corrects them if axes intersect only approximately.
     """
     n = len(goals)
@@ -241,7 +240,7 @@ def every(
         complete[some] = closed.exact & (not closed.redundant or closed.held is not None)
         complete[some] &= total <= count
         moved = np.unique(who[taken[:, 0] > 1])
-        _sift(mechanism, who, found, end, moved, q[some], ends[some])
+        _sift(mechanism, rows, who, found, end, moved, q[some], ends[some], search)
     return (q, ends, steps), complete
 
 
@@ -251,7 +250,7 @@ def rescue(
     base: np.ndarray,
     rows: Rows,
     missed: np.ndarray,
-    search: Callable[[np.ndarray, np.ndarray], Rows],
+    search: Search,
     threads: int | None,
 ) -> None:
     """Replace the rows of unsolved poses by solutions of the closed form.
@@ -275,12 +274,14 @@ def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 def _sift(
     mechanism: Mechanism,
+    goals: np.ndarray,
     who: np.ndarray,
     found: np.ndarray,
     end: np.ndarray,
     suspects: np.ndarray,
     q: np.ndarray,
     ends: np.ndarray,
+    search: Search,
 ) -> None:
     """Remove duplicate configurations, which can arise where the search has corrected branches."""
     if not len(suspects):
@@ -293,7 +294,7 @@ def _sift(
     marks = np.full((*some.shape[:2], MEMORY), np.inf)
     some[at], marks[at] = found[mine], end[mine]
     clean, kept = np.full_like(q[suspects], np.nan), np.full_like(ends[suspects], np.inf)
-    sort(mechanism, some, marks, clean, kept)
+    sort(mechanism, goals[suspects], some, marks, clean, kept, search)
     q[suspects], ends[suspects] = clean, kept
 
 

@@ -15,9 +15,21 @@ AT_ONCE = 256
 DISTINCT = 1e-4
 """Configurations are equal if all coordinates differ by less than this (rad or m, modulo turns)."""
 
+CLOSE = 0.05
+"""Configurations that differ by less than this are also equal if their midpoint is a solution.
+
+Near a singular configuration, the solutions within the tolerance extend over such distances.
+"""
+
+STAYED = 1e-12
+"""Largest change of a coordinate by a search that starts at a solution (rounding error)."""
+
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Configurations, solver states and step counts."""
+
+Search = Callable[[np.ndarray, np.ndarray], Rows]
+"""Function of goals and configurations that returns solutions, solver states and step counts."""
 
 
 def listed(
@@ -26,14 +38,14 @@ def listed(
     rows: np.ndarray | None,
     starts: np.ndarray,
     count: int,
-    search: Callable[[np.ndarray, np.ndarray], Rows],
+    search: Search,
     held: Sequence[int] = (),
 ) -> Rows:
     """Return distinct solutions (n, count, nq), found from starts (m, nq) and guesses `rows`.
 
-    Also returns their solver states, and step counts (n, 1). search: function of goals and
-    configurations that returns solutions, solver states and step counts. held: indices in q of
-    fixed coordinates, which all starts of a problem take from its guess.
+    Also returns their solver states, and step counts (n, 1). held: indices in q of coordinates that
+    all starts of a problem take from its guess: fixed joints, and joints that do not move the
+    targets.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -49,12 +61,18 @@ def listed(
         tried = search(each, np.ascontiguousarray(begins.reshape(len(each), nq)))
         found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)
         steps[some] = taken[..., :1].sum(axis=1)
-        sort(mechanism, found, end, q[some], ends[some])
+        sort(mechanism, goals[some], found, end, q[some], ends[some], search)
     return q, ends, steps
 
 
 def sort(
-    mechanism: Mechanism, found: np.ndarray, end: np.ndarray, q: np.ndarray, ends: np.ndarray
+    mechanism: Mechanism,
+    goals: np.ndarray,
+    found: np.ndarray,
+    end: np.ndarray,
+    q: np.ndarray,
+    ends: np.ndarray,
+    search: Search,
 ) -> None:
     """Add those configurations (n, k, nq) to q that it does not yet contain."""
     known = np.zeros(len(q), int)
@@ -62,23 +80,45 @@ def sort(
         solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))
         if not len(solved):
             continue
-        far = apart(mechanism, found[solved, k][:, None], q[solved])
-        new = solved[~(far < DISTINCT).all(axis=-1).any(axis=-1)]
+        far = apart(mechanism, found[solved, k][:, None], q[solved]).max(axis=-1, initial=0.0)
+        same = far < DISTINCT
+        row, other = np.nonzero((far < CLOSE) & ~same.any(axis=-1, keepdims=True))
+        if len(row):
+            pairs = found[solved[row], k], q[solved[row], other]
+            same[row, other] = _connected(mechanism, goals[solved[row]], *pairs, search)
+        new = solved[~same.any(axis=-1)]
         q[new, known[new]], ends[new, known[new]] = found[new, k], end[new, k]
         known[new] += 1
+
+
+def _connected(
+    mechanism: Mechanism, goals: np.ndarray, a: np.ndarray, b: np.ndarray, search: Search
+) -> np.ndarray:
+    """Return a mask (n,) of pairs of solutions whose midpoints are solutions, too."""
+    way = _way(mechanism, a, b)[0]
+    way = np.where(_turning(mechanism), way - TURN * np.round(way / TURN), way)
+    middle = np.ascontiguousarray(mechanism.integrate(a, 0.5 * way))
+    found, end, _ = search(np.ascontiguousarray(goals), middle)
+    stayed = np.abs(found - middle).max(axis=-1, initial=0.0) < STAYED
+    return np.asarray(stayed & (end[:, STATUS] == 1.0))
 
 
 def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return coordinate distances (..., nv) modulo full turns, or inf where b is NaN."""
     far, missing = _way(mechanism, a, b)
     far = np.abs(far)
-    model = mechanism.model
-    turns, own = np.array(freedom_units(model, -1.0)) > 0.0, set(angles(mechanism))
+    wrapped = np.minimum(np.remainder(far, TURN), TURN - np.remainder(far, TURN))
+    return np.where(missing[..., None], np.inf, np.where(_turning(mechanism), wrapped, far))
+
+
+def _turning(mechanism: Mechanism) -> np.ndarray:
+    """Return a mask (nv,) of angles that are the same after a full turn."""
+    model, own = mechanism.model, set(angles(mechanism))
+    turns = np.array(freedom_units(model, -1.0)) > 0.0
     for i in model.movers:
         if model.bodies[i].joint.nq == 1:
             turns[model.velocity_slices[i]] = model.position_slices[i].start in own
-    wrapped = np.minimum(np.remainder(far, TURN), TURN - np.remainder(far, TURN))
-    return np.where(missing[..., None], np.inf, np.where(turns, wrapped, far))
+    return turns
 
 
 def distance(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,10 +1,11 @@
 """Check targets, configurations and fixed joints that are given to inverse kinematics."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, ChaslesError, InputError
 from chasles.functions.doors import leading_shape, numbers
 from chasles.functions.programs import checked_frame
 from chasles.functions.reaching import Task
@@ -14,6 +15,9 @@ from chasles.mechanisms.postures import Bounds
 from chasles.model.given import a_mapping, some_names
 
 PART = "inverse_kinematics"
+
+OPTIONS = ("weight", "tolerance")
+"""Options of each target, with one number for each error."""
 
 
 def task_of(
@@ -37,15 +41,31 @@ def task_of(
     closing = mechanism.loops.rows * mechanism.model.holonomic_rows if mechanism.rows else ()
     scales = tuple(map(float, closing))
     task = Task(mechanism.model, tuple(pairs), bounds.lower, bounds.upper, scales)
-    goals = [target.numbers() for _, target in pairs]
+    goals = [goal_of(frame, target) for frame, target in pairs]
     frames = (frame for frame, _ in pairs)
     named = {f"target {k} of {frame!r}": goals[k - 1] for k, frame in enumerate(frames, 1)}
     lead = leading_shape(PART, **named)
     whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
-    rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]
+    rows = [[_named(*pair, pair[1].each, name) for pair in pairs] for name in OPTIONS]
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
-    weights = weights / (weights.max() or 1.0)  # only the ratios of weights matter
+    if not weights.any():
+        problem = "all weights of the targets are 0, so there is nothing to reach"
+        raise InputError("E-CALL-388", problem, "give a target with a positive weight", part=PART)
+    weights = weights / weights.max()  # only the ratios of weights matter
     return task, lead, [whole, weights, tolerances]
+
+
+def goal_of(frame: str, target: Target) -> np.ndarray:
+    """Return the numbers that define a target. Errors name its frame."""
+    return _named(frame, target, target.numbers)
+
+
+def _named(frame: str, target: Target, function: Callable[..., np.ndarray], *given: str) -> Any:
+    try:
+        return function(*given)
+    except ChaslesError as error:
+        kind = type(target).__name__
+        raise error.at(part=f"{PART}: {kind} target of frame {frame!r}") from None
 
 
 def checked_posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:

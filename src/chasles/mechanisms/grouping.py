@@ -12,13 +12,11 @@ import numpy as np
 from chasles.functions.doors import leading_shape
 from chasles.functions.targets import Target, stated
 from chasles.mechanisms.differentiable import _from_part, _grouped, _several
-from chasles.mechanisms.given_targets import PART, checked_posture
+from chasles.mechanisms.given_targets import OPTIONS, PART, checked_posture, goal_of
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import Bounds
 from chasles.model.given import some_numbers
-
-NAMES = ("weight", "tolerance")
 
 
 def varied(targets: Mapping[str, Any]) -> bool:
@@ -28,7 +26,7 @@ def varied(targets: Mapping[str, Any]) -> bool:
         np.ndim(getattr(target, name)) > 1
         for target in each
         if isinstance(target, Target)
-        for name in NAMES
+        for name in OPTIONS
     )
 
 
@@ -37,11 +35,11 @@ def solved_in_groups(
 ) -> Solution:
     """Solve problems in groups with equal weights and tolerances; return all solutions."""
     pairs = [(frame, target) for frame, value in targets.items() for target in stated(value)]
-    goals = [target.numbers() for _, target in pairs]
+    goals = [goal_of(frame, target) for frame, target in pairs]
     rows = [
         np.atleast_1d(some_numbers(name, getattr(target, name), PART)).astype(float)
         for _, target in pairs
-        for name in NAMES
+        for name in OPTIONS
     ]
     states = {
         name: posture
@@ -50,7 +48,7 @@ def solved_in_groups(
         and (posture := checked_posture(mechanism, name, options[name])) is not None
     }
     named = {f"target of {frame!r}": a for (frame, _), a in zip(pairs, goals, strict=True)}
-    sizes = {f"{NAMES[k % 2]} of target {k // 2}": row for k, row in enumerate(rows)}
+    sizes = {f"{OPTIONS[k % 2]} of target {k // 2}": row for k, row in enumerate(rows)}
     lead = leading_shape(PART, **named, **sizes, **states)
     if 0 in lead:
         plain = [(frame, replace(target, weight=1.0, tolerance=1.0)) for frame, target in pairs]
@@ -82,4 +80,4 @@ def _flat(array: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
 
 def _each(rows: list[np.ndarray]) -> dict[str, Any]:
     """Return the weight and the tolerance of a target from their rows, which are all equal."""
-    return dict(zip(NAMES, (row[0] for row in rows), strict=True))
+    return dict(zip(OPTIONS, (row[0] for row in rows), strict=True))

@@ -226,16 +226,17 @@ class _Solver:
         return [k for place in places for k in range(place.start, place.stop)]
 
     def _by_group(self, goals: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Rows:
-        """Solve problems in groups whose fixed joints have the same positions in the guesses."""
-        _, group = np.unique(rows[:, self._columns], axis=0, return_inverse=True)
-        whole: list[np.ndarray] = []
+        """Solve problems whose guesses may differ in the positions of fixed joints.
+
+        Problems that are not solved from their guesses are solved in groups with equal positions.
+        """
+        found = self._searched(goals, rows, 0, weights)
+        late = np.flatnonzero(found[1][:, STATUS] != 1.0)
+        _, group = np.unique(rows[late][:, self._columns], axis=0, return_inverse=True)
         for k in range(group.max(initial=-1) + 1):
-            chosen = np.flatnonzero(group.ravel() == k)
-            some = self._searched(goals[chosen], rows[chosen], None, weights)
-            whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
-            _put(whole, chosen, some)
-        q, ends, steps = whole or self._searched(goals, rows, None, weights)
-        return q, ends, steps
+            chosen = late[group.ravel() == k]
+            _put(found, chosen, self._searched(goals[chosen], rows[chosen], None, weights))
+        return found
 
     def _base(self, guess: np.ndarray | None) -> np.ndarray:
         """Return the guess or neutral configuration (n or 1, nq), clipped to the limits."""
@@ -357,23 +358,23 @@ class _Solver:
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
         """Return configurations (n, count, nq), solver states and step counts (n, 1)."""
-        starts = self._starts(rows).postures[RANKED:]
-        return listed(self.mechanism, goals, rows, starts, count, self._tried, self._columns)
+        starts, kept = self._starts(rows).postures[RANKED:], [*self._columns, *self.task.idle]
+        return listed(self.mechanism, goals, rows, starts, count, self._tried, kept)
 
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
         The result is the nearest of all solutions found. If other solutions may exist, it is moved
-        along the family of solutions to the smallest distance (`_approached`). If there is a guess,
-        fixed joints keep their positions in the guess.
+        along the family of solutions to the smallest distance (`_approached`). The configuration
+        may be outside the limits. Fixed joints keep their positions in the guess or, without a
+        guess, in the configuration.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
             for name in self.held:
                 place = self.mechanism.position_slice(name)
                 posture[..., place] = guess[..., place]
-        rows, found = self._rows(posture), self.all(posture, SEVERAL)
-        assert rows is not None
+        rows, found = self._each(posture), self.all(posture, SEVERAL)
         rows = np.broadcast_to(rows, (len(self.goals), rows.shape[1]))
         flat = found.q.reshape(len(rows), found.q.shape[-2], rows.shape[1])
         limits = self.bounds.lower, self.bounds.upper

@@ -95,10 +95,15 @@ class Prepared:
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:
-        """Return starting configurations; held: index and value of each fixed coordinate."""
+        """Return starting configurations; held: index and value of each fixed coordinate.
+
+        Coordinates that do not move the targets are neutral.
+        """
         key = (seed, tries, held)
         if key not in self._starts:
             postures = spread(self.mechanism, bounds, RANKED + tries, seed)
+            idle, still = self.task.idle, self.mechanism.neutral()
+            postures[:, idle] = np.clip(still, bounds.lower, bounds.upper)[idle]
             for place, value in held:
                 postures[:, place] = value
             met = np.empty((RANKED, self.task.numbers))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import ChaslesError
 from chasles.functions.reaching import ANGLE, LENGTH, MEMORY, STATUS, Task
 from chasles.functions.targets import Pose, Relative, Target, stated
 from chasles.mechanisms.beginning import BeginOne
@@ -69,7 +70,9 @@ class Plan:
                 self._options[k] = None  # until weight and tolerance are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
-                weights[0] = self._weights / (self._weights.max() or 1.0)  # normalized
+                if not self._weights.any():
+                    return False
+                weights[0] = self._weights / self._weights.max()  # normalized
                 tolerances[0, self._rows[k]] = target.each("tolerance")
                 self._options[k], self.tight = plain, tight(weights, tolerances)
                 self.uneven = uneven(weights, tolerances)
@@ -155,6 +158,8 @@ class Quick:
             if plan.run(way):
                 return None
             answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()
+        except ChaslesError:  # the slow path names the frame
+            return None
         finally:
             plan.lock.release()
         # The slow path may solve the problem with a closed form, or with other weights.

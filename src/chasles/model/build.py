@@ -84,10 +84,10 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
         if isinstance(data.custom, Joint):
             check_custom(data, data.custom)
     model = connected(source, mimic=mimic)
+    bounded = validate.check_followers(model)
     if source.massless:
-        return replace(
-            model, notes=(*source.notes, "no masses are given: only kinematics is available")
-        )
+        only = "no masses are given: only kinematics is available"
+        return replace(model, notes=(*source.notes, *bounded, only))
     odd = validate.check_inertias(source, model, strict=strict)
     idle, lossy = validate.check_regular(model)
     if source.actuators:
@@ -96,7 +96,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
         check_states(model)
     if source.fluid is not None:
         check_fluid(model)
-    notes = odd + validate.check_unused(source) + validate.check_frames(model) + lossy
+    notes = odd + validate.check_unused(source) + validate.check_frames(model) + lossy + bounded
     return replace(model, notes=source.notes + notes, idle=idle)
 
 

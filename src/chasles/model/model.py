@@ -15,9 +15,17 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.constraints import Coupling
 from chasles.model.couplings import Drive
-from chasles.model.description import Closure, Description, JointData, LoopData, RotorData
+from chasles.model.description import (
+    Closure,
+    Description,
+    JointData,
+    Limits,
+    LoopData,
+    RotorData,
+)
 from chasles.model.given import a_name
 from chasles.model.joints import Joint
+from chasles.model.limits import narrowed
 
 WORLD = -1
 """Index of the world, which is the parent of root bodies."""
@@ -522,6 +530,31 @@ class Model:
     def movers(self) -> tuple[int, ...]:
         """Bodies whose joints have coordinates, in the order of the coordinates."""
         return tuple(i for i in self.in_file_order if self.bodies[i].owns)
+
+    @cached_property
+    def limits(self) -> Mapping[int, Limits]:
+        """Limits of joints with coordinates, within which their mimic joints satisfy theirs."""
+        return self._limits[0]
+
+    @cached_property
+    def conflicts(self) -> tuple[int, ...]:
+        """Bodies of mimic joints whose limits are ignored: their leaders could not move."""
+        return self._limits[1]
+
+    @cached_property
+    def _limits(self) -> tuple[Mapping[int, Limits], tuple[int, ...]]:
+        found = {i: self.bodies[i].data.limits for i in self.movers}
+        conflicts = []
+        for i in self.in_file_order:
+            body, follow = self.bodies[i], self.bodies[i].follow
+            if follow is None:
+                continue
+            limits = narrowed(found[follow.leader], body.data.limits, follow.ratio, follow.offset)
+            if limits is None:
+                conflicts.append(i)
+            else:
+                found[follow.leader] = limits
+        return found, tuple(conflicts)
 
     def mover(self, joint: str) -> int:
         """Return the body of a joint, which must have coordinates.

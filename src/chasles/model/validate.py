@@ -138,6 +138,21 @@ def check_unused(source: Description) -> tuple[str, ...]:
     )
 
 
+def check_followers(model: Model) -> tuple[str, ...]:
+    """Return a note for each mimic joint whose limits its leader cannot satisfy."""
+    notes = []
+    for i in model.conflicts:
+        data, follow = model.bodies[i].data, model.bodies[i].follow
+        assert follow is not None
+        leader, limits = model.bodies[follow.leader].data.name, model.limits[follow.leader]
+        own = f"its limits {data.limits.lower:.6g} to {data.limits.upper:.6g} are ignored"
+        path = f"its position is {follow.ratio:g} times that of joint {leader!r} plus "
+        path += f"{follow.offset:g}, and {leader!r} has limits {limits.lower:.6g} to "
+        path += f"{limits.upper:.6g}, of which they leave no range"
+        notes.append(f"{_at(data)}: {own}: {path}; correct the limits or the multiplier")
+    return tuple(notes)
+
+
 def check_frames(model: Model) -> tuple[str, ...]:
     """Return a note for each body whose center of mass is too far from its joint for full accuracy.
 

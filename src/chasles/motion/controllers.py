@@ -27,6 +27,7 @@ from chasles.motion.contract import Array, Machine, read_only
 from chasles.motion.controls import Controls, called
 from chasles.motion.keywords import renamed
 from chasles.motion.references import (
+    check_reference,
     interpolated,
     quaternion_places,
     row_size,
@@ -83,7 +84,8 @@ class PDControl(_Law):
     stiffness: one number or nv numbers, in N m/rad (N/m). damping: one number or nv numbers, in N m
     s/rad (N s/m). target (nq,): desired position; differences are taken on the configuration space.
     feedforward (nv,): joint torques to add, in N m (N). The target may be a trajectory
-    (`chasles.trajectory`); damping then acts on velocities relative to that trajectory.
+    (`chasles.trajectory`); damping then acts on velocities relative to that trajectory. In a robot
+    with closed loops, give joints without a motor a stiffness and damping of 0.
     """
 
     stiffness: Any
@@ -187,10 +189,12 @@ def with_samples(model: Model, control: Any, ctrl: Any, integrator: str) -> tupl
     """
     parts = stages(integrator)
     if follows(control):
+        check_reference("the robot has", control.target, model.nq)
         law = replace(control, target=0.0)
         rows = samples(control.target, quaternion_places(model), parts, whole=True)
         return Followed(parts=parts, law=law), rows
     if isinstance(control, Controls) and is_trajectory(ctrl):
+        check_reference("the number of actuators is", ctrl, len(model.source.actuators))
         return Controls(parts=parts), samples(ctrl, (), parts, whole=False)
     return control, None
 
@@ -417,6 +421,7 @@ def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
 
 def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     """Return a trajectory-following controller as a function tau(t, q, qd) of arrays."""
+    check_reference("the robot has", control.target, mechanism.nq)
     if isinstance(control, ComputedTorque):
         given = (control.stiffness, control.damping)
         single = [type(gain) in _NUMBERS for gain in given]
@@ -425,7 +430,7 @@ def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
             run = _tracking(mechanism, single, run)
         gains = [g if one else np.array(g) for g, one in zip(given, single, strict=True)]
         return lambda t, q, qd: run(q, qd, *control.target(t)[:3], *gains)
-    require_tree(mechanism.model, "PDControl", "use ComputedTorque")
+    require_tree(mechanism.model, "PDControl", "use ComputedTorque", loops=True)
     kp, kd, more = (
         np.array(control._gains(name, mechanism.nv))
         for name in ("stiffness", "damping", "feedforward")
@@ -444,7 +449,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     Parameters
     ----------
     model : Model
-        Model of a robot without loops (`robot.model`).
+        Model of a robot (`robot.model`), without loops for ComputedTorque.
     control : PDControl, ComputedTorque or GravityCompensation
         Controller.
 
@@ -456,7 +461,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     Raises
     ------
     ModelError
-        If the robot has loops or depends on time.
+        If the robot depends on time, or has loops that the controller does not support.
 
     Examples
     --------

@@ -99,16 +99,36 @@ class ResolvedRate:
         q (..., nq): positions. qd (..., nv): the last commanded velocities, from which the
         accelerations are computed. rates (..., rows): the desired velocities, in the order of
         `rows`. preferred (..., nv): preferred joint velocities in the null space of the tasks.
-        Default: 0.
+        Default: 0. If an input contains NaN, an error is raised. With `out`, an array for the
+        result, the inputs are not checked, and NaN leads to NaN.
         """
         rest = self._rest if preferred is None else preferred
         limits = (self.lower, self.upper, self.velocity, self.acceleration, self.dt)
         if out is None:
             found: np.ndarray = self._entry(q, qd, rates, rest, self.weights, *limits)
+            if _unknown(found):
+                _refuse({"q": q, "qd": qd, "rates": rates, "preferred": rest})
             return found
         self._entry(q, qd, rates, rest, self.weights, *limits, out=out)
         written: np.ndarray = out
         return written
+
+
+def _unknown(found: Any) -> bool:
+    """Return True if velocities contain NaN, which any NaN in the inputs leads to."""
+    if type(found) is not np.ndarray:
+        return False
+    return bool(np.isnan(found).any()) if found.ndim > 1 else math.isnan(found.dot(found))
+
+
+def _refuse(given: Mapping[str, Any]) -> None:
+    """Raise an error that names the first input that is not finite."""
+    for name, value in given.items():
+        wrong = np.argwhere(~np.isfinite(np.asarray(value, float)))
+        if len(wrong):
+            place = ", ".join(map(str, wrong[0]))
+            problem = f"{name}[{place}] is {np.asarray(value, float)[tuple(wrong[0])]}"
+            raise InputError("E-CONTROL-407", problem, "give finite numbers", part=PART)
 
 
 def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.expr import Number
 from chasles.functions.doors import is_trajectory, library_of, module
 from chasles.model import Model
@@ -24,6 +25,16 @@ def stages(integrator: str) -> tuple[float, ...]:
     row = INTEGRATORS.get(integrator) if isinstance(integrator, str) else None
     table = None if row is None else row.advance
     return tuple(sorted(set(table.c))) if isinstance(table, Table) else (0.0,)
+
+
+def check_reference(what: str, target: Any, size: int) -> None:
+    """Raise an error if a trajectory does not have `size` positions."""
+    if not is_trajectory(target):
+        return
+    shape = np.shape(target(0.0)[0])
+    if shape != (size,):
+        problem = f"the trajectory has {shape[-1]} coordinates, but {what} {size}"
+        raise InputError("E-MOTION-211", problem, "give a trajectory of this robot", part="control")
 
 
 def row_size(size: int, parts: Sequence[float]) -> int:

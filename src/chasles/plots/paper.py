@@ -200,11 +200,12 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
 
     The range is given by the joint limits. Without limits, it is (-pi, pi) rad or (-1, 1) m.
     """
-    body = robot.model.bodies[robot.model.mover(joint)]
+    i = robot.model.mover(joint)
+    body, limits = robot.model.bodies[i], robot.model.limits[i]
     if body.joint.nq != 1:
         problem = f"joint {joint!r} has {body.joint.nq} coordinates"
         raise InputError("E-PLOT-021", problem, "choose a joint with one coordinate")
-    low, high = body.data.limits.lower, body.data.limits.upper
+    low, high = limits.lower, limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return low, high
     reach = {"rad": math.pi, "m": 1.0}[body.joint.units[0]]

@@ -328,12 +328,14 @@ class Configuring(Computing):
             Obstacles by name, or `chasles.distances.Avoid`. Solutions avoid self-collisions and
             collisions with the obstacles.
         guess
-            Configuration (..., nq) at which the first search starts. It also defines the positions
-            of fixed joints.
+            Configuration (..., nq) at which the first search starts, clipped to the limits. It also
+            defines the positions of fixed joints.
         near
-            Configuration (..., nq). Of all solutions found, the nearest to it is returned.
+            Configuration (..., nq), which may be outside the limits. Of all solutions found, the
+            nearest to it is returned.
         fixed
-            Names of joints that keep their position in the guess, or in the neutral configuration.
+            Names of joints that keep their position in the guess. Without a guess, they keep their
+            position in `near`; without both, in the neutral configuration.
         solutions
             "first" for one solution per problem, "all" for all distinct solutions.
         count

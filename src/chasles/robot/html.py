@@ -25,8 +25,7 @@ def as_html(model: Model, title: str, tool: str) -> str:
 
 
 def _row(model: Model, i: int) -> str:
-    data, joint = model.bodies[i].data, model.bodies[i].joint
-    limits = data.limits
+    data, joint, limits = model.bodies[i].data, model.bodies[i].joint, model.limits[i]
     bounded = len(joint.units) == 1 and math.isfinite(limits.upper - limits.lower)
     span = f"{limits.lower:.4g} to {limits.upper:.4g} {joint.units[0]}" if bounded else ""
     cells = (data.name, data.kind, data.parent or "world", data.child, span)

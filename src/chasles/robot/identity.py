@@ -144,13 +144,16 @@ class Identity(Named):
         """Joint limits.
 
         The limits of a universal or yaw-pitch-roll joint apply to each of its angles. Joints with
-        quaternions, or with both angles and lengths, have no limits.
+        quaternions, or with both angles and lengths, have no limits. A joint with mimic joints is
+        limited to positions and velocities at which they satisfy their limits, too. Limits of mimic
+        joints that would leave it no range are ignored; `notes` names them. Effort limits of mimic
+        joints do not apply, because the generalized force is the sum of all efforts.
         """
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
         q[0] = -np.inf
         for i in model.movers:
-            given, joint = model.bodies[i].data.limits, model.bodies[i].joint
+            given, joint = model.limits[i], model.bodies[i].joint
             if set(joint.units) in ({"rad"}, {"m"}) and joint.nq == joint.nv:
                 q[:, model.position_slices[i]] = [[given.lower], [given.upper]]
                 v[:, model.velocity_slices[i]] = [[given.velocity], [given.effort]]

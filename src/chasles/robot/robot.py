@@ -215,7 +215,8 @@ class Robot(Sensing):
         The union of the shapes contains the convex hull of every collision shape, to within
         rounding error. A positive distance between enclosing shapes is therefore a lower bound for
         the distance between the collision shapes. If enclosing shapes overlap, the collision shapes
-        may still be apart.
+        may still be apart, or they may overlap by more or less: a negative distance is the depth
+        between two single spheres or capsules, not between the unions.
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import ArgumentError, InputError
 from chasles.trajectory.moves import Joined, Move
 
 GAP = 1e-9
@@ -38,8 +38,12 @@ def join(*moves: Move) -> Move:
     >>> chasles.trajectory.join(out, back).duration
     3.0
     """
-    if not moves or not all(isinstance(move, Move) for move in moves):
+    if not moves:
         raise InputError("E-PATH-046", "pass at least one trajectory", part="join")
+    for k, move in enumerate(moves):
+        if not isinstance(move, Move):
+            problem = f"argument {k} must be a trajectory, not {type(move).__name__}"
+            raise ArgumentError("E-PATH-064", problem, "pass them as join(a, b, ...)", part="join")
     for k, (before, after) in enumerate(pairwise(moves)):
         if before.start.shape != after.start.shape:
             problem = f"trajectories {k} and {k + 1} have positions of different shapes"

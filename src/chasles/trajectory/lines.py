@@ -285,6 +285,19 @@ class Guided:
         return q, robot.forward_kinematics(q, frame=self.frame)
 
     def followed(self, route: Route, q: np.ndarray) -> Move:
+        """Return the motion along a route. Errors name a start outside the limits as the cause."""
+        try:
+            return self._followed(route, q)
+        except InputError as error:
+            off = np.abs(q - self.robot.clip(q))
+            if not off.any():
+                raise
+            k, limits = int(np.argmax(off)), self.robot.limits
+            ends = f"{limits.lower[k]:.6g} to {limits.upper[k]:.6g}"
+            remedy = f"start within the joint limits: start[{k}] is {q[k]:.6g}, its limits are "
+            raise error.at(remedy=remedy + ends) from None
+
+    def _followed(self, route: Route, q: np.ndarray) -> Move:
         """Return the motion along a route, with enough points to stay within the tolerance."""
         allowed, count = positive("tolerance", self.tolerance, self.name), FEWEST
         while True:

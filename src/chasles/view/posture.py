@@ -40,8 +40,9 @@ def freedoms(robot: Robot) -> list[Freedom]:
     """
     found = []
     for joint in robot.joints:
-        body = robot.model.bodies[robot.model.mover(joint)]
-        limits, nv = body.data.limits, body.joint.nv
+        i = robot.model.mover(joint)
+        body, limits = robot.model.bodies[i], robot.model.limits[i]
+        nv = body.joint.nv
         bounded = nv == 1 and math.isfinite(limits.upper - limits.lower)
         S = body.joint.subspace(body.joint.neutral())
         for k, name in enumerate(freedom_names(joint, nv)):

@@ -218,11 +218,12 @@ def test_traced_targets_that_mean_nothing_are_not_solved() -> None:
     bad[..., 3, :] = T[3]
     found = jax.jit(lambda x: PUMA.inverse_kinematics({"tool": x}).solved)(bad)
     assert found.tolist() == [True, False, False]
-    raises("E-CALL-364", lambda: PUMA.inverse_kinematics({"tool": jnp.asarray(bad[1])}))
-    raises("E-CALL-361", lambda: PUMA.inverse_kinematics({"tool": torch.tensor(bad[2])}))
-    raises(
-        "E-CALL-360", lambda: jax.jit(lambda x: PUMA.inverse_kinematics({"tool": x}).q)(bad[0, :3])
-    )
+    with raises("E-CALL-364"):
+        PUMA.inverse_kinematics({"tool": jnp.asarray(bad[1])})
+    with raises("E-CALL-361"):
+        PUMA.inverse_kinematics({"tool": torch.tensor(bad[2])})
+    with raises("E-CALL-360"):
+        jax.jit(lambda x: PUMA.inverse_kinematics({"tool": x}).q)(bad[0, :3])
 
 
 def test_of_several_targets_maps_and_all_solutions() -> None:

@@ -100,7 +100,10 @@ def simulate(
             metavar=NUMBERS,
         ),
     ] = None,
-    follow: Annotated[Path | None, option("Motion file to follow instead of a target.")] = None,
+    follow: Annotated[
+        Path | None,
+        option("Motion file to follow, with --control pd or computed-torque and gains."),
+    ] = None,
     ctrl: Annotated[
         list[str] | None,
         option("Actuator controls: all, or ACTUATOR=X; repeatable.", metavar=NUMBERS),
@@ -165,6 +168,7 @@ def simulate(
     Examples:
         chasles simulate puma560 --random 1 --duration 2
         chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
+        chasles simulate puma560 --follow a.csv --control pd --kp 900 --kd 90
         chasles simulate puma560 --control gravity --write-scenario hold.toml
         chasles simulate ant.xml --ctrl hip_1=0.5 --ctrl ankle_1=-0.2 -o ant
         chasles simulate dog.urdf --floating --ground rigid,friction=0.8 -o dog

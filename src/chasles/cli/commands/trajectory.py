@@ -134,7 +134,8 @@ def trajectory(
     first = _posture(robot, "--from", start, robot.neutral(within=True))
     if kind in PATHS:
         options = {"blend": blend, "orientation": orientation}
-        points = _points("--position", position), _on_arcs(kind, via)
+        ends = _points("--position", position)
+        points = ends, _on_arcs(kind, via, len(ends))
         made = _along(robot, frame, points, first, duration, options)
     elif through is not None:
         made = _through(robot, kind, through, limits, grid)
@@ -243,13 +244,19 @@ def _points(flag: str, words: list[str] | None) -> list[list[float]]:
     return points
 
 
-def _on_arcs(kind: str, via: list[str] | None) -> list[list[float] | None] | None:
-    """Return the via point of each arc, and None for each straight segment."""
+def _on_arcs(kind: str, via: list[str] | None, count: int) -> list[list[float] | None] | None:
+    """Return the via point of each of `count` arcs, and None for each straight segment."""
     if kind == "line":
         if via:
             problem = "--kind line has no arcs"
             raise InputError("E-CLI-276", problem, "use --kind arc or --kind path", part="--via")
         return None
+    given = len(via or ())
+    if given != count:
+        problem = f"--kind {kind} needs one --via per --position ({count}), but {given} were given"
+        remedy = "give a point on each arc, in order: --via X,Y,Z --position X,Y,Z"
+        remedy += f"; use --via {STRAIGHT} for a straight segment" if kind == "path" else ""
+        raise InputError("E-CLI-277", problem, remedy, part="--via")
     straight = STRAIGHT if kind == "path" else None
     return [None if text == straight else _points("--via", [text])[0] for text in via or ()]
 

@@ -226,7 +226,7 @@ def limit_rows(
         body, k = model.bodies[i], model.velocity_slices[i].start
         if not body.joint.nq == body.joint.nv == 1:
             continue
-        limits, x = body.data.limits, float(q[where.start])
+        limits, x = model.limits[i], float(q[where.start])
         for sign, gap in ((1.0, x - limits.lower), (-1.0, limits.upper - x)):
             if gap <= within and -sign * qd[k] > speed:
                 name, rate = body.data.name, f"{-sign * qd[k]:.3g} rad/s or m/s"

@@ -458,7 +458,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
     """Return velocity index, position index, lower and upper limit of each limited 1-DoF joint."""
     found = []
     for i in model.movers:
-        joint, limits = model.bodies[i].joint, model.bodies[i].data.limits
+        joint, limits = model.bodies[i].joint, model.limits[i]
         if joint.nq == joint.nv == 1 and (np.isfinite(limits.lower) or np.isfinite(limits.upper)):
             places = (model.velocity_slices[i].start, model.position_slices[i].start)
             found.append((*places, float(limits.lower), float(limits.upper)))

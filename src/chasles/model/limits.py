@@ -1,0 +1,29 @@
+"""Limits of joints that mimic joints follow."""
+
+import math
+from dataclasses import replace
+
+from chasles.model.description import Limits
+
+_ROOM = 1e-9
+"""Range (rad or m) below which a joint cannot move."""
+
+
+def narrowed(leader: Limits, follower: Limits, ratio: float, offset: float) -> Limits | None:
+    """Return limits of a leader within which the position ratio * q + offset of a follower stays.
+
+    The result is None if no position of the leader satisfies both limits, or if the leader could
+    move before but not within the result. A velocity limit of 0 of the follower is ignored, because
+    many files contain it for joints without a motor. The follower's effort limit does not limit the
+    leader: the generalized force of the leader's coordinate is the sum of the leader's effort and
+    `ratio` times the follower's effort.
+    """
+    if ratio == 0.0:
+        inside = follower.lower - _ROOM <= offset <= follower.upper + _ROOM
+        return leader if inside else None
+    ends = sorted((x - offset) / ratio for x in (follower.lower, follower.upper))
+    lower, upper = max(leader.lower, ends[0]), min(leader.upper, ends[1])
+    if upper - lower < min(_ROOM, leader.upper - leader.lower):
+        return None
+    speed = follower.velocity / abs(ratio) if follower.velocity else math.inf
+    return replace(leader, lower=lower, upper=upper, velocity=min(leader.velocity, speed))
