@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from assembly_on_cpu import translated
 from cuda_on_cpu import shared_library
 from loop_on_cpu import launched
 from support import close, raises
@@ -54,8 +55,13 @@ def given(step: Stepped, dtype: str, count: int = 5) -> tuple[list[Any], list[An
     return tuple([a.astype(dtype) for a in arrays] for arrays in (states, controls, records))
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-3)])
-def test_as_machine_code(step: Stepped, dtype: str, tolerance: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "target"),
+    [("float64", 1e-12, "sm_90"), ("float32", 1e-3, "sm_90"), ("float32", 1e-3, "sm_75")],
+)
+def test_as_machine_code(
+    step: Stepped, dtype: str, tolerance: float, target: str, tmp_path: Path
+) -> None:
     """Every record of states, also with a last one that comes early.
 
     The text has the operations of the machine code, so only sines of another library differ, by
@@ -63,7 +69,7 @@ def test_as_machine_code(step: Stepped, dtype: str, tolerance: float, tmp_path: 
     """
     programs = [step.program(name, dtype) for name in ("begin", "rescue", "end")]
     states, controls, records = given(step, dtype)
-    text = iterated.source(programs, dtype)
+    text = translated(iterated.source(programs, dtype, architecture=target))
     arrays = [*(a[:, None] for a in states), *controls, *records]
     arguments = ", ".join(
         f"arrays[{k}], " + ", ".join(f"strides[{3 * k + i}]" for i in range(3))

@@ -180,8 +180,7 @@ class Body:
     """Writer of a program's statements in CUDA C.
 
     held: locations of values in shared memory. parking: the moves of values to shared memory and
-    back. place_of: function that returns the location of a result in shared memory, if results stay
-    there.
+    back.
     """
 
     plan: Plan
@@ -190,7 +189,6 @@ class Body:
     held: dict[int, str] = field(default_factory=dict)
     parking: Parking = field(default_factory=Parking)
     constants: list[float] = field(default_factory=list)
-    place_of: Callable[[int, int], str] | None = None
     lines: list[str] = field(default_factory=list)
     _named: dict[int, str] = field(default_factory=dict)
     _near: dict[int, str] = field(default_factory=dict)
@@ -214,21 +212,24 @@ class Body:
             return self._named[k]
         text, since = self._read.get(k, ("", -WINDOW - 1))
         if self._time - since > WINDOW:
-            text, since = f"m{len(self.lines)}", self._time
-            self.say(f"const real {text} = kept{self.held[k]};")
-            self._read[k] = text, since
+            text = self._fetched(k)
+            self._read[k] = text, self._time
         return text
 
-    def _fetch(self, k: int) -> None:
-        """Read a parked value into a new variable."""
-        self._named[k] = f"m{len(self.lines)}"
-        self.say(f"const real {self._named[k]} = kept{self.held[k]};")
+    def seen(self, k: int) -> str:
+        """Return the expression for a value in a statement that `say` writes."""
+        return self.use(k)
 
-    def _release(self, k: int, output: int, index: int) -> None:
-        """Let later statements read a stored result from shared memory instead of a register."""
-        if self.place_of is not None and k in self._named:
-            self._read[k] = self._named.pop(k), self._time
-            self.held[k] = self.place_of(output, index)
+    def _fetched(self, k: int) -> str:
+        """Read a value from shared memory into a new variable, and return its name."""
+        text = f"m{len(self.lines)}"
+        self.say(f"const real {text} = kept{self.held[k]};")
+        return text
+
+    def _deliver(self, k: int, output: int, index: int) -> None:
+        """Write the statement that stores a result, if it needs one."""
+        if stored := self.store(output, index, self.use(k)):
+            self.say(stored)
 
     def _park(self, k: int, place: str) -> None:
         self.say(f"kept{place} = {self._named[k]};")
@@ -254,7 +255,7 @@ class Body:
         for angle in inputs:
             if not self.plan.is_near(angle):
                 self._near[angle] = f"near{angle}"
-                self.say(f"real near{angle} = {self.use(angle)};")
+                self.say(f"real near{angle} = {self.seen(angle)};")
         places = [f"t{k}" for k in self.plan.turning_inputs] + list(self._near.values())
         if places:
             self.bring_near(places)
@@ -279,10 +280,7 @@ class Body:
         if k in self._named or op in ("const", "input"):
             return
         if op not in ("sin", "cos"):
-            operands = [self.use(a) for a in args]
-            inverse = op == "div" and self.plan.code[args[0]].data == 1.0
-            spelling = "inverse({1})" if inverse else SPELLING[op]
-            self.name(k, spelling.format(*operands, **self.number.words))
+            self._operate(k, [self.use(a) for a in args])
         elif k not in self.held:
             (angle,) = args
             self.turn(angle, f"s{angle}", f"c{angle}")
@@ -291,9 +289,20 @@ class Body:
                 if turned in ("sin", "cos"):
                     self._named[user] = f"{turned[0]}{angle}"
 
+    def spelled(self, k: int, operands: Sequence[str]) -> str:
+        """Return the expression for an operation."""
+        op, args, _ = self.plan.code[k]
+        inverse = op == "div" and self.plan.code[args[0]].data == 1.0
+        spelling = "inverse({1})" if inverse else SPELLING[op]
+        return spelling.format(*operands, **self.number.words)
+
+    def _operate(self, k: int, operands: Sequence[str]) -> None:
+        """Write the statement for an operation."""
+        self.name(k, self.spelled(k, operands))
+
     def turn(self, angle: int, sine: str, cosine: str) -> None:
         """Write statements that define the sine and cosine of an angle of any size as variables."""
-        text = self._near.get(angle) or self.use(angle)
+        text = self._near.get(angle) or self.seen(angle)
         if angle not in self._near and not self.plan.is_near(angle):
             self.say(f"const real a{angle} = FAR({text}) ? brought_near({text}) : {text};")
             text = f"a{angle}"
@@ -309,12 +318,10 @@ class Body:
         for k in order:
             self._time += 1
             for a in self.parking.reads.get(k, ()):
-                self._fetch(a)
+                self._named[a] = self._fetched(a)
             self._compute(k)
             for output, index in self.plan.places.get(k, ()):
-                if stored := self.store(output, index, self.use(k)):
-                    self.say(stored)
-                    self._release(k, output, index)
+                self._deliver(k, output, index)
             for a, place in self.parking.parks.get(k, ()):
                 self._park(a, place)
             done += self.plan.code[k].op not in WAITING

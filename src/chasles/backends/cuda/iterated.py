@@ -19,7 +19,8 @@ from collections.abc import Sequence
 
 from chasles.backends.c.body import Number, number_of
 from chasles.backends.cuda import driver as cuda_driver
-from chasles.backends.cuda.body import Body, Plan
+from chasles.backends.cuda.assembly import HERE, Assembly, place
+from chasles.backends.cuda.body import Plan
 from chasles.backends.cuda.build import DRIVER, REGISTERS, Built, shared_memory
 from chasles.backends.cuda.kernel import Kernel, kept
 from chasles.backends.cuda.math import prelude
@@ -62,7 +63,7 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
     if not warps:
         problem = f"a step needs {shared // 1024} KiB of shared memory (limit: {most // 1024} KiB)"
         raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy arrays")
-    text = source(programs, dtype, warps)
+    text = source(programs, dtype, warps, architecture)
     made = cuda_driver.compile(text, architecture)
     facts = made.registers, made.spilled, made.code
     return Built("loop", WARP * warps, shared, (), *facts, stays=True)
@@ -111,30 +112,29 @@ def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
     return WARP * _Tile(*programs).columns * number_of(dtype).bytes
 
 
-def source(programs: Sequence[Program], dtype: str, warps: int = 1) -> str:
+def source(
+    programs: Sequence[Program], dtype: str, warps: int = 1, architecture: str = "sm_90"
+) -> str:
     """Return the kernel's source text for blocks of `warps` warps."""
     begin, refine, end = programs
     assert [v.size for v in refine.inputs] == [v.size for v in begin.outputs]
-    number, constants, tile = number_of(dtype), list[float](), _Tile(begin, refine, end)
-    shared = tile_bytes(programs, dtype)
+    number, tile = number_of(dtype), _Tile(begin, refine, end)
+    shared, capability = tile_bytes(programs, dtype), int(architecture.removeprefix("sm_"))
     parts = [
-        _function("begin", begin, number, constants, tile.inputs, tile.carried),
-        _function("refine", refine, number, constants, tile.carried, tile.refined),
-        _function("end", end, number, constants, [*tile.inputs, *tile.carried], tile.ended),
+        _function("begin", begin, number, capability, tile.inputs, tile.carried),
+        _function("refine", refine, number, capability, tile.carried, tile.refined),
+        _function("end", end, number, capability, [*tile.inputs, *tile.carried], tile.ended),
     ]
     head = [f"/* {', '.join(f'{p.name}: {p.count}' for p in programs)}. */", prelude(dtype)]
-    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", f"#define SHARED {shared}", _TILE]
-    if constants:
-        values = ", ".join(number.spelled(c) for c in constants)
-        head.append(f"__constant__ real C[] = {{{values}}};")
+    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", f"#define SHARED {shared}"]
+    head += [_TILE, HERE]
     return "\n".join([*head, *parts, *_kernel(begin, end, tile, warps)])
 
 
 _TILE = """#define TILE \\
   extern __shared__ __align__(128) unsigned char memory[]; \\
   const int lane = threadIdx.x % LANES; \\
-  real* const tile = (real*)(memory + threadIdx.x / LANES * SHARED); \\
-  volatile real* const kept = tile; (void)kept;
+  real* const tile = (real*)(memory + threadIdx.x / LANES * SHARED);
 #ifndef together
 #define together() __syncthreads()
 #define counted(own) __syncthreads_count(own)
@@ -145,14 +145,11 @@ def _function(
     name: str,
     program: Program,
     number: Number,
-    constants: list[float],
+    capability: int,
     inputs: Sequence[Sequence[int]],
     outputs: Sequence[Sequence[int]],
 ) -> str:
-    """Return a program as a function that reads and writes columns of the tile.
-
-    Results that are used later are read again, so that they do not occupy registers.
-    """
+    """Return a program as a function that reads and writes columns of the tile."""
     plan = Plan(program)
     same = set()  # results that are inputs and stay in their columns
     for k, places in plan.places.items():
@@ -160,26 +157,21 @@ def _function(
             array, entry = plan.code[k].data
             same |= {(a, b) for a, b in places if outputs[a][b] == inputs[array][entry]}
 
-    def deliver(output: int, index: int, value: str) -> str:
-        stored = f"tile{column(outputs[output][index])} = {value};"
-        return "" if (output, index) in same else stored
+    def deliver(output: int, index: int, _: str) -> str:
+        return "" if (output, index) in same else place(outputs[output][index], number.bytes)
 
-    def place_of(output: int, index: int) -> str:
-        return str(column(outputs[output][index]))
-
-    body = Body(plan, number, deliver, constants=constants, place_of=place_of)
+    body = Assembly(plan, number, deliver, capability=capability)
     for k in plan.order:
         if plan.code[k].op == "input":
             array, index = plan.code[k].data
-            place = str(column(inputs[array][index]))
             if k in plan.turning_inputs:
-                body.name(k, f"tile{place}", fixed=False)
+                body.name(k, f"tile{column(inputs[array][index])}", fixed=False)
             else:
-                body.held[k] = place
+                body.held[k] = place(inputs[array][index], number.bytes)
     body.turn_near()
     body.run(plan.order)
-    head = f"__device__ __noinline__ void {name}(const int never) {{\n  TILE"
-    return "\n".join([head, *body.lines, "}"])
+    head = f"__device__ __noinline__ void {name}() {{\n  TILE"
+    return "\n".join([head, *body.text(), "}"])
 
 
 def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
@@ -219,7 +211,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
         "  together();",
         "  }",
         f"  if ({status} == 0) {{",
-        "    refine(never);",
+        "    refine();",
         _copied(moved, tile.moving[0].start, _place(tile.refined[0].start)),
         "  }",
         "  }",
@@ -246,7 +238,7 @@ def _begun(
         "  if (waits && step > 0) {",
         *read[states:],
         *(f"  from{k} += along_in{k};" for k in range(states, len(begin.inputs))),
-        "  begin(never);",
+        "  begin();",
         "  begun = true;",
         "  step--;",
         "  }",
@@ -257,7 +249,7 @@ def _ended(end: Program, tile: _Tile) -> list[str]:
     """Return code for the end of a step: set the next states, and write a record if it is due."""
     lines = [
         "  if (waits && begun) {",
-        "  end(never);",
+        "  end();",
         "  begun = false;",
         "  const bool due = left == 1 || step == 0;",
     ]
