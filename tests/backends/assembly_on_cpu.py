@@ -35,7 +35,9 @@ MEANINGS = {
 
 def translated(text: str) -> str:
     """The text of a kernel with its `asm` statements in C++."""
-    return re.sub(r"asm volatile\((.*?)\);", _statement, text.replace(HERE, "#define HERE"), flags=re.S)
+    return re.sub(
+        r"asm volatile\((.*?)\);", _statement, text.replace(HERE, "#define HERE"), flags=re.S
+    )
 
 
 def _statement(found: re.Match[str]) -> str:

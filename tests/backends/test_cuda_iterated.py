@@ -15,9 +15,11 @@ from chasles import backends, contact
 from chasles.backends.cuda import iterated
 from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.steps.scene import Scene
+from chasles.motion.steps.stepping import QUICK
 from chasles.robots import quadruped
 
 STEPS, EVERY = 7, 3
+PROGRAMS = ("begin", "refine", "rescue", "end")
 
 RUN = """
 extern "C" void run(long long count, long long steps, long long every, real** arrays,
@@ -67,9 +69,9 @@ def test_as_machine_code(
     The text has the operations of the machine code, so only sines of another library differ, by
     the last digit; the equations of contact may lose four digits of these, in each type.
     """
-    programs = [step.program(name, dtype) for name in ("begin", "rescue", "end")]
+    programs = [step.program(name, dtype) for name in PROGRAMS]
     states, controls, records = given(step, dtype)
-    text = translated(iterated.source(programs, dtype, architecture=target))
+    text = translated(iterated.source(programs, dtype, architecture=target, quick=QUICK))
     arrays = [*(a[:, None] for a in states), *controls, *records]
     arguments = ", ".join(
         f"arrays[{k}], " + ", ".join(f"strides[{3 * k + i}]" for i in range(3))
@@ -78,7 +80,7 @@ def test_as_machine_code(
     kernel = shared_library(text + RUN.format(arguments=arguments), tmp_path)
     launched(kernel.run, arrays, len(states[0]), STEPS, EVERY)
     states, controls, right = given(step, "float64")
-    loop = backends.loop(backends.iterated([backends.compile(p) for p in programs]))
+    loop = backends.loop(backends.iterated([backends.compile(p) for p in programs], quick=QUICK))
     loop(states, controls, right, STEPS, EVERY, 1)
     assert right[3][:, -1, 0].max() > STEPS, "some need several iterations"
     for a, b in zip(records[:2], right, strict=False):
@@ -90,8 +92,8 @@ def test_as_machine_code(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA's compiler is there on Linux only")
 def test_the_compiler_takes_it(step: Stepped, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = [step.program(name, "float32") for name in ("begin", "rescue", "end")]
-    built = iterated.build(programs, "float32", "sm_90")
+    programs = [step.program(name, "float32") for name in PROGRAMS]
+    built = iterated.build(programs, "float32", "sm_90", QUICK)
     assert built.code
     assert built.form == "loop"
     monkeypatch.setattr(iterated, "shared_memory", lambda _: 1024)

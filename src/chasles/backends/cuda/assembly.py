@@ -16,9 +16,7 @@ import numpy as np
 from chasles.backends.cuda.body import Body
 from chasles.backends.cuda.tiles import WARP
 
-UNORDERED = (
-    "setp.nan.{t} {p}, {0}, {1}; add.rn.{t} {n}, {0}, {1}; selp.{t} {r}, {n}, {r}, {p};"
-)
+UNORDERED = "setp.nan.{t} {p}, {0}, {1}; add.rn.{t} {n}, {0}, {1}; selp.{t} {r}, {n}, {r}, {p};"
 """Instructions that replace a result by the sum of two operands if one of them is NaN."""
 
 OPERATIONS = {
@@ -184,4 +182,3 @@ class Assembly(Body):
 def place(number: int, size: int) -> str:
     """Return the address of a column of a tile. size: bytes of a number."""
     return f"[here+{number * WARP * size}]"
-

@@ -1,15 +1,18 @@
-"""A kernel that repeats a step made of three programs: a beginning, an iteration, and an end.
+"""A kernel that repeats a step made of several programs: a beginning, iterations, and an end.
 
     begin(inputs) -> point, memory, data
     refine(point, memory, data) -> point, memory
+    rescue(point, memory, data) -> point, memory
     end(inputs, point, memory, data) -> outputs
 
-The programs are the same as in `llvm.iterated`. Each thread simulates one robot. Its states and
-controls, and values passed between the programs, are kept in columns of a tile of shared memory.
-Each program is a function, so that all registers serve one program at a time. The first entry of a
-memory is nonzero once a robot has converged. A converged robot waits until enough other robots of
-its block have converged; then they end this step and begin the next one together, so robots of a
-block may be at different steps. A thread whose robot has finished all steps takes another robot.
+The programs are the same as in `llvm.iterated`; `rescue` is optional. Each thread simulates one
+robot. Its states and controls, and values passed between the programs, are kept in columns of a
+tile of shared memory. Each program is a function, so that all registers serve one program at a
+time. The first entry of a memory is nonzero once a robot has converged. A converged robot waits
+until enough other robots of its block have converged; then they end this step and begin the next
+one together, so robots of a block may be at different steps. In the same way, late robots, which
+have run `quick` iterations or more, wait until there are enough of them to be rescued. A thread
+whose robot has finished all steps takes another robot.
 
 The programs together exceed the instruction cache of a multiprocessor. Therefore all its warps form
 one block and run the same program at the same time, so that they share cached instructions.
@@ -33,29 +36,35 @@ TOGETHER = 3 / 8
 more threads are idle at the end and beginning of a step; with a larger value, more threads are idle
 during the iterations."""
 
+RESCUED = 1 / 4
+"""Fraction of a block's robots that must be late before they are rescued while others refine."""
+
+NAMES = ("refine", "rescue")
+"""Names of the iterations."""
+
 WARPS = REGISTERS // (WARP * 256)
 """Number of warps on a multiprocessor if each thread uses the largest number of registers."""
 
 
-def iterated(kernels: Sequence[Kernel]) -> Kernel:
-    """Return a kernel that runs a first program, an iteration and a last program.
+def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
+    """Combine kernels for a beginning, one or two iterations and an end, all with one dtype.
 
-    kernels: the three kernels, with the same dtype.
+    quick: number of iterations after which the second iteration is used, if there are two.
     """
-    begin, _, end = kernels
+    begin, end = kernels[0], kernels[-1]
     dtype, recipes = begin.dtype.name, tuple(kernel.recipe for kernel in kernels)
     given, taken = begin.interface, end.interface
     interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
 
     def made(target: str, layout: str) -> Built:
         assert layout == "loop", "a step is repeated"
-        return build([kernel.trace() for kernel in kernels], dtype, target)
+        return build([kernel.trace() for kernel in kernels], dtype, target, quick)
 
-    recipe = None if None in recipes else ("iterated", recipes)
+    recipe = None if None in recipes else ("iterated", recipes, quick)
     return kept(recipe, interface, dtype, made)
 
 
-def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
+def build(programs: Sequence[Program], dtype: str, architecture: str, quick: int = 0) -> Built:
     """Compile the kernel; raise an error if a warp needs too much shared memory."""
     most = shared_memory(architecture) - DRIVER
     shared = tile_bytes(programs, dtype)
@@ -63,7 +72,7 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
     if not warps:
         problem = f"a step needs {shared // 1024} KiB of shared memory (limit: {most // 1024} KiB)"
         raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy arrays")
-    text = source(programs, dtype, warps, architecture)
+    text = source(programs, dtype, warps, architecture, quick)
     made = cuda_driver.compile(text, architecture)
     facts = made.registers, made.spilled, made.code
     return Built("loop", WARP * warps, shared, (), *facts, stays=True)
@@ -109,26 +118,37 @@ class _Tile:
 
 def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
     """Return the shared memory (bytes) that a warp needs."""
-    return WARP * _Tile(*programs).columns * number_of(dtype).bytes
+    return WARP * _tile(programs).columns * number_of(dtype).bytes
+
+
+def _tile(programs: Sequence[Program]) -> _Tile:
+    """Return the tile of a step. Both iterations use the same columns."""
+    return _Tile(programs[0], programs[1], programs[-1])
 
 
 def source(
-    programs: Sequence[Program], dtype: str, warps: int = 1, architecture: str = "sm_90"
+    programs: Sequence[Program],
+    dtype: str,
+    warps: int = 1,
+    architecture: str = "sm_90",
+    quick: int = 0,
 ) -> str:
     """Return the kernel's source text for blocks of `warps` warps."""
-    begin, refine, end = programs
-    assert [v.size for v in refine.inputs] == [v.size for v in begin.outputs]
-    number, tile = number_of(dtype), _Tile(begin, refine, end)
+    begin, *iterations, end = programs
+    for each in iterations:
+        assert [v.size for v in each.inputs] == [v.size for v in begin.outputs]
+    number, tile = number_of(dtype), _tile(programs)
     shared, capability = tile_bytes(programs, dtype), int(architecture.removeprefix("sm_"))
-    parts = [
-        _function("begin", begin, number, capability, tile.inputs, tile.carried),
-        _function("refine", refine, number, capability, tile.carried, tile.refined),
-        _function("end", end, number, capability, [*tile.inputs, *tile.carried], tile.ended),
-    ]
+    parts = [_function("begin", begin, number, capability, tile.inputs, tile.carried)]
+    for name, each in zip(NAMES, iterations, strict=False):
+        parts.append(_function(name, each, number, capability, tile.carried, tile.refined))
+    read = [*tile.inputs, *tile.carried]
+    parts.append(_function("end", end, number, capability, read, tile.ended))
     head = [f"/* {', '.join(f'{p.name}: {p.count}' for p in programs)}. */", prelude(dtype)]
     head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", f"#define SHARED {shared}"]
     head += [_TILE, HERE]
-    return "\n".join([*head, *parts, *_kernel(begin, end, tile, warps)])
+    late = quick if len(iterations) > 1 else 0
+    return "\n".join([*head, *parts, *_kernel(begin, end, tile, warps, late)])
 
 
 _TILE = """#define TILE \\
@@ -174,8 +194,8 @@ def _function(
     return "\n".join([head, *body.text(), "}"])
 
 
-def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
-    """Return the loop over steps and robots.
+def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -> list[str]:
+    """Return the loop over steps and robots. quick: 0 if there is no `rescue`.
 
     In the code, `step` counts the robot's remaining steps, and `begun` marks a step that has not
     ended.
@@ -188,7 +208,6 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
         own = ", ".join(f"long long {stride}_{name}" for stride in strides)
         parameters.append(f"{kind} __restrict__ {name}, {own}")
     status = f"tile{column(tile.moving[1].start)}"
-    moved = sum(v.size for v in begin.outputs[:2])
     return [
         f'extern "C" __global__ void __launch_bounds__({WARP * warps}, 1) kernel(',
         "    " + ",\n    ".join(parameters) + ") {",
@@ -210,12 +229,28 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
         *_begun(begin, len(end.outputs), tile, arrays),
         "  together();",
         "  }",
-        f"  if ({status} == 0) {{",
-        "    refine();",
-        _copied(moved, tile.moving[0].start, _place(tile.refined[0].start)),
-        "  }",
+        *_iterated(begin, tile, status, quick),
         "  }",
         "}\n",
+    ]
+
+
+def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]:
+    """Return code for an iteration of robots that have not converged."""
+    moved = sum(v.size for v in begin.outputs[:2])
+    taken = _copied(moved, tile.moving[0].start, _place(tile.refined[0].start))
+    if not quick:
+        return [f"  if ({status} == 0) {{", "    refine();", taken, "  }"]
+    count = f"tile{column(tile.moving[1][1])}"
+    return [
+        f"  const bool open = {status} == 0, late = open && {count} >= {quick};",
+        "  const int early = counted(open && !late), behind = counted(late);",
+        f"  const bool rescues = !early || behind >= {RESCUED}f * blockDim.x;",
+        "  if (open && late == rescues) {",
+        "    if (rescues) rescue();",
+        "    else refine();",
+        taken,
+        "  }",
     ]
 
 

@@ -129,12 +129,8 @@ class Stepped:
         """Return the compiled loop for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
-            # On a GPU, one program computes all iterations, to keep the code small.
-            host = backends.takes_numpy(backend)
-            names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
-            kernels = self._kernels(names, *target)
-            options = {"quick": QUICK} if host else {}
-            made = backends.iterated(kernels, backend, **options)
+            kernels = self._kernels(("begin", "refine", "rescue", "end"), *target)
+            made = backends.iterated(kernels, backend, quick=QUICK)
             self._loops[target] = backends.loop(made, backend)
         return self._loops[target]
 
