@@ -117,7 +117,7 @@ def fused_apart(
     group: the group of each instruction of the program. Terms from one group are summed within that
     group.
     """
-    code, height, found = list(program.code), _heights(program.code), dict(group)
+    code, height, found = list(program.code), heights(program.code), dict(group)
     used = users(code, range(len(code)))
     kept = {r for refs in program.results for r in refs}
     sums = {k for k, i in enumerate(code) if i.op in ("add", "sub")}
@@ -242,12 +242,18 @@ def _depth_first(
     return order
 
 
-def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
-    """Return a depth-first order, deepest argument first, which keeps few values alive."""
-    return _depth_first(code, reversed(results), _heights(code).__getitem__)
+def deepest_first(
+    code: Sequence[Instruction], results: Sequence[int], height: Sequence[int] | None = None
+) -> list[int]:
+    """Return a depth-first order, deepest argument first, which keeps few values alive.
+
+    height: the result of `heights`, if it is known.
+    """
+    known = heights(code) if height is None else height
+    return _depth_first(code, reversed(results), known.__getitem__)
 
 
-def _heights(code: Sequence[Instruction]) -> list[int]:
+def heights(code: Sequence[Instruction]) -> list[int]:
     """Return the length of the longest chain of instructions up to each instruction."""
     height = [0] * len(code)
     for k in _depth_first(code, range(len(code))):

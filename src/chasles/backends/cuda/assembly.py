@@ -7,11 +7,11 @@ functions, such as sine and cosine, stay in CUDA C. The registers of `asm` state
 at the beginning of a function, and all its statements can use them.
 """
 
+import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-
-import numpy as np
 
 from chasles.backends.cuda.body import Body
 from chasles.backends.cuda.tiles import WARP
@@ -92,6 +92,11 @@ class Assembly(Body):
         short = self.number.bytes == 4 and self.capability >= PROPAGATES
         return OPERATIONS | TYPED[self.number.name] | (PROPAGATING if short else {})
 
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        """Format fields that are the same for all operations."""
+        return {"t": self._type, "one": self._constant(1.0), "zero": self._constant(0.0)}
+
     def text(self) -> list[str]:
         """Return all statements, after the declarations of registers."""
         self._flush()
@@ -159,9 +164,8 @@ class Assembly(Body):
         spelling, predicate = self._table[op], f"p{k}"
         if op == "select" and self.plan.code[args[0]].op in COMPARED:
             spelling, predicate = spelling.partition("; ")[2], f"p{args[0]}"
-        words = {"t": self._type, "r": f"t{k}", "n": f"n{k}", "p": predicate}
-        words |= {"one": self._constant(1.0), "zero": self._constant(0.0)}
-        self._waiting.append(spelling.format(*operands, **words))
+        own = {"r": f"t{k}", "n": f"n{k}", "p": predicate}
+        self._waiting.append(spelling.format(*operands, **own, **self._words))
         self._named[k] = f"t{k}"
 
     def _deliver(self, k: int, output: int, index: int) -> None:
@@ -173,10 +177,17 @@ class Assembly(Body):
                 self.held[k] = place
 
     def _constant(self, value: float) -> str:
-        """Return a literal in PTX: the bits of a number."""
-        with np.errstate(over="ignore"):
-            bits = np.array(value, f">f{self.number.bytes}").tobytes().hex().upper()
-        return f"0{self._kind}{bits}"
+        return literal(value, self.number.bytes)
+
+
+def literal(value: float, size: int) -> str:
+    """Return a number in PTX, by its bits. size: bytes of a number."""
+    kind = "f" if size == 4 else "d"
+    try:
+        bits = struct.pack(f">{kind}", value)
+    except OverflowError:
+        bits = struct.pack(f">{kind}", math.copysign(math.inf, value))
+    return f"0{kind}{bits.hex().upper()}"
 
 
 def place(number: int, size: int) -> str:

@@ -15,6 +15,7 @@ from chasles.backends.lowering import (
     deepest_first,
     few_alive,
     fused_apart,
+    heights,
     most_alive,
     places,
     users,
@@ -72,7 +73,12 @@ class Plan:
     def _from(self, orders: list[list[int]]) -> list[int]:
         """Return the best instruction order found for given result orders and their reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
-        return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
+        tried = [deepest_first(self.code, roots, self._heights) for roots in both]
+        return few_alive(self.code, tried, WAITING)
+
+    @cached_property
+    def _heights(self) -> list[int]:
+        return heights(self.code)
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
