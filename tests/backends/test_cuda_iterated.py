@@ -15,11 +15,12 @@ from chasles import backends, contact
 from chasles.backends.cuda import iterated
 from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.steps.scene import Scene
-from chasles.motion.steps.stepping import QUICK
 from chasles.robots import quadruped
 
 STEPS, EVERY = 7, 3
 PROGRAMS = ("begin", "refine", "rescue", "end")
+QUICK = 2
+"""Fewer iterations than in a simulation, so that some states are rescued."""
 
 RUN = """
 extern "C" void run(long long count, long long steps, long long every, real** arrays,
@@ -82,7 +83,7 @@ def test_as_machine_code(
     states, controls, right = given(step, "float64")
     loop = backends.loop(backends.iterated([backends.compile(p) for p in programs], quick=QUICK))
     loop(states, controls, right, STEPS, EVERY, 1)
-    assert right[3][:, -1, 0].max() > STEPS, "some need several iterations"
+    assert right[3][:, 0, 0].max() > EVERY * QUICK, "some are rescued"
     for a, b in zip(records[:2], right, strict=False):
         close(a, b, tolerance)
     forces, effort = records[2:]
