@@ -27,7 +27,7 @@ MEANINGS = {
     "setp.neu": "{0} = !({1} == {2});",
     "setp.nan": "{0} = {1} != {1} || {2} != {2};",
     "selp": "{0} = {3} ? {1} : {2};",
-    "ld.volatile.shared": "{0} = {1};",
+    "ld.shared": "{0} = {1};",
     "st.shared": "{0} = {1};",
 }
 """Instructions without their types. Rounding to nearest is the default of C++."""

@@ -55,6 +55,11 @@ PROPAGATES = 80
 """Single instructions for a minimum and maximum that are NaN if an operand is NaN, and the first
 architecture that has them. They exist for float32 only."""
 
+WINDOW = 200
+"""Number of instructions during which a value that was read is used again. The assembler itself
+reads a value again if registers are scarce, but rarely finds that a value is still in a register.
+"""
+
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose predicates can be used instead of their results."""
 
@@ -74,6 +79,7 @@ class Assembly(Body):
     """
 
     capability: int = PROPAGATES
+    window: int = WINDOW
     _waiting: list[str] = field(default_factory=list)
     _reads: int = 0
 
@@ -151,7 +157,7 @@ class Assembly(Body):
 
     def _fetched(self, k: int) -> str:
         self._reads += 1
-        self._waiting.append(f"ld.volatile.shared.{self._type} m{self._reads - 1}, {self.held[k]};")
+        self._waiting.append(f"ld.shared.{self._type} m{self._reads - 1}, {self.held[k]};")
         return f"m{self._reads - 1}"
 
     def _operate(self, k: int, operands: Sequence[str]) -> None:

@@ -186,7 +186,8 @@ class Body:
     """Writer of a program's statements in CUDA C.
 
     held: locations of values in shared memory. parking: the moves of values to shared memory and
-    back.
+    back. window: number of instructions during which a value read from shared memory is used again
+    without another read.
     """
 
     plan: Plan
@@ -195,6 +196,7 @@ class Body:
     held: dict[int, str] = field(default_factory=dict)
     parking: Parking = field(default_factory=Parking)
     constants: list[float] = field(default_factory=list)
+    window: int = WINDOW
     lines: list[str] = field(default_factory=list)
     _named: dict[int, str] = field(default_factory=dict)
     _near: dict[int, str] = field(default_factory=dict)
@@ -216,8 +218,8 @@ class Body:
             return self._constant(instruction.data)
         if k in self._named:
             return self._named[k]
-        text, since = self._read.get(k, ("", -WINDOW - 1))
-        if self._time - since > WINDOW:
+        text, since = self._read.get(k, ("", -self.window - 1))
+        if self._time - since > self.window:
             text = self._fetched(k)
             self._read[k] = text, self._time
         return text
