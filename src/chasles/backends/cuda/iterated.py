@@ -29,7 +29,7 @@ from chasles.backends.cuda.kernel import Kernel, kept
 from chasles.backends.cuda.math import prelude
 from chasles.backends.cuda.tiles import WARP, column
 from chasles.errors import StateError
-from chasles.expr import Interface, Program
+from chasles.expr import Interface, Program, uncollected
 
 TOGETHER = 3 / 8
 """Fraction of a block's robots that must have converged before they continue. With a smaller value,
@@ -72,7 +72,8 @@ def build(programs: Sequence[Program], dtype: str, architecture: str, quick: int
     if not warps:
         problem = f"a step needs {shared // 1024} KiB of shared memory (limit: {most // 1024} KiB)"
         raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy arrays")
-    text = source(programs, dtype, warps, architecture, quick)
+    with uncollected():
+        text = source(programs, dtype, warps, architecture, quick)
     made = cuda_driver.compile(text, architecture)
     facts = made.registers, made.spilled, made.code
     return Built("loop", WARP * warps, shared, (), *facts, stays=True)

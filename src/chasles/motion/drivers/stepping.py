@@ -17,7 +17,7 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import COMPILING, Link
 from chasles.errors import InputError, ModelError
-from chasles.expr import RULES, Arena, Program, Variable
+from chasles.expr import RULES, Arena, Program, Variable, uncollected
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
@@ -150,7 +150,7 @@ class Stepped:
         divided = [n for n in names if n != "end"] if not whole and self._is_long(*target) else []
         calls = {name: called(name, picks) for name in divided}
         others = sorted({each.program for x in calls.values() for y in x for each in y})
-        with COMPILING, ExitStack() as stack:
+        with COMPILING, uncollected(), ExitStack() as stack:
 
             def begin(name: str, trace: Callable[[], Program]) -> Callable[[], Any]:
                 return backends.begin((name, self.recipe), trace, *target, stack)
