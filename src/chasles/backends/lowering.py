@@ -215,7 +215,7 @@ def _write_chain(
         total = slot
 
 
-def _depth_first(
+def depth_first(
     code: Sequence[Instruction], roots: Iterable[int], rank: Callable[[int], int] | None = None
 ) -> list[int]:
     """Return the instructions on which the roots depend, each after its arguments.
@@ -242,21 +242,15 @@ def _depth_first(
     return order
 
 
-def deepest_first(
-    code: Sequence[Instruction], results: Sequence[int], height: Sequence[int] | None = None
-) -> list[int]:
-    """Return a depth-first order, deepest argument first, which keeps few values alive.
-
-    height: the result of `heights`, if it is known.
-    """
-    known = heights(code) if height is None else height
-    return _depth_first(code, reversed(results), known.__getitem__)
+def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
+    """Return a depth-first order, deepest argument first, which keeps few values alive."""
+    return depth_first(code, reversed(results), heights(code).__getitem__)
 
 
 def heights(code: Sequence[Instruction]) -> list[int]:
     """Return the length of the longest chain of instructions up to each instruction."""
     height = [0] * len(code)
-    for k in _depth_first(code, range(len(code))):
+    for k in depth_first(code, range(len(code))):
         if args := code[k].args:  # inputs and constants have no arguments
             height[k] = 1 + max([height[a] for a in args])
     return height

@@ -12,7 +12,7 @@ from functools import cached_property
 from chasles.backends.c import body as c_body
 from chasles.backends.cuda.parking import Parking
 from chasles.backends.lowering import (
-    deepest_first,
+    depth_first,
     few_alive,
     fused_apart,
     heights,
@@ -73,12 +73,9 @@ class Plan:
     def _from(self, orders: list[list[int]]) -> list[int]:
         """Return the best instruction order found for given result orders and their reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
-        tried = [deepest_first(self.code, roots, self._heights) for roots in both]
+        height = heights(self.code).__getitem__
+        tried = [depth_first(self.code, reversed(roots), height) for roots in both]
         return few_alive(self.code, tried, WAITING)
-
-    @cached_property
-    def _heights(self) -> list[int]:
-        return heights(self.code)
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
