@@ -8,7 +8,6 @@ from support import close, gpus
 
 from chasles import contact
 from chasles.expr import sin
-from chasles.motion.drivers import stepping
 from chasles.robots import humanoid, puma560, quadruped
 from chasles.rollouts import GravityCompensation, PDControl, Trajectory
 
@@ -73,18 +72,12 @@ def test_contacts(dtype: str) -> None:
         close(cupy.asnumpy(a), b, 100.0 * TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize(
-    ("dtype", "tolerance", "share"), [("float64", 1e-9, 0.95), ("float32", 1e-3, 0.7)]
-)
-def test_time_stepping(
-    monkeypatch: pytest.MonkeyPatch, dtype: str, tolerance: float, share: float
-) -> None:
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-9), ("float32", 1e-3)])
+def test_time_stepping(dtype: str, tolerance: float) -> None:
     """A quadruped lands on rigid ground with friction: motion, forces and efforts of the CPU.
 
-    Rounding may decide about an iteration, and whether a foot sticks or slides: a share of the
-    robots is near. The GPU takes each iteration by `rescue`; the CPU's first ones are others, and
-    end elsewhere within the tolerance of the solve. So the CPU uses `rescue` here, too, and its
-    usual motion is compared with less accuracy.
+    Rounding may decide about an iteration, and whether a foot sticks or slides: 95 % of the robots
+    are near.
     """
     robot = quadruped()
     q = robot.neutral()
@@ -98,9 +91,7 @@ def test_time_stepping(
     lead = np.tile(q, (5000, 1))
     lead[:, 6:] += 0.01 * RNG.normal(size=(5000, 13))
     lead = lead.astype(dtype).astype(float)
-    usual = robot.simulate(lead[:200], np.zeros(18), **options)
-    monkeypatch.setattr(stepping, "QUICK", 1)
-    right = quadruped().simulate(lead[:200], np.zeros(18), **options)
+    right = robot.simulate(lead[:200], np.zeros(18), **options)
     arrays = [cupy.asarray(a, dtype) for a in (lead, np.zeros(18))]
     got = robot.simulate(*arrays, **options)
     assert got.compiled
@@ -111,9 +102,7 @@ def test_time_stepping(
     assert np.array_equal(alone.q.get(), got.q.get()[[7, 4999]]), "the same bits in any batch"
     off = np.abs(got.q[:200].get() - right.q).max(axis=(1, 2))
     near = off < tolerance
-    assert near.mean() > share
-    apart = np.abs(got.q[:200].get() - usual.q).max(axis=(1, 2))
-    assert np.quantile(apart, 0.95) < (1e-3 if dtype == "float64" else 0.1)
+    assert near.mean() > 0.95
     assert right.touching.forces[:, -1, :, 2].max() > 1.0
     if dtype == "float64":
         sent = robot.simulate(lead[:50], np.zeros(18), device="cuda", **options)

@@ -117,7 +117,7 @@ def fused_apart(
     group: maps the program's instructions to groups. Terms from one group are summed within that
     group.
     """
-    code, height, found = list(program.code), _heights(program.code), dict(group)
+    code, height, found = list(program.code), heights(program.code), dict(group)
     used = users(code, range(len(code)))
     kept = {r for refs in program.results for r in refs}
     sums = {k for k, i in enumerate(code) if i.op in ("add", "sub")}
@@ -215,7 +215,7 @@ def _write_chain(
         total = slot
 
 
-def _depth_first(
+def depth_first(
     code: Sequence[Instruction], roots: Iterable[int], rank: Callable[[int], int] | None = None
 ) -> list[int]:
     """Return the instructions on which the roots depend, each after its arguments.
@@ -244,13 +244,13 @@ def _depth_first(
 
 def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
     """Return a depth-first order, deepest argument first, which keeps few values alive."""
-    return _depth_first(code, reversed(results), _heights(code).__getitem__)
+    return depth_first(code, reversed(results), heights(code).__getitem__)
 
 
-def _heights(code: Sequence[Instruction]) -> list[int]:
+def heights(code: Sequence[Instruction]) -> list[int]:
     """Return the length of the longest chain of instructions up to each instruction."""
     height = [0] * len(code)
-    for k in _depth_first(code, range(len(code))):
+    for k in depth_first(code, range(len(code))):
         if args := code[k].args:  # inputs and constants have no arguments
             height[k] = 1 + max([height[a] for a in args])
     return height

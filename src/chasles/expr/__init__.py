@@ -20,6 +20,7 @@ from chasles.expr.scalar import (
     select,
     sin,
     sqrt,
+    uncollected,
 )
 from chasles.expr.simplify import BOOK, RULES, UNIFORM
 from chasles.expr.staged import Staged
@@ -56,4 +57,5 @@ __all__ = [
     "select",
     "sin",
     "sqrt",
+    "uncollected",
 ]

@@ -3,7 +3,8 @@
 import gc
 import hashlib
 import struct
-from collections.abc import Callable, Mapping, ValuesView
+from collections.abc import Callable, Iterator, Mapping, ValuesView
+from contextlib import AbstractContextManager, contextmanager
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -15,6 +16,18 @@ Number = Any
 
 Rule = Callable[..., "Number | None"]
 """Simplification rule: takes an arena and arguments, and returns a simpler expression or None."""
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Pause the garbage collector, which would visit all nodes of a long trace again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _digest(text: bytes) -> int:
@@ -180,13 +193,13 @@ class Arena:
         self._built: dict[tuple[str, tuple[Number, ...]], Number] = {}
         self.origins: dict[Scalar, Any] = {}
         self.seats: dict[Scalar, Seat] = {}
-        self._collects = False
+        self._paused: AbstractContextManager[None] = uncollected()
         self.cuts: list[int] = []
         """Number of nodes at the start of each segment of the trace (see `cut`)."""
 
     def __enter__(self) -> "Arena":
-        self._collects = gc.isenabled()
-        gc.disable()
+        self._paused = uncollected()
+        self._paused.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -194,8 +207,7 @@ class Arena:
         self._built.clear()
         self.origins.clear()
         self.seats.clear()
-        if self._collects:
-            gc.enable()
+        self._paused.__exit__(None, None, None)
 
     @property
     def nodes(self) -> ValuesView[Scalar]:

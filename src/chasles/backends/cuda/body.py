@@ -12,9 +12,10 @@ from functools import cached_property
 from chasles.backends.c import body as c_body
 from chasles.backends.cuda.parking import Parking
 from chasles.backends.lowering import (
-    deepest_first,
+    depth_first,
     few_alive,
     fused_apart,
+    heights,
     most_alive,
     places,
     users,
@@ -72,7 +73,9 @@ class Plan:
     def _from(self, orders: list[list[int]]) -> list[int]:
         """Return the best instruction order for the given result orders and their reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
-        return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
+        height = heights(self.code).__getitem__
+        tried = [depth_first(self.code, reversed(roots), height) for roots in both]
+        return few_alive(self.code, tried, WAITING)
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
@@ -184,8 +187,8 @@ class Body:
 
     - held: locations of values in shared memory.
     - parking: the moves of values to shared memory and back.
-    - place_of: function that returns the location of a result in shared memory, if results stay
-      there.
+    - window: number of instructions during which a value read from shared memory is used again
+      without another read.
     """
 
     plan: Plan
@@ -194,7 +197,7 @@ class Body:
     held: dict[int, str] = field(default_factory=dict)
     parking: Parking = field(default_factory=Parking)
     constants: list[float] = field(default_factory=list)
-    place_of: Callable[[int, int], str] | None = None
+    window: int = WINDOW
     lines: list[str] = field(default_factory=list)
     _named: dict[int, str] = field(default_factory=dict)
     _near: dict[int, str] = field(default_factory=dict)
@@ -216,23 +219,26 @@ class Body:
             return self._constant(instruction.data)
         if k in self._named:
             return self._named[k]
-        text, since = self._read.get(k, ("", -WINDOW - 1))
-        if self._time - since > WINDOW:
-            text, since = f"m{len(self.lines)}", self._time
-            self.say(f"const real {text} = kept{self.held[k]};")
-            self._read[k] = text, since
+        text, since = self._read.get(k, ("", -self.window - 1))
+        if self._time - since > self.window:
+            text = self._fetched(k)
+            self._read[k] = text, self._time
         return text
 
-    def _fetch(self, k: int) -> None:
-        """Read a parked value into a new variable."""
-        self._named[k] = f"m{len(self.lines)}"
-        self.say(f"const real {self._named[k]} = kept{self.held[k]};")
+    def seen(self, k: int) -> str:
+        """Return the expression for a value in a statement that `say` writes."""
+        return self.use(k)
 
-    def _release(self, k: int, output: int, index: int) -> None:
-        """Let later statements read a stored result from shared memory instead of a register."""
-        if self.place_of is not None and k in self._named:
-            self._read[k] = self._named.pop(k), self._time
-            self.held[k] = self.place_of(output, index)
+    def _fetched(self, k: int) -> str:
+        """Read a value from shared memory into a new variable, and return its name."""
+        text = f"m{len(self.lines)}"
+        self.say(f"const real {text} = kept{self.held[k]};")
+        return text
+
+    def _deliver(self, k: int, output: int, index: int) -> None:
+        """Write the statement that stores a result, if it needs one."""
+        if stored := self.store(output, index, self.use(k)):
+            self.say(stored)
 
     def _park(self, k: int, place: str) -> None:
         self.say(f"kept{place} = {self._named[k]};")
@@ -258,7 +264,7 @@ class Body:
         for angle in inputs:
             if not self.plan.is_near(angle):
                 self._near[angle] = f"near{angle}"
-                self.say(f"real near{angle} = {self.use(angle)};")
+                self.say(f"real near{angle} = {self.seen(angle)};")
         places = [f"t{k}" for k in self.plan.turning_inputs] + list(self._near.values())
         if places:
             self.bring_near(places)
@@ -283,10 +289,7 @@ class Body:
         if k in self._named or op in ("const", "input"):
             return
         if op not in ("sin", "cos"):
-            operands = [self.use(a) for a in args]
-            inverse = op == "div" and self.plan.code[args[0]].data == 1.0
-            spelling = "inverse({1})" if inverse else SPELLING[op]
-            self.name(k, spelling.format(*operands, **self.number.words))
+            self._operate(k, [self.use(a) for a in args])
         elif k not in self.held:
             (angle,) = args
             self.turn(angle, f"s{angle}", f"c{angle}")
@@ -295,9 +298,20 @@ class Body:
                 if turned in ("sin", "cos"):
                     self._named[user] = f"{turned[0]}{angle}"
 
+    def spelled(self, k: int, operands: Sequence[str]) -> str:
+        """Return the expression for an operation."""
+        op, args, _ = self.plan.code[k]
+        inverse = op == "div" and self.plan.code[args[0]].data == 1.0
+        spelling = "inverse({1})" if inverse else SPELLING[op]
+        return spelling.format(*operands, **self.number.words)
+
+    def _operate(self, k: int, operands: Sequence[str]) -> None:
+        """Write the statement for an operation."""
+        self.name(k, self.spelled(k, operands))
+
     def turn(self, angle: int, sine: str, cosine: str) -> None:
         """Write statements that define the sine and cosine of an angle of any size as variables."""
-        text = self._near.get(angle) or self.use(angle)
+        text = self._near.get(angle) or self.seen(angle)
         if angle not in self._near and not self.plan.is_near(angle):
             self.say(f"const real a{angle} = FAR({text}) ? brought_near({text}) : {text};")
             text = f"a{angle}"
@@ -313,12 +327,10 @@ class Body:
         for k in order:
             self._time += 1
             for a in self.parking.reads.get(k, ()):
-                self._fetch(a)
+                self._named[a] = self._fetched(a)
             self._compute(k)
             for output, index in self.plan.places.get(k, ()):
-                if stored := self.store(output, index, self.use(k)):
-                    self.say(stored)
-                    self._release(k, output, index)
+                self._deliver(k, output, index)
             for a, place in self.parking.parks.get(k, ()):
                 self._park(a, place)
             done += self.plan.code[k].op not in WAITING

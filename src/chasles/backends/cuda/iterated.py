@@ -1,15 +1,18 @@
-"""A kernel that repeats a step made of three programs: `begin`, `refine` and `end`.
+"""A kernel that repeats a step made of several programs: `begin`, `refine`, `rescue` and `end`.
 
     begin(inputs) -> point, memory, data
     refine(point, memory, data) -> point, memory
+    rescue(point, memory, data) -> point, memory
     end(inputs, point, memory, data) -> outputs
 
-The programs are the same as in `llvm.iterated`. Each thread simulates one robot. Its states and
-controls, and values passed between the programs, are kept in columns of a tile of shared memory.
-Each program is a function, so that all registers serve one program at a time. The first entry of a
-memory is nonzero once a robot has converged. A converged robot waits until enough other robots of
-its block have converged; then they end this step and begin the next one together, so robots of a
-block may be at different steps. A thread whose robot has finished all steps takes another robot.
+The programs are the same as in `llvm.iterated`; `rescue` is optional. Each thread simulates one
+robot. Its states and controls, and values passed between the programs, are kept in columns of a
+tile of shared memory. Each program is a function, so that all registers serve one program at a
+time. The first entry of a memory is nonzero once a robot has converged. A converged robot waits
+until enough other robots of its block have converged; then they end this step and begin the next
+one together, so robots of a block may be at different steps. In the same way, late robots, which
+have run `quick` iterations or more, wait until there are enough of them to be rescued. A thread
+whose robot has finished all steps takes another robot.
 
 The programs together exceed the instruction cache of a multiprocessor. Therefore all its warps form
 one block and run the same program at the same time, so that they share cached instructions.
@@ -19,42 +22,51 @@ from collections.abc import Sequence
 
 from chasles.backends.c.body import Number, number_of
 from chasles.backends.cuda import driver as cuda_driver
-from chasles.backends.cuda.body import Body, Plan
+from chasles.backends.cuda.assembly import HERE, Assembly, place
+from chasles.backends.cuda.body import Plan
 from chasles.backends.cuda.build import DRIVER, REGISTERS, Built, shared_memory
 from chasles.backends.cuda.kernel import Kernel, kept
 from chasles.backends.cuda.math import prelude
 from chasles.backends.cuda.tiles import WARP, column
 from chasles.errors import StateError
-from chasles.expr import Interface, Program
+from chasles.expr import Interface, Program, uncollected
 
 TOGETHER = 3 / 8
 """Fraction of a block's robots that must have converged before they continue. With a smaller value,
 more threads are idle at the end and beginning of a step; with a larger value, more threads are idle
 during the iterations."""
 
+RESCUED = 1 / 4
+"""Fraction of a block's robots that must be late before they are rescued while others refine."""
+
+NAMES = ("refine", "rescue")
+"""Names of the iterations."""
+
 WARPS = REGISTERS // (WARP * 256)
 """Number of warps on a multiprocessor if each thread uses the largest number of registers."""
 
 
-def iterated(kernels: Sequence[Kernel]) -> Kernel:
-    """Return a kernel that repeats a step made of three programs.
+def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
+    """Return a kernel that repeats a step made of several programs.
 
-    kernels: the kernels of `begin`, `refine` and `end`, with the same dtype.
+    - kernels: the kernels of `begin`, of `refine`, optionally of `rescue`, and of `end`, with the
+      same dtype.
+    - quick: number of iterations after which `rescue` is used instead of `refine`, if it is given.
     """
-    begin, _, end = kernels
+    begin, end = kernels[0], kernels[-1]
     dtype, recipes = begin.dtype.name, tuple(kernel.recipe for kernel in kernels)
     given, taken = begin.interface, end.interface
     interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
 
     def made(target: str, layout: str) -> Built:
         assert layout == "loop", "a step is repeated"
-        return build([kernel.trace() for kernel in kernels], dtype, target)
+        return build([kernel.trace() for kernel in kernels], dtype, target, quick)
 
-    recipe = None if None in recipes else ("iterated", recipes)
+    recipe = None if None in recipes else ("iterated", recipes, quick)
     return kept(recipe, interface, dtype, made)
 
 
-def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
+def build(programs: Sequence[Program], dtype: str, architecture: str, quick: int = 0) -> Built:
     """Compile the kernel; raise an error if a warp needs too much shared memory."""
     most = shared_memory(architecture) - DRIVER
     shared = tile_bytes(programs, dtype)
@@ -62,7 +74,8 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
     if not warps:
         problem = f"a step needs {shared // 1024} KiB of shared memory (limit: {most // 1024} KiB)"
         raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy arrays")
-    text = source(programs, dtype, warps)
+    with uncollected():
+        text = source(programs, dtype, warps, architecture, quick)
     made = cuda_driver.compile(text, architecture)
     facts = made.registers, made.spilled, made.code
     return Built("loop", WARP * warps, shared, (), *facts, stays=True)
@@ -109,33 +122,43 @@ class _Tile:
 
 def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
     """Return the shared memory (bytes) that a warp needs."""
-    return WARP * _Tile(*programs).columns * number_of(dtype).bytes
+    return WARP * _tile(programs).columns * number_of(dtype).bytes
 
 
-def source(programs: Sequence[Program], dtype: str, warps: int = 1) -> str:
+def _tile(programs: Sequence[Program]) -> _Tile:
+    """Return the tile of a step. Both iterations use the same columns."""
+    return _Tile(programs[0], programs[1], programs[-1])
+
+
+def source(
+    programs: Sequence[Program],
+    dtype: str,
+    warps: int = 1,
+    architecture: str = "sm_90",
+    quick: int = 0,
+) -> str:
     """Return the kernel's source text for blocks of `warps` warps."""
-    begin, refine, end = programs
-    assert [v.size for v in refine.inputs] == [v.size for v in begin.outputs]
-    number, constants, tile = number_of(dtype), list[float](), _Tile(begin, refine, end)
-    shared = tile_bytes(programs, dtype)
-    parts = [
-        _function("begin", begin, number, constants, tile.inputs, tile.carried),
-        _function("refine", refine, number, constants, tile.carried, tile.refined),
-        _function("end", end, number, constants, [*tile.inputs, *tile.carried], tile.ended),
-    ]
+    begin, *iterations, end = programs
+    for each in iterations:
+        assert [v.size for v in each.inputs] == [v.size for v in begin.outputs]
+    number, tile = number_of(dtype), _tile(programs)
+    shared, capability = tile_bytes(programs, dtype), int(architecture.removeprefix("sm_"))
+    parts = [_function("begin", begin, number, capability, tile.inputs, tile.carried)]
+    for name, each in zip(NAMES, iterations, strict=False):
+        parts.append(_function(name, each, number, capability, tile.carried, tile.refined))
+    read = [*tile.inputs, *tile.carried]
+    parts.append(_function("end", end, number, capability, read, tile.ended))
     head = [f"/* {', '.join(f'{p.name}: {p.count}' for p in programs)}. */", prelude(dtype)]
-    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", f"#define SHARED {shared}", _TILE]
-    if constants:
-        values = ", ".join(number.spelled(c) for c in constants)
-        head.append(f"__constant__ real C[] = {{{values}}};")
-    return "\n".join([*head, *parts, *_kernel(begin, end, tile, warps)])
+    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", f"#define SHARED {shared}"]
+    head += [_TILE, HERE]
+    late = quick if len(iterations) > 1 else 0
+    return "\n".join([*head, *parts, *_kernel(begin, end, tile, warps, late)])
 
 
 _TILE = """#define TILE \\
   extern __shared__ __align__(128) unsigned char memory[]; \\
   const int lane = threadIdx.x % LANES; \\
-  real* const tile = (real*)(memory + threadIdx.x / LANES * SHARED); \\
-  volatile real* const kept = tile; (void)kept;
+  real* const tile = (real*)(memory + threadIdx.x / LANES * SHARED);
 #ifndef together
 #define together() __syncthreads()
 #define counted(own) __syncthreads_count(own)
@@ -146,14 +169,11 @@ def _function(
     name: str,
     program: Program,
     number: Number,
-    constants: list[float],
+    capability: int,
     inputs: Sequence[Sequence[int]],
     outputs: Sequence[Sequence[int]],
 ) -> str:
-    """Return a program as a function that reads and writes columns of the tile.
-
-    Results that are used later are read again, so that they do not occupy registers.
-    """
+    """Return a program as a function that reads and writes columns of the tile."""
     plan = Plan(program)
     same = set()  # results that are inputs and stay in their columns
     for k, places in plan.places.items():
@@ -161,30 +181,25 @@ def _function(
             array, entry = plan.code[k].data
             same |= {(a, b) for a, b in places if outputs[a][b] == inputs[array][entry]}
 
-    def deliver(output: int, index: int, value: str) -> str:
-        stored = f"tile{column(outputs[output][index])} = {value};"
-        return "" if (output, index) in same else stored
+    def deliver(output: int, index: int, _: str) -> str:
+        return "" if (output, index) in same else place(outputs[output][index], number.bytes)
 
-    def place_of(output: int, index: int) -> str:
-        return str(column(outputs[output][index]))
-
-    body = Body(plan, number, deliver, constants=constants, place_of=place_of)
+    body = Assembly(plan, number, deliver, capability=capability)
     for k in plan.order:
         if plan.code[k].op == "input":
             array, index = plan.code[k].data
-            place = str(column(inputs[array][index]))
             if k in plan.turning_inputs:
-                body.name(k, f"tile{place}", fixed=False)
+                body.name(k, f"tile{column(inputs[array][index])}", fixed=False)
             else:
-                body.held[k] = place
+                body.held[k] = place(inputs[array][index], number.bytes)
     body.turn_near()
     body.run(plan.order)
-    head = f"__device__ __noinline__ void {name}(const int never) {{\n  TILE"
-    return "\n".join([head, *body.lines, "}"])
+    head = f"__device__ __noinline__ void {name}() {{\n  TILE"
+    return "\n".join([head, *body.text(), "}"])
 
 
-def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
-    """Return the loop over steps and robots.
+def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -> list[str]:
+    """Return the loop over steps and robots. quick: 0 if there is no `rescue`.
 
     In the code, `step` counts the robot's remaining steps, and `begun` marks a step that has not
     ended.
@@ -197,7 +212,6 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
         own = ", ".join(f"long long {stride}_{name}" for stride in strides)
         parameters.append(f"{kind} __restrict__ {name}, {own}")
     status = f"tile{column(tile.moving[1].start)}"
-    moved = sum(v.size for v in begin.outputs[:2])
     return [
         f'extern "C" __global__ void __launch_bounds__({WARP * warps}, 1) kernel(',
         "    " + ",\n    ".join(parameters) + ") {",
@@ -219,12 +233,28 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
         *_begun(begin, len(end.outputs), tile, arrays),
         "  together();",
         "  }",
-        f"  if ({status} == 0) {{",
-        "    refine(never);",
-        _copied(moved, tile.moving[0].start, _place(tile.refined[0].start)),
-        "  }",
+        *_iterated(begin, tile, status, quick),
         "  }",
         "}\n",
+    ]
+
+
+def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]:
+    """Return code for an iteration of robots that have not converged."""
+    moved = sum(v.size for v in begin.outputs[:2])
+    taken = _copied(moved, tile.moving[0].start, _place(tile.refined[0].start))
+    if not quick:
+        return [f"  if ({status} == 0) {{", "    refine();", taken, "  }"]
+    count = f"tile{column(tile.moving[1][1])}"
+    return [
+        f"  const bool open = {status} == 0, late = open && {count} >= {quick};",
+        "  const int early = counted(open && !late), behind = counted(late);",
+        f"  const bool rescues = !early || behind >= {RESCUED}f * blockDim.x;",
+        "  if (open && late == rescues) {",
+        "    if (rescues) rescue();",
+        "    else refine();",
+        taken,
+        "  }",
     ]
 
 
@@ -247,7 +277,7 @@ def _begun(
         "  if (waits && step > 0) {",
         *read[states:],
         *(f"  from{k} += along_in{k};" for k in range(states, len(begin.inputs))),
-        "  begin(never);",
+        "  begin();",
         "  begun = true;",
         "  step--;",
         "  }",
@@ -258,7 +288,7 @@ def _ended(end: Program, tile: _Tile) -> list[str]:
     """Return code for the end of a step: set the next states, and write a record if it is due."""
     lines = [
         "  if (waits && begun) {",
-        "  end(never);",
+        "  end();",
         "  begun = false;",
         "  const bool due = left == 1 || step == 0;",
     ]

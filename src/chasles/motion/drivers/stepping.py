@@ -17,7 +17,7 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import COMPILING, Link
 from chasles.errors import InputError, ModelError
-from chasles.expr import RULES, Arena, Program, Variable
+from chasles.expr import RULES, Arena, Program, Variable, uncollected
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
@@ -129,12 +129,8 @@ class Stepped:
         """Return the compiled loop for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
-            # On a GPU, one program computes all iterations, to keep the code small.
-            host = backends.takes_numpy(backend)
-            names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
-            kernels = self._kernels(names, *target)
-            options = {"quick": QUICK} if host else {}
-            made = backends.iterated(kernels, backend, **options)
+            kernels = self._kernels(("begin", "refine", "rescue", "end"), *target)
+            made = backends.iterated(kernels, backend, quick=QUICK)
             self._loops[target] = backends.loop(made, backend)
         return self._loops[target]
 
@@ -155,7 +151,7 @@ class Stepped:
         divided = [n for n in names if n != "end"] if not whole and self._is_long(*target) else []
         calls = {name: called(name, picks) for name in divided}
         others = sorted({each.program for x in calls.values() for y in x for each in y})
-        with COMPILING, ExitStack() as stack:
+        with COMPILING, uncollected(), ExitStack() as stack:
 
             def begin(name: str, trace: Callable[[], Program]) -> Callable[[], Any]:
                 return backends.begin((name, self.recipe), trace, *target, stack)

@@ -1,0 +1,201 @@
+"""The statements of a function in PTX, NVIDIA's assembly language, within CUDA C.
+
+The optimizer of NVRTC takes seconds for long straight-line programs, and cannot improve them: their
+common expressions are already shared, and products are fused where it is exact to do so. Therefore
+arithmetic is written as `asm` statements, which the optimizer passes on to the assembler. Other
+functions, such as sine and cosine, stay in CUDA C. The registers of `asm` statements are declared
+at the beginning of a function, and all its statements can use them.
+"""
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from chasles.backends.cuda.body import Body
+from chasles.backends.cuda.tiles import WARP
+
+UNORDERED = "setp.nan.{t} {p}, {0}, {1}; add.rn.{t} {n}, {0}, {1}; selp.{t} {r}, {n}, {r}, {p};"
+"""Instructions that replace a result by the sum of two operands if one of them is NaN."""
+
+OPERATIONS = {
+    "add": "add.rn.{t} {r}, {0}, {1};",
+    "sub": "sub.rn.{t} {r}, {0}, {1};",
+    "mul": "mul.rn.{t} {r}, {0}, {1};",
+    "neg": "neg.{t} {r}, {0};",
+    "abs": "abs.{t} {r}, {0};",
+    "sqrt": "sqrt.rn.{t} {r}, {0};",
+    "fma": "fma.rn.{t} {r}, {0}, {1}, {2};",
+    "fms": "neg.{t} {n}, {2}; fma.rn.{t} {r}, {0}, {1}, {n};",
+    "fnma": "neg.{t} {n}, {0}; fma.rn.{t} {r}, {n}, {1}, {2};",
+    "min": f"min.{{t}} {{r}}, {{0}}, {{1}}; {UNORDERED}",
+    "max": f"max.{{t}} {{r}}, {{0}}, {{1}}; {UNORDERED}",
+    "less": "setp.lt.{t} {p}, {0}, {1}; selp.{t} {r}, {one}, {zero}, {p};",
+    "less_equal": "setp.le.{t} {p}, {0}, {1}; selp.{t} {r}, {one}, {zero}, {p};",
+    "equal": "setp.eq.{t} {p}, {0}, {1}; selp.{t} {r}, {one}, {zero}, {p};",
+    "select": "setp.neu.{t} {p}, {0}, {zero}; selp.{t} {r}, {1}, {2}, {p};",
+}
+"""PTX instructions for the operations. r: result; p: a predicate; n: a further register."""
+
+TYPED = {
+    "float": {
+        "div": "div.full.{t} {r}, {0}, {1};",
+        "inverse": "rcp.approx.ftz.{t} {r}, {1};",
+    },
+    "double": {"div": "div.rn.{t} {r}, {0}, {1};"},
+}
+"""Further instructions for each number type."""
+
+PROPAGATING = {
+    "min": "min.NaN.{t} {r}, {0}, {1};",
+    "max": "max.NaN.{t} {r}, {0}, {1};",
+}
+PROPAGATES = 80
+"""Single instructions for a minimum and maximum that are NaN if an operand is NaN, and the first
+architecture that has them. They exist for float32 only."""
+
+WINDOW = 200
+"""Number of instructions during which a value that was read is used again. The assembler itself
+reads a value again if registers are scarce, but rarely finds that a value is still in a register.
+"""
+
+COMPARED = ("less", "less_equal", "equal")
+"""Operations whose predicates can be used instead of their results."""
+
+HERE = """#define HERE asm volatile(".reg .u32 here; mov.u32 here, %0;" \\
+  :: "r"((unsigned)__cvta_generic_to_shared(tile + lane)));"""
+"""Definition of the register that holds the address of a thread's first number in its tile."""
+
+
+@dataclass
+class Assembly(Body):
+    """Writer of a program's statements in PTX and CUDA C, for inputs and results in a tile.
+
+    store: function that returns the column of a result in the tile, or "" if the result is already
+    there. `held` also contains columns. capability: architecture as a number, such as 90.
+
+    Results that are used later are read again, so that they do not occupy registers.
+    """
+
+    capability: int = PROPAGATES
+    window: int = WINDOW
+    _waiting: list[str] = field(default_factory=list)
+    _reads: int = 0
+
+    @property
+    def _type(self) -> str:
+        return f"f{8 * self.number.bytes}"
+
+    @property
+    def _kind(self) -> str:
+        """Constraint of operands in `asm` statements."""
+        return self.number.name[0]
+
+    @cached_property
+    def _table(self) -> dict[str, str]:
+        """Operations that are written in PTX."""
+        short = self.number.bytes == 4 and self.capability >= PROPAGATES
+        return OPERATIONS | TYPED[self.number.name] | (PROPAGATING if short else {})
+
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        """Format fields that are the same for all operations."""
+        return {"t": self._type, "one": self._constant(1.0), "zero": self._constant(0.0)}
+
+    def text(self) -> list[str]:
+        """Return all statements, after the declarations of registers."""
+        self._flush()
+        size, t = len(self.plan.code), self._type
+        names = ", ".join(f"{letter}<{size}>" for letter in "tscn")
+        head = f'  asm volatile(".reg .{t} {names}, m<{self._reads}>; .reg .pred p<{size}>;");'
+        return ["  HERE", head, *self.lines]
+
+    def say(self, line: str) -> None:
+        self._flush()
+        super().say(line)
+
+    def _flush(self) -> None:
+        """Write all waiting instructions as one statement."""
+        if self._waiting:
+            self.lines.append("  asm volatile(")
+            self.lines += [f'    "{line}\\n"' for line in self._waiting]
+            self.lines.append('    ::: "memory");')
+            self._waiting.clear()
+
+    def name(self, k: int, text: str, *, fixed: bool = True) -> None:
+        """Declare a register for a value, given as an expression of CUDA C."""
+        super().name(k, text, fixed=fixed)
+        if fixed:
+            self._given(f"t{k}", f"t{k}")
+
+    def _given(self, register: str, value: str) -> None:
+        """Set a register to a value of CUDA C."""
+        super().say(f'asm volatile("mov.{self._type} {register}, %0;" :: "{self._kind}"({value}));')
+
+    def seen(self, k: int) -> str:
+        if self.plan.code[k].op == "const":
+            return self.number.spelled(self.plan.code[k].data)
+        register = self.use(k)
+        if k in self.plan.turning_inputs:
+            return register
+        self._reads += 1
+        value = f"x{self._reads}"
+        moved = f'asm volatile("mov.{self._type} %0, {register};" : "={self._kind}"({value}));'
+        self.say(f"real {value}; {moved}")
+        return value
+
+    def turn_near(self) -> None:
+        super().turn_near()
+        for k in self.plan.turning_inputs:
+            self._given(f"t{k}", f"t{k}")
+
+    def turn(self, angle: int, sine: str, cosine: str) -> None:
+        super().turn(angle, sine, cosine)
+        self._given(sine, sine)
+        self._given(cosine, cosine)
+
+    def _fetched(self, k: int) -> str:
+        self._reads += 1
+        self._waiting.append(f"ld.shared.{self._type} m{self._reads - 1}, {self.held[k]};")
+        return f"m{self._reads - 1}"
+
+    def _operate(self, k: int, operands: Sequence[str]) -> None:
+        op, args, _ = self.plan.code[k]
+        if op == "div" and self.plan.code[args[0]].data == 1.0:
+            op = "inverse"
+        if op not in self._table:
+            self.name(k, self.spelled(k, [self.seen(a) for a in args]))
+            return
+        spelling, predicate = self._table[op], f"p{k}"
+        if op == "select" and self.plan.code[args[0]].op in COMPARED:
+            spelling, predicate = spelling.partition("; ")[2], f"p{args[0]}"
+        own = {"r": f"t{k}", "n": f"n{k}", "p": predicate}
+        self._waiting.append(spelling.format(*operands, **own, **self._words))
+        self._named[k] = f"t{k}"
+
+    def _deliver(self, k: int, output: int, index: int) -> None:
+        value = self.use(k)
+        if place := self.store(output, index, value):
+            self._waiting.append(f"st.shared.{self._type} {place}, {value};")
+            if k in self._named:
+                self._read[k] = self._named.pop(k), self._time
+                self.held[k] = place
+
+    def _constant(self, value: float) -> str:
+        return literal(value, self.number.bytes)
+
+
+def literal(value: float, size: int) -> str:
+    """Return a number in PTX, by its bits. size: bytes of a number."""
+    kind = "f" if size == 4 else "d"
+    try:
+        bits = struct.pack(f">{kind}", value)
+    except OverflowError:
+        bits = struct.pack(f">{kind}", math.copysign(math.inf, value))
+    return f"0{kind}{bits.hex().upper()}"
+
+
+def place(number: int, size: int) -> str:
+    """Return the address of a column of a tile. size: bytes of a number."""
+    return f"[here+{number * WARP * size}]"
