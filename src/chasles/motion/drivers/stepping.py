@@ -42,6 +42,7 @@ from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
+from chasles.motion.steps import braking
 from chasles.motion.steps.apart import SOLVE, called
 from chasles.motion.steps.backward import Backward
 from chasles.motion.steps.parameters import MODEL, Parameters, parameter_shape
@@ -116,14 +117,28 @@ class Stepped:
         return self._made
 
     def program(self, name: str, dtype: str) -> Program:
-        """Return one program of the step: begin, refine, rescue or end."""
+        """Return one program of the step: begin, refine, rescue, search, brake or end."""
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
         """Return a whole program. divided: True if other programs are divided."""
         steps = self._divided if divided else self.steps
-        found: Program = steps.end if name == "end" else getattr(steps, name)(_tolerance(dtype))
+        made = getattr(steps, name)
+        found: Program = made if isinstance(made, Program) else made(_tolerance(dtype))
         return found
+
+    @property
+    def _iterations(self) -> tuple[str, ...]:
+        """Programs for the iterations on the host."""
+        return ("refine", "search", *(["brake"] if braking.articulated(self.model) else []))
+
+    def _iterated(self, kernels: Sequence[Any], backend: str = "llvm") -> Any:
+        """Return the loop over steps, given the programs of a step."""
+        options: dict[str, int] = {}
+        if backends.takes_numpy(backend):
+            brakes = braking.size(self.model) if braking.articulated(self.model) else 0
+            options = {"quick": QUICK, "marks": brakes}
+        return backends.loop(backends.iterated(kernels, backend, **options), backend)
 
     def loop(self, backend: str, dtype: str) -> Any:
         """Return the compiled loop for a backend and number type."""
@@ -131,11 +146,9 @@ class Stepped:
         if target not in self._loops:
             # On a GPU, one program computes all iterations, to keep the code small.
             host = backends.takes_numpy(backend)
-            names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
-            kernels = self._kernels(names, *target)
-            options = {"quick": QUICK} if host else {}
-            made = backends.iterated(kernels, backend, **options)
-            self._loops[target] = backends.loop(made, backend)
+            names = self._iterations if host else ("rescue",)
+            kernels = self._kernels(("begin", *names, "end"), *target)
+            self._loops[target] = self._iterated(kernels, backend)
         return self._loops[target]
 
     def _kernels(
@@ -148,10 +161,12 @@ class Stepped:
     ) -> list[Any]:
         """Return compiled programs of the step. Each one compiles while the next one is traced.
 
-        If they are long, all programs but `end` call others (`steps.apart`), unless `whole`.
+        If they are long, some of them call others (`steps.apart`), unless `whole`.
         """
         target, picks = (backend, dtype), self.scene.picks
-        divided = [n for n in names if n != "end"] if not whole and self._is_long(*target) else []
+        alone = ("brake", "end")
+        long = not whole and self._is_long(*target)
+        divided = [n for n in names if n not in alone] if long else []
         calls = {name: called(name, picks) for name in divided}
         others = sorted({each.program for x in calls.values() for y in x for each in y})
         with COMPILING, ExitStack() as stack:
@@ -205,7 +220,7 @@ class Stepped:
         return self._divided.called(name)
 
     def _part(self, name: str, dtype: str, number: int) -> Program:
-        """Return one part of begin, refine or rescue. All are traced together."""
+        """Return one part of begin, refine or search. All are traced together."""
         key = name, dtype
         if self._parts[0] != key:
             self._parts = key, self._divided.parts(name, _tolerance(dtype))
@@ -224,8 +239,8 @@ class Stepped:
             ]
             # Programs that call others to choose points have other data than the adjoint.
             whole = bool(self.scene.picks)
-            kernels = [ends[0], *self._kernels(("refine", "rescue"), whole=whole), ends[1]]
-            loop = backends.loop(backends.iterated(kernels, quick=QUICK))
+            kernels = [ends[0], *self._kernels(self._iterations, whole=whole), ends[1]]
+            loop = self._iterated(kernels)
             self._adjoints[along] = backends.adjoint(self.loop("llvm", "float64"), loop)
         return self._adjoints[along]
 

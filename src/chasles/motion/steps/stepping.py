@@ -8,7 +8,8 @@ where K and D are the symmetric parts of the negative derivatives of joint torqu
 controllers) with respect to position and velocity, and g are impulses (`impulses`). `begin`
 computes everything that stays constant in the step and takes a first Newton step. `refine` takes
 another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
-not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
+not solve. It consists of `search` and `brake`, which are separate programs where only some states
+need a brake (`braking`). `end` moves the robot. Free joints keep their linear velocity along the world axes, so
 that spinning adds no energy to the linear motion.
 
 This module is long because all programs share one problem and exchange data.
@@ -439,8 +440,15 @@ class Steps:
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
         return self._iteration("refine", v, memory, done, found.v, new, fine, apart)
 
-    def rescue(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
+    def rescue(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of a step for states that full Newton steps have not solved."""
+        return self._late("rescue", tolerance, None)
+
+    def search(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
+        """Return `rescue` without brakes. The first entry of a brake is 1 if the state needs it."""
+        return self._late("search", tolerance, apart)
+
+    def _late(self, name: str, tolerance: float, apart: Apart | None) -> Program:
         v, memory, problem, data = self._between_symbols()
         g, held, along, _ = self._remembered(memory)
         count = memory[1]
@@ -461,9 +469,20 @@ class Steps:
         rest = failed * (1.0 - fine)
         point = np.array([select(rest, 0.0, factor * x) for x in found.v])
         new = [status, after, select(fine, found.residual, LARGEST), *memory[3:MEMORY]]
-        new += [*found.gradient, *bounds, *along, *self._brake(point, data)]
+        mark = [self._fast(point), *[0.0] * self._brakes][: self._brakes]
+        brake = mark if name == "search" else self._brake(point, data)
+        new += [*found.gradient, *bounds, *along, *brake]
         kept = maximum(fine, final)
-        return self._iteration("rescue", v, memory, memory[0], point, new, kept, apart)
+        return self._iteration(name, v, memory, memory[0], point, new, kept, apart)
+
+    @property
+    def brake(self) -> Program:
+        """Program that computes the brakes of states that `search` has marked."""
+        v, memory, _, data = self._between_symbols()
+        *known, marks = self._remembered(memory)
+        brake = [select(marks[0], x, 0.0) for x in self._brake(v, data)]
+        found = [*memory[:MEMORY], *(x for part in known for x in part), *brake]
+        return self._tiled("brake", self._between, [(self._between[1], found)])
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
         """Return the brake (`braking`) for a step with end velocities v."""
@@ -531,7 +550,7 @@ class Steps:
         return work(p.H, p.carriers, p.touches, p.order) > LONG
 
     def parts(self, name: str, tolerance: float) -> list[Program]:
-        """Return begin, refine or rescue in parts, between which other programs are called."""
+        """Return begin, refine or search in parts, between which other programs are called."""
         calls = [pick.call for pick in self._picks] if name == "begin" else []
         apart = Apart(self._problem, calls)
         made: Program = getattr(self, name)(tolerance, apart=apart)
