@@ -5,7 +5,7 @@ import hashlib
 import struct
 from collections.abc import Callable, Mapping, ValuesView
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr.ops import OPS
@@ -146,12 +146,30 @@ class Seat(NamedTuple):
     place: int
 
 
-class Arena:
+class Uncollected:
+    """Context in which the garbage collector is disabled.
+
+    A trace creates many objects and frees few of them. The collector would visit all of them
+    repeatedly, which takes a third of the time of a long trace.
+    """
+
+    _collects = False
+
+    def __enter__(self) -> Self:
+        self._collects = gc.isenabled()
+        gc.disable()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._collects:
+            gc.enable()
+
+
+class Arena(Uncollected):
     """Container for the nodes of one trace. Threads must not share an arena.
 
     As a context manager, the arena clears its nodes on exit. This breaks reference cycles, so that
-    the nodes are freed immediately. The garbage collector is disabled inside the context, because
-    it would have to visit all nodes.
+    the nodes are freed immediately. The garbage collector is disabled inside the context.
 
     Parameters
     ----------
@@ -180,22 +198,15 @@ class Arena:
         self._built: dict[tuple[str, tuple[Number, ...]], Number] = {}
         self.origins: dict[Scalar, Any] = {}
         self.seats: dict[Scalar, Seat] = {}
-        self._collects = False
         self.cuts: list[int] = []
         """Number of nodes at the start of each segment of the trace (see `cut`)."""
-
-    def __enter__(self) -> "Arena":
-        self._collects = gc.isenabled()
-        gc.disable()
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._nodes.clear()
         self._built.clear()
         self.origins.clear()
         self.seats.clear()
-        if self._collects:
-            gc.enable()
+        super().__exit__(*error)
 
     @property
     def nodes(self) -> ValuesView[Scalar]:

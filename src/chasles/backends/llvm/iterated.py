@@ -9,11 +9,11 @@
 The first entry of a memory is 0 until its state has converged; the second is the number of
 iterations. An iteration returns a converged state unchanged, so that a result does not depend on
 its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states, which have run
-`quick` iterations or more and which `refine` returns unchanged. `adjust` is optional too. It runs
-after the iterations on tiles with marked states: the last `marks` entries of a memory begin with a
-mark that is not zero. It returns the memories of other states unchanged. Like every kernel, the combined
-kernel has a function `batch`, so loops and threads can use it. A single state runs as a batch of
-one.
+`quick` iterations or more and which `refine` returns unchanged. `adjust` is also optional. It runs
+after the iterations, on tiles with marked states. The mark is the first of the last `marks` entries
+of a memory; it is 0 for other states, whose memories `adjust` returns unchanged. Like every kernel,
+the combined kernel has a function `batch`, so loops and threads can use it. A single state runs as
+a batch of one.
 
 A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
 (`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least

@@ -354,7 +354,7 @@ def _batch(layout: Layout) -> str:
         "ptr %workspace)"
         for name in ("refine", *(["rescue"] if layout.quick else []))
     )
-    adjusted = "  call void @adjusted(ptr %e_tile, ptr %places, ptr %strides, ptr %workspace)\n"
+    adjusted = "  call void @adjusted(ptr %e_tile, ptr %places, ptr %strides, ptr %workspace)"
     given = "ptr %in_pointers, ptr %in_strides, ptr %out_pointers, ptr %out_strides"
     here = f"{given}, ptr %workspace"
     return f"""
@@ -420,7 +420,8 @@ end:
   %e_tile = call ptr @lane(ptr %tiles, i64 %e)
   %e_row = add i64 %first, %e
   call void @aimed(i64 %e_row, ptr %e_tile, {here})
-{adjusted if layout.marks else ""}  call void @end_tiled(i64 %e_rows, ptr %ins, ptr %strides, ptr %outs, ptr %out_strides,
+{adjusted if layout.marks else ""}
+  call void @end_tiled(i64 %e_rows, ptr %ins, ptr %strides, ptr %outs, ptr %out_strides,
                        ptr %workspace)
   %e_next = add i64 %e, {lanes}
   %e_more = icmp ult i64 %e_next, %rows

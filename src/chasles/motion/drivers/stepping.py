@@ -18,6 +18,7 @@ from chasles import backends
 from chasles.backends.arrays import COMPILING, Link
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
+from chasles.expr.scalar import Uncollected
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
@@ -163,13 +164,12 @@ class Stepped:
 
         If they are long, some of them call others (`steps.apart`), unless `whole`.
         """
-        target, picks = (backend, dtype), self.scene.picks
-        alone = ("brake", "end")
-        long = not whole and self._is_long(*target)
-        divided = [n for n in names if n not in alone] if long else []
-        calls = {name: called(name, picks) for name in divided}
-        others = sorted({each.program for x in calls.values() for y in x for each in y})
-        with COMPILING, ExitStack() as stack:
+        target, alone = (backend, dtype), ("brake", "end")
+        with COMPILING, Uncollected(), ExitStack() as stack:
+            long = not whole and self._is_long(*target)
+            divided = [n for n in names if n not in alone] if long else []
+            calls = {name: called(name, self.scene.picks) for name in divided}
+            others = sorted({each.program for x in calls.values() for y in x for each in y})
 
             def begin(name: str, trace: Callable[[], Program]) -> Callable[[], Any]:
                 return backends.begin((name, self.recipe), trace, *target, stack)

@@ -8,9 +8,9 @@ where K and D are the symmetric parts of the negative derivatives of joint torqu
 controllers) with respect to position and velocity, and g are impulses (`impulses`). `begin`
 computes everything that stays constant in the step and takes a first Newton step. `refine` takes
 another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
-not solve. It consists of `search` and `brake`, which are separate programs where only some states
-need a brake (`braking`). `end` moves the robot. Free joints keep their linear velocity along the world axes, so
-that spinning adds no energy to the linear motion.
+not solve. It consists of `search` and `brake` (`braking`), which are separate programs on the CPU,
+because few states need a brake. `end` moves the robot. Free joints keep their linear velocity along
+the world axes, so that spinning adds no energy to the linear motion.
 
 This module is long because all programs share one problem and exchange data.
 """
@@ -120,8 +120,20 @@ rejected if it increases the residual by more than the second factor: the Jacobi
 that it assumes may be nearly singular, and from velocities of 1e5 m/s, `rescue` may not converge.
 """
 
-LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
-"""Fractions of the friction derivatives in `rescue`, each with the iteration at which it begins."""
+LATE = (
+    (0, Slope()),
+    (8, Slope(0.9, 0.5)),
+    (24, Slope(1.0, 0.0)),
+    (32, Slope()),
+    (36, Slope(1.0, 0.0)),
+    (44, Slope()),
+    (48, Slope(1.0, 0.0)),
+    (56, Slope()),
+)
+"""Fractions of the friction derivatives in `rescue`, each with the iteration at which it begins.
+Steps without the derivative with respect to the normal impulse approach the solution slowly but
+steadily. Newton's method converges from there in a few steps, unless they lead away again.
+"""
 
 HOLD, MOST = 60, 100
 """Number of iterations after which the normal impulses that bound friction are fixed, and number of
@@ -478,7 +490,8 @@ class Steps:
     @property
     def brake(self) -> Program:
         """Program that computes the brakes of states that `search` has marked."""
-        v, memory, _, data = self._between_symbols()
+        arena = Arena(RULES)
+        v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         *known, marks = self._remembered(memory)
         brake = [select(marks[0], x, 0.0) for x in self._brake(v, data)]
         found = [*memory[:MEMORY], *(x for part in known for x in part), *brake]
