@@ -1,4 +1,7 @@
-"""Source of an iterative kernel (`llvm.iterated`), in LLVM IR."""
+"""Source of an iterative kernel (`llvm.iterated`), in LLVM IR.
+
+This module is long because all functions of the kernel share one layout of tiles.
+"""
 
 from collections.abc import Sequence
 
