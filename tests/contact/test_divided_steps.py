@@ -15,7 +15,7 @@ from chasles.motion.steps import scene, stepping
 from chasles.motion.steps.apart import called
 
 BALLS, SHARED = 4, 3
-NAMES = ("begin", "refine", "rescue")
+NAMES = ("begin", "refine", "search")
 
 
 @pytest.fixture(scope="module")

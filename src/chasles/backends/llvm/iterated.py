@@ -3,14 +3,19 @@
     begin(inputs) -> point, memory, data
     refine(point, memory, data) -> point, memory
     rescue(point, memory, data) -> point, memory
+    adjust(point, memory, data) -> memory
     end(inputs, point, memory, data) -> outputs
 
 The first entry of a memory is 0 until its state has converged; the second is the number of
 iterations. An iteration returns a converged state unchanged, so the result of a state does not
 depend on its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states,
-which have run `quick` iterations or more and which `refine` returns unchanged. Like every kernel,
-the combined kernel has a function `batch`, so loops and threads can use it. A single state runs as
-a batch of one.
+which have run `quick` iterations or more and which `refine` returns unchanged. `adjust` is also
+optional. It runs after the iterations, on tiles with marked states. The mark is the first of the
+last `marks` entries of a memory; it is 0 for other states, whose memories `adjust` returns
+unchanged.
+
+Like every kernel, the combined kernel has a function `batch`, so loops and threads can use it. A
+single state runs as a batch of one.
 
 A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
 (`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least
@@ -34,7 +39,7 @@ from chasles.expr import Interface
 USUAL_REFINEMENTS = 2
 """Typical number of iterations per state, for an estimate of the work."""
 
-PARTS = ("begin", "refine", "rescue", "end")
+PARTS = ("begin", "refine", "rescue", "adjust", "end")
 
 
 class Iterated(Kernel):
@@ -42,34 +47,40 @@ class Iterated(Kernel):
 
     alone = False
 
-    def __init__(self, kernels: Sequence[Kernel], quick: int) -> None:
-        begin, end = kernels[0], kernels[-1]
+    def __init__(self, kernels: Sequence[Kernel], quick: int, marks: int) -> None:
+        optional = {"rescue": quick, "adjust": marks}
+        names = [name for name in PARTS if optional.get(name, True)]
+        parts = dict(zip(names, kernels, strict=True))
+        begin, end = parts["begin"], parts["end"]
         inputs, carried = len(begin.interface.inputs), begin.interface.outputs
-        for kernel in kernels[1:-1]:
+        for name, kernel in list(parts.items())[1:-1]:
+            changed = carried[1:2] if name == "adjust" else carried[:2]
             assert kernel.interface.inputs == carried, "an iteration takes what begin gives"
-            assert kernel.interface.outputs == carried[:2], "and gives a point and a memory"
+            assert kernel.interface.outputs == changed, "and gives a point and a memory"
         assert end.interface.inputs[inputs:] == carried, "end takes all"
         self.dtype = begin.dtype
         size = self.dtype.itemsize
         own = max(k.artifact.workspace for k in kernels)
         outputs, sizes = len(end.interface.outputs), [v.size for v in carried]
         lanes = Machine.host().width * 8 // size
-        layout = Layout(inputs, outputs, sizes, own, size, lanes, quick if kernels[2:-1] else 0)
+        layout = Layout(inputs, outputs, sizes, own, size, lanes, quick, marks)
         self.block = layout.count * lanes
         given, taken = begin.interface, end.interface
         self.interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
         works = [kernel.artifact.work for kernel in kernels]
         work = works[0] + USUAL_REFINEMENTS * works[1] + works[-1]
         self.artifact = Artifact(self.interface, self.dtype.name, layout.space, work, b"")
-        names = PARTS if kernels[2:-1] else (PARTS[0], PARTS[1], PARTS[-1])
-        addresses = {f"{n}_tiled": k.tiled_address for n, k in zip(names, kernels, strict=True)}
+        addresses = {f"{name}_tiled": kernel.tiled_address for name, kernel in parts.items()}
         others = tuple(kernel.code for kernel in kernels)
         text = iterated_source.text(layout)
         self.code = load(assemble(text, Machine.host()), addresses, ("batch",), others)
         self.parts, self.batch_address = tuple(kernels), self.code.address("batch")
 
 
-def iterated(kernels: Sequence[Any], quick: int = 0) -> Iterated:
-    """Combine the kernels `begin`, `refine`, `rescue` (optional) and `end`, which share a dtype."""
+def iterated(kernels: Sequence[Any], quick: int = 0, marks: int = 0) -> Iterated:
+    """Combine kernels for `begin`, `refine`, `rescue`, `adjust` and `end`, which share a dtype.
+
+    quick, marks: 0 without the programs `rescue` and `adjust`, respectively.
+    """
     assert len({np.dtype(kernel.dtype) for kernel in kernels}) == 1
-    return Iterated(kernels, quick)
+    return Iterated(kernels, quick, marks)

@@ -1,4 +1,7 @@
-"""Source of an iterative kernel (`llvm.iterated`), in LLVM IR."""
+"""Source of an iterative kernel (`llvm.iterated`), in LLVM IR.
+
+This module is long because all functions of the kernel share one layout of tiles.
+"""
 
 from collections.abc import Sequence
 
@@ -6,6 +9,9 @@ TILES, CACHED = 32, 1_300_000
 """Largest number of tiles in a chunk of states, and largest total size of these tiles (bytes).
 With more tiles, fewer lanes are idle when most states have converged.
 """
+
+GROUP = 16
+"""Number of entries of a lane that are copied between two tiles without a branch."""
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 
@@ -17,6 +23,7 @@ class Layout:
     - sizes: numbers of entries in a state's point, memory and data.
     - size: bytes per number.
     - quick: number of iterations after which states are rescued, or 0 if they are not rescued.
+    - marks: number of entries of a memory that begin with a mark, or 0 if states are not marked.
     """
 
     def __init__(
@@ -28,9 +35,10 @@ class Layout:
         size: int,
         lanes: int,
         quick: int,
+        marks: int,
     ) -> None:
         self.inputs, self.outputs, self.sizes = inputs, outputs, sizes
-        self.size, self.lanes, self.quick = size, lanes, quick
+        self.size, self.lanes, self.quick, self.marks = size, lanes, quick, marks
         self.kind = {8: "double", 4: "float"}[size]
         self.ins = even(own)
         self.outs = self.ins + even(8 * (inputs + 3))
@@ -38,6 +46,8 @@ class Layout:
         self.owners = self.strides + even(8 * (inputs + 3))
         self.tiles = self.owners + even(8 * lanes)
         self.starts = [0, *(size * lanes * sum(sizes[: k + 1]) for k in range(2))]
+        self.mark = size * lanes * (sum(sizes[:2]) - marks)
+        self.group = min(GROUP, sum(sizes))
         self.tile = even(size * lanes * sum(sizes))
         self.count = min(max(CACHED // self.tile, 4), TILES)
         self.space = self.tiles + (self.count + 1) * self.tile
@@ -50,11 +60,12 @@ def even(place: int) -> int:
 
 def text(layout: Layout) -> str:
     """Return the LLVM module of the function `batch`, which processes states in chunks."""
-    names = ["begin", "refine", *(["rescue"] if layout.quick else []), "end"]
+    pooled = ["refine", *(["rescue"] if layout.quick else [])]
+    names = ["begin", *pooled, *(["adjust"] if layout.marks else []), "end"]
     declared = "\n".join(f"declare void @{name}_tiled({TAKEN})" for name in names)
-    parts = [declared, "declare i64 @llvm.umin.i64(i64, i64)", _aimed(layout)]
-    pools = [_pool(layout, name) for name in names[1:-1]]
-    return "\n".join([*parts, _lanes(layout), *pools, _batch(layout)])
+    parts = [declared, "declare i64 @llvm.umin.i64(i64, i64)", _aimed(layout), _lanes(layout)]
+    parts += [_adjusted(layout)] if layout.marks else []
+    return "\n".join([*parts, *(_pool(layout, name) for name in pooled), _batch(layout)])
 
 
 def _aimed(layout: Layout) -> str:
@@ -99,7 +110,7 @@ entry:
 
 def _lanes(layout: Layout) -> str:
     """Return functions that count unconverged lanes, copy lanes, and find the lane of a row."""
-    kind, lanes = layout.kind, layout.lanes
+    kind, lanes, every = layout.kind, layout.lanes, sum(layout.sizes)
     return f"""
 define internal i64 @open(ptr %tile) {{
 entry:
@@ -138,31 +149,32 @@ end:
 }}
 
 ; Copy the numbers of several lanes together, so that neighbors share cache lines.
-define internal void @gathered(ptr %to, ptr %from, i64 %pairs, i64 %count, i64 %wide) {{
+; The last group overlaps the one before it.
+define internal void @gathered(ptr %to, ptr %from, i64 %pairs) {{
 entry:
   %some = icmp ugt i64 %pairs, 0
-  br i1 %some, label %row, label %end
-row:
-  %k = phi i64 [ 0, %entry ], [ %k_next, %row_on ]
-  %far = mul i64 %k, %wide
+  br i1 %some, label %group, label %end
+group:
+  %g = phi i64 [ 0, %entry ], [ %g_next, %group_on ]
+  %first = call i64 @llvm.umin.i64(i64 %g, i64 {every - layout.group})
+  %far = mul i64 %first, {lanes}
   br label %pair
 pair:
-  %p = phi i64 [ 0, %row ], [ %p_next, %pair ]
+  %p = phi i64 [ 0, %group ], [ %p_next, %pair ]
   %from_at = getelementptr ptr, ptr %from, i64 %p
   %to_at = getelementptr ptr, ptr %to, i64 %p
   %from_lane = load ptr, ptr %from_at
   %to_lane = load ptr, ptr %to_at
   %source = getelementptr {kind}, ptr %from_lane, i64 %far
   %target = getelementptr {kind}, ptr %to_lane, i64 %far
-  %x = load {kind}, ptr %source
-  store {kind} %x, ptr %target
+{_copies(layout)}
   %p_next = add i64 %p, 1
   %p_more = icmp ult i64 %p_next, %pairs
-  br i1 %p_more, label %pair, label %row_on
-row_on:
-  %k_next = add i64 %k, 1
-  %k_more = icmp ult i64 %k_next, %count
-  br i1 %k_more, label %row, label %end
+  br i1 %p_more, label %pair, label %group_on
+group_on:
+  %g_next = add i64 %g, {layout.group}
+  %g_more = icmp ult i64 %g_next, {every}
+  br i1 %g_more, label %group, label %end
 end:
   ret void
 }}
@@ -178,13 +190,49 @@ entry:
 }}"""
 
 
+def _copies(layout: Layout) -> str:
+    """Return code that copies a group of entries of a lane from %source to %target."""
+    kind, lines = layout.kind, list[str]()
+    for k in range(layout.group):
+        far = k * layout.lanes
+        lines += [
+            f"  %source{k} = getelementptr {kind}, ptr %source, i64 {far}",
+            f"  %x{k} = load {kind}, ptr %source{k}",
+            f"  %target{k} = getelementptr {kind}, ptr %target, i64 {far}",
+            f"  store {kind} %x{k}, ptr %target{k}",
+        ]
+    return "\n".join(lines)
+
+
+def _adjusted(layout: Layout) -> str:
+    """Return the function that adjusts a tile if some of its states are marked."""
+    lanes, vector = layout.lanes, f"<{layout.lanes} x {layout.kind}>"
+    return f"""
+define internal void @adjusted(ptr %tile, ptr %places, ptr %strides, ptr %workspace) {{
+entry:
+  %at = getelementptr i8, ptr %tile, i64 {layout.mark}
+  %marks = load {vector}, ptr %at, align {layout.size}
+  %marked = fcmp une {vector} %marks, zeroinitializer
+  %bits = bitcast <{lanes} x i1> %marked to i{lanes}
+  %none = icmp eq i{lanes} %bits, 0
+  br i1 %none, label %end, label %adjust
+adjust:
+  %memory = getelementptr ptr, ptr %places, i64 1
+  call void @adjust_tiled(i64 {lanes}, ptr %places, ptr %strides, ptr %memory, ptr %strides,
+                          ptr %workspace)
+  br label %end
+end:
+  ret void
+}}"""
+
+
 def _pool(layout: Layout, name: str) -> str:
     """Return the function that refines or rescues all states of a chunk that need it.
 
     States are refined until they have converged or are late, and rescued until they have converged.
     """
     kind, lanes, start = layout.kind, layout.lanes, layout.starts[1]
-    few, every = sum(layout.sizes[:2]), sum(layout.sizes)
+    few = sum(layout.sizes[:2])
     return f"""
 define internal void @{name}_pool(i64 %rows, ptr %tiles, ptr %places, ptr %strides,
                                   ptr %workspace) {{
@@ -259,7 +307,7 @@ lane_on:
   %l_more = icmp ult i64 %l_next, {lanes}
   br i1 %l_more, label %lane, label %ready
 ready:
-  call void @gathered(ptr %to, ptr %source, i64 %new_on, i64 {every}, i64 {lanes})
+  call void @gathered(ptr %to, ptr %source, i64 %new_on)
   %none = icmp eq i64 %active_on, 0
   br i1 %none, label %end, label %iterate
 iterate:
@@ -310,6 +358,7 @@ def _batch(layout: Layout) -> str:
         "ptr %workspace)"
         for name in ("refine", *(["rescue"] if layout.quick else []))
     )
+    adjusted = "  call void @adjusted(ptr %e_tile, ptr %places, ptr %strides, ptr %workspace)"
     given = "ptr %in_pointers, ptr %in_strides, ptr %out_pointers, ptr %out_strides"
     here = f"{given}, ptr %workspace"
     return f"""
@@ -375,6 +424,7 @@ end:
   %e_tile = call ptr @lane(ptr %tiles, i64 %e)
   %e_row = add i64 %first, %e
   call void @aimed(i64 %e_row, ptr %e_tile, {here})
+{adjusted if layout.marks else ""}
   call void @end_tiled(i64 %e_rows, ptr %ins, ptr %strides, ptr %outs, ptr %out_strides,
                        ptr %workspace)
   %e_next = add i64 %e, {lanes}

@@ -42,6 +42,7 @@ from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
+from chasles.motion.steps import braking
 from chasles.motion.steps.apart import SOLVE, called
 from chasles.motion.steps.backward import Backward
 from chasles.motion.steps.parameters import MODEL, Parameters, parameter_shape
@@ -116,22 +117,36 @@ class Stepped:
         return self._made
 
     def program(self, name: str, dtype: str) -> Program:
-        """Return one program of the step: begin, refine, rescue or end."""
+        """Return one program of the step: begin, refine, rescue, search, brake or end."""
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
         """Return an undivided program. divided: True if other programs are divided into parts."""
         steps = self._divided if divided else self.steps
-        found: Program = steps.end if name == "end" else getattr(steps, name)(_tolerance(dtype))
+        made = getattr(steps, name)
+        found: Program = made if isinstance(made, Program) else made(_tolerance(dtype))
         return found
+
+    @property
+    def _iterations(self) -> tuple[str, ...]:
+        """Programs for the iterations on the host."""
+        return ("refine", "search", *(["brake"] if braking.articulated(self.model) else []))
+
+    def _iterated(self, kernels: Sequence[Any], backend: str = "llvm") -> Any:
+        """Return the loop over steps, given the programs of a step."""
+        options = {"quick": QUICK}
+        if backends.takes_numpy(backend) and braking.articulated(self.model):
+            options["marks"] = braking.size(self.model)
+        return backends.loop(backends.iterated(kernels, backend, **options), backend)
 
     def loop(self, backend: str, dtype: str) -> Any:
         """Return the compiled loop for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
-            kernels = self._kernels(("begin", "refine", "rescue", "end"), *target)
-            made = backends.iterated(kernels, backend, quick=QUICK)
-            self._loops[target] = backends.loop(made, backend)
+            host = backends.takes_numpy(backend)
+            names = self._iterations if host else ("refine", "rescue")
+            kernels = self._kernels(("begin", *names, "end"), *target)
+            self._loops[target] = self._iterated(kernels, backend)
         return self._loops[target]
 
     def _kernels(
@@ -144,14 +159,15 @@ class Stepped:
     ) -> list[Any]:
         """Return compiled programs of the step. Each one compiles while the next one is traced.
 
-        Long programs, except `end`, are divided into parts that call subprograms (`steps.apart`).
-        whole: True to prevent this.
+        Long programs, except `brake` and `end`, are divided into parts that call subprograms
+        (`steps.apart`). whole: True to prevent this.
         """
-        target, picks = (backend, dtype), self.scene.picks
-        divided = [n for n in names if n != "end"] if not whole and self._is_long(*target) else []
-        calls = {name: called(name, picks) for name in divided}
-        others = sorted({each.program for x in calls.values() for y in x for each in y})
+        target, alone = (backend, dtype), ("brake", "end")
         with COMPILING, uncollected(), ExitStack() as stack:
+            long = not whole and self._is_long(*target)
+            divided = [n for n in names if n not in alone] if long else []
+            calls = {name: called(name, self.scene.picks) for name in divided}
+            others = sorted({each.program for x in calls.values() for y in x for each in y})
 
             def begin(name: str, trace: Callable[[], Program]) -> Callable[[], Any]:
                 return backends.begin((name, self.recipe), trace, *target, stack)
@@ -202,7 +218,7 @@ class Stepped:
         return self._divided.called(name)
 
     def _part(self, name: str, dtype: str, number: int) -> Program:
-        """Return one part of begin, refine or rescue. The whole program is traced at once."""
+        """Return one part of begin, refine or search. The whole program is traced at once."""
         key = name, dtype
         if self._parts[0] != key:
             self._parts = key, self._divided.parts(name, _tolerance(dtype))
@@ -221,8 +237,8 @@ class Stepped:
             ]
             # If subprograms choose the closest points, the array `data` differs from the adjoint's.
             whole = bool(self.scene.picks)
-            kernels = [ends[0], *self._kernels(("refine", "rescue"), whole=whole), ends[1]]
-            loop = backends.loop(backends.iterated(kernels, quick=QUICK))
+            kernels = [ends[0], *self._kernels(self._iterations, whole=whole), ends[1]]
+            loop = self._iterated(kernels)
             self._adjoints[along] = backends.adjoint(self.loop("llvm", "float64"), loop)
         return self._adjoints[along]
 

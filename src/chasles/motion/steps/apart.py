@@ -56,14 +56,14 @@ class Call(NamedTuple):
 
 
 def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
-    """Return the subprogram calls between the parts of begin, refine or rescue.
+    """Return the subprogram calls between the parts of begin, refine or search.
 
     picks: number of slots of each group of points that share slots.
     """
     solve = [Called(SOLVE)]
     if name == "refine":
         return [solve]
-    if name == "rescue":
+    if name == "search":
         begun = ["narrow_begun", *["narrow_answer"] * (ROUNDS - 1)]
         rounds = [Called(NARROW, {INTERVAL: x}, {INTERVAL: "narrow_answer"}) for x in begun]
         return [solve, rounds]

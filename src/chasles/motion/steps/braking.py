@@ -10,7 +10,7 @@ velocities:
     T(q1, v1) <= T(q0, v0) + v1 . (dt (tau - g) + dt D (v0 - v1) - dt^2 K v1 + J' gamma)
 
 If the kinetic energy is larger, the motion relative to the centers of mass is slowed down. This
-correction is called a brake. Only the program `rescue` computes brakes, so other steps take no
+correction is called a brake. Only steps that `rescue` takes can have one, so other steps take no
 additional time.
 """
 

@@ -8,8 +8,9 @@ where K and D are the symmetric parts of the negative derivatives of joint torqu
 controllers) with respect to position and velocity, and g are impulses (`impulses`). `begin`
 computes everything that stays constant in the step and takes a first Newton step. `refine` takes
 another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
-not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
-that spinning adds no energy to the linear motion.
+not solve. It consists of `search` and `brake` (`braking`), which are separate programs on the CPU,
+because few states need a brake. `end` moves the robot. Free joints keep their linear velocity along
+the world axes, so that spinning adds no energy to the linear motion.
 
 This module is long because all programs share one problem and exchange data.
 """
@@ -119,8 +120,20 @@ rejected if it increases the residual by more than the second factor: the Jacobi
 that it assumes may be nearly singular, and from velocities of 1e5 m/s, `rescue` may not converge.
 """
 
-LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
-"""Fractions of the friction derivatives in `rescue`, each with the iteration at which it begins."""
+LATE = (
+    (0, Slope()),
+    (8, Slope(0.9, 0.5)),
+    (24, Slope(1.0, 0.0)),
+    (32, Slope()),
+    (36, Slope(1.0, 0.0)),
+    (44, Slope()),
+    (48, Slope(1.0, 0.0)),
+    (56, Slope()),
+)
+"""Fractions of the friction derivatives in `rescue`, each with the iteration at which it begins.
+Steps without the derivative with respect to the normal impulse approach the solution slowly but
+steadily. Newton's method converges from there in a few steps, unless they lead away again.
+"""
 
 HOLD, MOST = 60, 100
 """Number of iterations after which the normal impulses that bound friction are fixed, and number of
@@ -439,8 +452,15 @@ class Steps:
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
         return self._iteration("refine", v, memory, done, found.v, new, fine, apart)
 
-    def rescue(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
+    def rescue(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of a step with a line search, for states that are still unsolved."""
+        return self._late("rescue", tolerance, None)
+
+    def search(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
+        """Return `rescue` without brakes. The first entry of a brake is 1 if the state needs it."""
+        return self._late("search", tolerance, apart)
+
+    def _late(self, name: str, tolerance: float, apart: Apart | None) -> Program:
         v, memory, problem, data = self._between_symbols()
         g, held, along, _ = self._remembered(memory)
         count = memory[1]
@@ -461,9 +481,21 @@ class Steps:
         rest = failed * (1.0 - fine)
         point = np.array([select(rest, 0.0, factor * x) for x in found.v])
         new = [status, after, select(fine, found.residual, LARGEST), *memory[3:MEMORY]]
-        new += [*found.gradient, *bounds, *along, *self._brake(point, data)]
+        mark = [self._fast(point), *[0.0] * self._brakes][: self._brakes]
+        brake = mark if name == "search" else self._brake(point, data)
+        new += [*found.gradient, *bounds, *along, *brake]
         kept = maximum(fine, final)
-        return self._iteration("rescue", v, memory, memory[0], point, new, kept, apart)
+        return self._iteration(name, v, memory, memory[0], point, new, kept, apart)
+
+    @property
+    def brake(self) -> Program:
+        """Program that computes the brakes of states that `search` has marked."""
+        arena = Arena(RULES)
+        v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
+        *known, marks = self._remembered(memory)
+        brake = [select(marks[0], x, 0.0) for x in self._brake(v, data)]
+        found = [*memory[:MEMORY], *(x for part in known for x in part), *brake]
+        return self._tiled("brake", self._between, [(self._between[1], found)])
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
         """Return the brake (`braking`) for a step with end velocities v."""
@@ -531,7 +563,7 @@ class Steps:
         return work(p.H, p.carriers, p.touches, p.order) > LONG
 
     def parts(self, name: str, tolerance: float) -> list[Program]:
-        """Divide begin, refine or rescue into parts, between which subprograms are called."""
+        """Divide begin, refine or search into parts, between which subprograms are called."""
         calls = [pick.call for pick in self._picks] if name == "begin" else []
         apart = Apart(self._problem, calls)
         made: Program = getattr(self, name)(tolerance, apart=apart)
