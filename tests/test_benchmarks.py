@@ -112,12 +112,12 @@ def test_chain_is_checked(monkeypatch):
     from benchmarks.compare import WrongAnswer
     from benchmarks.timing import Rounds
 
-    for found in chains.measured("general_chain", 5, Rounds(1, 1)):
+    for found in chains.measured("general_chain", 5, 16, Rounds(1, 1)):
         assert found.error <= 1e-9
         assert min(found.first, found.one, found.batched) > 0
     monkeypatch.setattr(chains, "by_hand", lambda robot, state: np.ones(robot.nv))
     with pytest.raises(WrongAnswer, match="general_chain of 5 bodies"):
-        chains.measured("general_chain", 5, Rounds(1, 1))
+        chains.measured("general_chain", 5, 16, Rounds(1, 1))
 
 
 def test_stores_are_checked():

@@ -196,9 +196,9 @@ def _terms(
 def _write_chain(
     code: list[Instruction], terms: list[tuple[bool, int]], slots: list[int], free: set[int]
 ) -> None:
-    """Replace the instructions of a sum by a chain, whose last instruction yields the sum.
+    """Replace the instructions of a sum with a chain of additions, the last of which is the sum.
 
-    The chain begins with an added term, preferably one that is not a product.
+    The chain begins with a term that is not subtracted, preferably one that is not a product.
     """
     begin = min((t for t in terms if t[0]), key=lambda t: t[1] in free)
     terms.remove(begin)
@@ -416,7 +416,7 @@ def most_alive(
 def _freeing(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return an order in which instructions that end the lives of the most values run first.
+    """Return an order in which instructions that end the most live ranges run first.
 
     If every instruction that can run adds a live value, the first one in the given order runs.
     """

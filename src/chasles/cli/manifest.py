@@ -115,7 +115,7 @@ class Manifest:
                 raise ExistingFileError("E-CLI-062", problem, remedy, file=path)
 
     def write(self, name: str, data: bytes) -> None:
-        """List a file in the manifest, then write it atomically."""
+        """Add a file to the manifest, then write the file atomically."""
         self.check_own([name])
         digest = hashlib.sha256(data).hexdigest()
         if digest not in self.files.setdefault(name, []):

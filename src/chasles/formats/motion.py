@@ -124,7 +124,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """Yield the motion in a binary file in blocks; `end` is the file size for all blocks."""
+    """Yield the motion in a binary file block by block, each with the file size as its `end`."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])

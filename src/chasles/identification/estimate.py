@@ -232,8 +232,8 @@ def identify(
     if data is not None:
         if cluster is not None:
             problem = (
-                "a cluster supports only trees and loss='squares', without f_ext, gain and an "
-                "estimated Stribeck velocity"
+                "on a cluster, robots with loops, other losses than 'squares', f_ext, gain and "
+                "estimates of the Stribeck velocity are not supported"
             )
             raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
         q, qd, qdd, tau, measured = _whole(logs.samples(data))

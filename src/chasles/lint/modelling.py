@@ -40,7 +40,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
 
 
 def lossless(sheet: Sheet) -> Iterator[Found]:
-    """Find joints without damping and friction in a robot that has them at other joints."""
+    """Find joints with neither damping nor friction in a robot whose other joints have them."""
     if sheet.robot is None:
         return
     moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]

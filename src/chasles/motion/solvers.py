@@ -483,7 +483,10 @@ class Inconsistent(NoUniqueMotion):
 
 
 class Indeterminate(NoUniqueMotion):
-    """Error raised if several motions satisfy Coulomb's law; `solutions`: their normal forces."""
+    """Error raised if several motions satisfy Coulomb's law.
+
+    The attribute `solutions` contains the normal forces of each motion.
+    """
 
     def __init__(self, *text: str, solutions: np.ndarray, **place: Any) -> None:
         super().__init__(*text, **place)
@@ -525,7 +528,7 @@ def _only(
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     forces, left, exact = _answers(M, d, low, high, scale)
     if not len(forces):
-        problem = "no finite forces satisfy Coulomb's law here (Painleve's paradox, inconsistent)"
+        problem = "no finite forces satisfy Coulomb's law (the inconsistent Painleve paradox)"
         remedy = "apply an impact: friction drives a contact into the ground"
         raise Inconsistent("E-CONTACT-020", problem, remedy, part="coulomb")
     if _alike(forces, left, effect, scale) or not _contradicts(M):

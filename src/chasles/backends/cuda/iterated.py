@@ -36,7 +36,7 @@ TOGETHER = 3 / 8
 more threads are idle at the end and beginning of a step; with a larger value, more threads are idle
 during the iterations."""
 
-RESCUED = 1 / 8
+RESCUED = 1 / 16
 """Fraction of a block's robots that must be late before they are rescued while others refine."""
 
 NAMES = ("refine", "rescue")

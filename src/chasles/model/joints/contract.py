@@ -144,8 +144,8 @@ class Joint:
     unfelt: ClassVar[str] = ""
     """Parts of the body's inertia that do not affect the joint, as letters.
 
-    "m": mass; "h": first moment along z; "k": equal inertias about x and y, of any value; "I": all
-    rotational inertia.
+    "m": mass; "h": first moment along z; "k": a common term in the moments of inertia about x and
+    y; "I": all rotational inertia.
     """
     bounds: ClassVar[Bounds] = "allowed"
     """Position limits: "needed" (required in URDF), "allowed", or "none" for a wrapping angle."""

@@ -257,7 +257,7 @@ def ball_contact(
 
 
 def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return a surface's distance, normal and normal rate, in the world, for a moving point."""
+    """Return the distance of a moving point, and the surface normal and its rate in world axes."""
     distance, n, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(n)
     return distance, normal, under.turned(turn) + cross(under.w, normal)

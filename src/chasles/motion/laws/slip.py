@@ -150,7 +150,7 @@ class Slip:
         return _stepped(self, path, np.minimum(step + EPS * h, high))  # at or just beyond the goal
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Return the path at the goal, for slip in a constant direction until it stops."""
+        """Return the path where the quantity reaches its goal, with constant slip direction."""
         size, s, change = self._direction(path)
         growth = np.sum(s * change, axis=1)
         first = np.linalg.norm(self.zeta0, axis=1)

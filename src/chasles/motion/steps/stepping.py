@@ -130,7 +130,7 @@ LATE = (
     (48, Slope(1.0, 0.0)),
     (56, Slope()),
 )
-"""Fractions of the friction derivatives in `rescue`, each with the iteration at which it begins.
+"""Factors on the friction derivatives in `rescue`, each with the first iteration that uses it.
 Steps without the derivative with respect to the normal impulse approach the solution slowly but
 steadily. Newton's method converges from there in a few steps, unless they lead away again.
 """
