@@ -20,7 +20,6 @@ from chasles.expr.scalar import (
     select,
     sin,
     sqrt,
-    uncollected,
 )
 from chasles.expr.simplify import BOOK, RULES, UNIFORM
 from chasles.expr.staged import Staged
@@ -57,5 +56,4 @@ __all__ = [
     "select",
     "sin",
     "sqrt",
-    "uncollected",
 ]

@@ -29,7 +29,8 @@ from chasles.backends.cuda.kernel import Kernel, kept
 from chasles.backends.cuda.math import prelude
 from chasles.backends.cuda.tiles import WARP, column
 from chasles.errors import StateError
-from chasles.expr import Interface, Program, uncollected
+from chasles.expr import Interface, Program
+from chasles.expr.scalar import uncollected
 
 TOGETHER = 3 / 8
 """Fraction of a block's robots that must have converged before they continue. With a smaller value,

@@ -17,7 +17,8 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import COMPILING, Link
 from chasles.errors import InputError, ModelError
-from chasles.expr import RULES, Arena, Program, Variable, uncollected
+from chasles.expr import RULES, Arena, Program, Variable
+from chasles.expr.scalar import uncollected
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model

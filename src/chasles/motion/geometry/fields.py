@@ -357,8 +357,8 @@ def nearest_on_triangles(c: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray
     """Return the nearest points (..., 3) on triangles (..., 3, 3), and the unit normals there.
 
     c (..., 3): points for which the nearest points are computed. The nearest point is on the face
-    if the projection of c is inside the triangle, or else on the nearest edge (Ericson 2005,
-    section 5.1.5).
+    if the projection of c is inside the triangle, or else on the nearest edge. The method is from
+    Ericson 2005, section 5.1.5.
     """
     a, b, d = (corners[..., k, :] for k in range(3))
     normal = np.cross(b - a, d - a)
