@@ -74,10 +74,11 @@ def motion(folder: str | Path) -> dict[str, np.ndarray]:
 def test_examples_of_the_help_work(here: Path) -> None:
     """All of them, one after the other, in a new folder."""
     examples = re.findall(r"^ *chasles (simulate .*)$", command.__doc__ or "", re.MULTILINE)
-    assert len(examples) == 7
+    assert len(examples) == 8
     (here / "ant.xml").write_text(ANT)
     (here / "dog.urdf").write_text(DOG)
-    for line in examples:
+    moved = "trajectory puma560 --to joint1=1 --duration 2 -o a.csv"
+    for line in (moved, *examples):
         result = CliRunner().invoke(app, line.split(), env=ENV)
         assert result.exit_code == 0, (line, result.output)
     for plot in ("motion.png", "energy.png"):

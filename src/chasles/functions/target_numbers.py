@@ -43,7 +43,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
     return array
 
 
-def _index(wrong: np.ndarray | np.bool) -> str:
+def _index(wrong: np.ndarray | np.bool_) -> str:
     """Return the index of the first wrong problem as words, or "" if there is one problem."""
     places = np.argwhere(wrong)
     if not wrong.ndim or not len(places):

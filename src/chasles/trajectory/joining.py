@@ -43,7 +43,9 @@ def join(*moves: Move) -> Move:
     for k, move in enumerate(moves):
         if not isinstance(move, Move):
             problem = f"argument {k} must be a trajectory, not {type(move).__name__}"
-            raise ArgumentError("E-PATH-064", problem, "pass them as join(a, b, ...)", part="join")
+            raise ArgumentError(
+                "E-PATH-064", problem, "pass each trajectory as an argument", part="join"
+            )
     for k, (before, after) in enumerate(pairwise(moves)):
         if before.start.shape != after.start.shape:
             problem = f"trajectories {k} and {k + 1} have positions of different shapes"

@@ -168,7 +168,7 @@ def simulate(
     Examples:
         chasles simulate puma560 --random 1 --duration 2
         chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
-        chasles simulate puma560 --follow a.csv --control pd --kp 900 --kd 90
+        chasles simulate puma560 --follow a.csv --control pd --kp 900 --kd 90 -o a
         chasles simulate puma560 --control gravity --write-scenario hold.toml
         chasles simulate ant.xml --ctrl hip_1=0.5 --ctrl ankle_1=-0.2 -o ant
         chasles simulate dog.urdf --floating --ground rigid,friction=0.8 -o dog
