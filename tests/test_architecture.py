@@ -70,40 +70,40 @@ def test_there_are_ten_ranks_at_most() -> None:
     assert len(LAYERS) <= 10
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_imports_point_down(path: Path) -> None:
+def test_imports_point_down() -> None:
     """Annotations alone may name a leaf above, whose entry point the file calls.
 
     The package itself names everything public for editors: its table loads it on use.
     """
-    here = unit(path, ROOT)
-    running, typing = parsed(path)
-    for tree, above in ((running, ()), (typing, LEAVES if here else RANK)):
-        for line, dotted in imports(tree):
-            there = target(dotted)
-            if there is None or there == here or there in above:
-                continue
-            assert points_down(here, there), f"{name(path)}:{line}: {here} imports {dotted}"
-            if here in ONLY:
-                assert there in ONLY[here], f"{name(path)}:{line}: {here} sees {dotted}"
+    for path in MODULES:
+        here = unit(path, ROOT)
+        running, typing = parsed(path)
+        for tree, above in ((running, ()), (typing, LEAVES if here else RANK)):
+            for line, dotted in imports(tree):
+                there = target(dotted)
+                if there is None or there == here or there in above:
+                    continue
+                assert points_down(here, there), f"{name(path)}:{line}: {here} imports {dotted}"
+                if here in ONLY:
+                    assert there in ONLY[here], f"{name(path)}:{line}: {here} sees {dotted}"
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if name(p) not in LOADERS], ids=name)
-def test_only_tables_load_modules_by_name(path: Path) -> None:
+def test_only_tables_load_modules_by_name() -> None:
     """`import_module("chasles.view")` would be an import that the test above does not see.
 
     Names of other packages may be loaded where they are used, if they are written out there.
     """
-    for node in nodes(path):
-        called = node.func if isinstance(node, ast.Call) else None
-        word = getattr(called, "attr", getattr(called, "id", ""))
-        if word in ("import_module", "__import__", "imported"):
-            given, where = node.args[0], f"{name(path)}:{node.lineno}"
-            assert isinstance(given, ast.Constant) or path.name in OPTIONAL, where
-            assert not ast.unparse(given).strip("'").startswith(("chasles", ".")), where
-        if word == "Sourced":
-            package = f"chasles.{unit(path, ROOT)}"
-            assert node.args[0].value == package, f"{name(path)}:{node.lineno}: of another unit"
+    for path in (p for p in MODULES if name(p) not in LOADERS):
+        for node in nodes(path):
+            called = node.func if isinstance(node, ast.Call) else None
+            word = getattr(called, "attr", getattr(called, "id", ""))
+            if word in ("import_module", "__import__", "imported"):
+                given, where = node.args[0], f"{name(path)}:{node.lineno}"
+                assert isinstance(given, ast.Constant) or path.name in OPTIONAL, where
+                assert not ast.unparse(given).strip("'").startswith(("chasles", ".")), where
+            if word == "Sourced":
+                package = f"chasles.{unit(path, ROOT)}"
+                assert node.args[0].value == package, f"{name(path)}:{node.lineno}: of another unit"
 
 
 def test_entry_points_are_of_leaves() -> None:
@@ -122,16 +122,16 @@ def test_the_algebra_needs_the_standard_library_only(path: Path) -> None:
         assert package == "chasles" or package in sys.stdlib_module_names, f"{line}: {dotted}"
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if unit(p, ROOT) != "cli"], ids=name)
-def test_chasles_is_imported_at_the_top(path: Path) -> None:
+def test_chasles_is_imported_at_the_top() -> None:
     """An import of chasles inside a function would hide a cycle; only commands load on use."""
-    for node in nodes(path):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for inner in ast.walk(node):
-                module = inner.module if isinstance(inner, ast.ImportFrom) else ""
-                if isinstance(inner, ast.Import):
-                    module = inner.names[0].name
-                assert not (module or "").startswith("chasles"), f"{name(path)}:{node.lineno}"
+    for path in (p for p in MODULES if unit(p, ROOT) != "cli"):
+        for node in nodes(path):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for inner in ast.walk(node):
+                    module = inner.module if isinstance(inner, ast.ImportFrom) else ""
+                    if isinstance(inner, ast.Import):
+                        module = inner.names[0].name
+                    assert not (module or "").startswith("chasles"), f"{name(path)}:{node.lineno}"
 
 
 def test_what_is_imported_is_asked_for_by_name() -> None:
@@ -231,15 +231,15 @@ KNOWING = ("model", "algorithms", "functions", "mechanisms")
 """Units that may ask whether a model has loops or depends on time."""
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if unit(p, ROOT) not in KNOWING], ids=name)
-def test_only_the_contract_asks_about_loops_and_time(path: Path) -> None:
+def test_only_the_contract_asks_about_loops_and_time() -> None:
     """Everything above asks the mechanism, whose answer for a tree needs no special case."""
-    asked = [
-        f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
-        for node in nodes(path)
-        if isinstance(node, ast.Attribute) and node.attr in ("loop_rows", "timed")
-    ]
-    assert asked == []
+    for path in (p for p in MODULES if unit(p, ROOT) not in KNOWING):
+        asked = [
+            f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
+            for node in nodes(path)
+            if isinstance(node, ast.Attribute) and node.attr in ("loop_rows", "timed")
+        ]
+        assert asked == []
 
 
 def defined(folder: Path) -> set[str]:
@@ -332,11 +332,11 @@ def test_methods_have_distinct_names() -> None:
 # Documentation ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_says_what_it_is_for(path: Path) -> None:
-    first = (ast.get_docstring(nodes(path)[0]) or "").split("\n")[0]
-    assert first.endswith((".", ":")) or path.name == "__init__.py", f"{name(path)}: {first!r}"
-    assert first
+def test_a_module_says_what_it_is_for() -> None:
+    for path in MODULES:
+        first = (ast.get_docstring(nodes(path)[0]) or "").split("\n")[0]
+        assert first.endswith((".", ":")) or path.name == "__init__.py", f"{name(path)}: {first!r}"
+        assert first, name(path)
 
 
 def public() -> dict[str, object]:
@@ -357,23 +357,22 @@ def test_everything_public_is_documented(key: str) -> None:
     assert (inspect.getdoc(public()[key]) or "").strip()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_long_module_says_why(path: Path) -> None:
+def test_a_long_module_says_why() -> None:
     """Over 400 lines besides docstrings: generated, or it says "is long because"."""
-    text = path.read_text()
-    tree = ast.parse(text)
-    parts = ast.Module | ast.ClassDef | ast.FunctionDef
-    documented = [n for n in ast.walk(tree) if isinstance(n, parts) and ast.get_docstring(n)]
-    lengths = [n.body[0].end_lineno - n.body[0].lineno + 1 for n in documented]
-    if len(text.splitlines()) - sum(lengths) > 400:
-        assert re.search(r"Generated by|(is\s+l|L)ong\s+because", ast.get_docstring(tree) or "")
-    else:
-        assert not re.search(r"(is\s+l|L)ong\s+because", text), "it is not long"
+    for path in MODULES:
+        text, parts = path.read_text(), ast.Module | ast.ClassDef | ast.FunctionDef
+        documented = [n for n in nodes(path) if isinstance(n, parts) and ast.get_docstring(n)]
+        lengths = [n.body[0].end_lineno - n.body[0].lineno + 1 for n in documented]
+        first = ast.get_docstring(nodes(path)[0]) or ""
+        if len(text.splitlines()) - sum(lengths) > 400:
+            assert re.search(r"Generated by|(is\s+l|L)ong\s+because", first), name(path)
+        else:
+            assert not re.search(r"(is\s+l|L)ong\s+because", text), f"{name(path)} is not long"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_no_docstring_is_empty(path: Path) -> None:
-    for node in nodes(path):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            doc = ast.get_docstring(node)
-            assert doc is None or doc.strip(), f"{name(path)}:{node.lineno}: {node.name}"
+def test_no_docstring_is_empty() -> None:
+    for path in MODULES:
+        for node in nodes(path):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                doc = ast.get_docstring(node)
+                assert doc is None or doc.strip(), f"{name(path)}:{node.lineno}: {node.name}"

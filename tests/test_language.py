@@ -201,20 +201,21 @@ def test_exceptions_exist() -> None:
     assert len(public()) > 500
 
 
-@pytest.mark.parametrize("name", public())
-def test_public_functions_have_sections(name: str) -> None:
+def test_public_functions_have_sections() -> None:
     """Each has a summary of one line, its parameters, its results and an example."""
-    function = public()[name]
-    text = inspect.getdoc(function) or ""
-    assert text.split("\n\n")[0].endswith("."), text
-    if name in UNSECTIONED or name.partition(".")[0] in UNSECTIONED:
-        return
-    taken = [p for p in inspect.signature(function).parameters if p not in ("self", "cls", "robot")]
-    for title in ("Parameters",) * bool(taken) + ("Returns", "Examples"):
-        assert f"{title}\n{'-' * len(title)}\n" in text, title
-    listed = text.partition("Parameters\n")[2].partition("Returns\n")[0]
-    if "**options" not in listed:
-        assert not set(taken) - set(re.findall(r"\w+", listed)), "parameters that are not listed"
+    for name, function in public().items():
+        text = inspect.getdoc(function) or ""
+        assert text.split("\n\n")[0].endswith("."), (name, text)
+        if name in UNSECTIONED or name.partition(".")[0] in UNSECTIONED:
+            continue
+        parameters = inspect.signature(function).parameters
+        taken = [p for p in parameters if p not in ("self", "cls", "robot")]
+        for title in ("Parameters",) * bool(taken) + ("Returns", "Examples"):
+            assert f"{title}\n{'-' * len(title)}\n" in text, (name, title)
+        listed = text.partition("Parameters\n")[2].partition("Returns\n")[0]
+        if "**options" not in listed:
+            left_out = set(taken) - set(re.findall(r"\w+", listed))
+            assert not left_out, f"{name}: parameters that are not listed: {left_out}"
 
 
 @pytest.mark.parametrize("name", public())
