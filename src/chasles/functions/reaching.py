@@ -113,10 +113,10 @@ class Task:
     @cached_property
     def idle(self) -> list[int]:
         """Indices in q of coordinates on which neither the targets nor the loops depend."""
-        model, every = self.model, self.model.bodies
-        used = {i for frame, target in self.targets for i in target.movers(model, frame)}
-        used |= {i for constraint in model.constraints for i in constraint.bodies}
-        used |= {follow.leader for i in used if (follow := every[i].follow) is not None}
+        model = self.model
+        moving = {i for frame, target in self.targets for i in target.movers(model, frame)}
+        moving |= {i for constraint in model.constraints for i in constraint.bodies}
+        used = model.owners(moving)
         places = (model.position_slices[i] for i in model.movers if i not in used)
         return [k for place in places for k in range(place.start, place.stop)]
 
