@@ -106,7 +106,7 @@ class ChaslesError(Exception):
     Parameters
     ----------
     code : str
-        Stable identifier, for example `"E-URDF-017"`, used in only one place in the source. If
+        Stable identifier, for example `"E-URDF-002"`, used in only one place in the source. If
         `problem` is omitted, this argument is the problem, and the code is empty.
     problem : str
         Description of the problem, without its location and remedy.
