@@ -251,7 +251,10 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Yield the largest ratio, over all directions, of each link's composite to its own inertia."""
+    """Yield, for each link, the ratio of its composite inertia to its own inertia.
+
+    The ratio is the maximum over all directions of motion.
+    """
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:

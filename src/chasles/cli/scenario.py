@@ -163,7 +163,7 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
-    # Errors in tables that only flags define also name the flag.
+    # Errors in tables that are defined only by flags also name the flag.
     used |= {(n,) for n in TABLES if n in given and not tables.get(n)}
 
     def placed(error: ModelError, *path: str | int) -> Any:

@@ -59,7 +59,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
 
 
 def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -> np.ndarray:
-    """Return the task Jacobian J, with task velocity J qd.
+    """Return the task Jacobian J, where J qd is the task velocity.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def checked_task(task: Task) -> Task:
 
 
 def check_regular(name: str, matrix: np.ndarray, remedy: str) -> None:
-    """Raise an error if a matrix cannot be inverted. Matrices that are not finite are accepted."""
+    """Raise an error if a matrix cannot be inverted. Non-finite matrices are accepted."""
     known = np.all(np.isfinite(matrix), axis=(-1, -2), keepdims=True)
     bad = np.linalg.cond(np.where(known, matrix, np.eye(matrix.shape[-1]))) >= SINGULAR
     if np.any(bad):
