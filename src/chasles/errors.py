@@ -184,7 +184,7 @@ class ChaslesError(Exception):
         Returns
         -------
         ChaslesError
-            The error.
+            Copy of the error.
 
         Examples
         --------
@@ -207,7 +207,7 @@ class ChaslesError(Exception):
         Returns
         -------
         ChaslesError
-            The error.
+            Copy of the error.
 
         Examples
         --------

@@ -200,7 +200,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return d/dt of the position difference between neighboring motions with equal velocities."""
+    """Return how fast two neighboring motions with equal joint velocities drift apart."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:

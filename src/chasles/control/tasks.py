@@ -128,7 +128,10 @@ def task_jacobian_rate(
 def square_jacobians(
     name: str, robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """Call `task_jacobians`; raise an error for loops, or if J is not square and regular."""
+    """Call `task_jacobians`, and check that J is square and regular.
+
+    A robot with closed loops raises an error.
+    """
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     found = task_jacobians(robot, motion, frame, checked_task(task))
     if found[0].shape[-2] != robot.nv:

@@ -118,7 +118,10 @@ def inverse_dynamics_derivatives(
 
 
 def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
-    """Add the derivatives of passive loads (springs, tendons, fluid etc.) to dq and dqd."""
+    """Add the derivatives of passive loads (springs, tendons, fluid etc.) to the given blocks.
+
+    `dq` and `dqd` contain the derivatives of joint forces with respect to q and qd.
+    """
     for blocks, slopes in zip(
         (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
     ):

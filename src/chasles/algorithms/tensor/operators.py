@@ -53,9 +53,9 @@ def links(model: Model, q: Position) -> Links:
 def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Matrix]]:
     """Return the gains G, which transmit joint forces inward, and the joint-space inertias D.
 
-    P is the articulated inertia of a link's subtree, computed by a Riccati recursion. D = H P H'
-    plus the armature, which corresponds to measurement noise, and G = P H' D^-1. The inertia that
-    the joint transmits is added to the parent (Rodriguez, Kreutz 1988).
+    P is the articulated inertia of a link's subtree, computed by a Riccati recursion. D is H P H'
+    plus the armature, which plays the role of measurement noise in a Kalman filter, and G = P H'
+    D^-1. The inertia that the joint transmits is added to the parent (Rodriguez, Kreutz 1988).
     """
     (_, Phi, H, I), G, D = bodies, {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
