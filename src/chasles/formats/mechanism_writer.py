@@ -40,7 +40,7 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))
-    others = source.couplings[len(gears) :]  # with later gears, to keep the order
+    others = source.couplings[len(gears) :]  # includes later gears, to keep the order
     for table, rows in (
         ("link", map(_link_row, source.links)),
         ("joint", map(_joint_row, source.joints)),

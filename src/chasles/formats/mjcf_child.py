@@ -385,7 +385,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:
-    """Return True if MuJoCo (since 3.5) wraps a servo's set point to the nearest angle."""
+    """Return True if MuJoCo (3.5+) wraps a servo's set point to the nearest equivalent angle."""
     servo = words["gain"] == "fixed" and words["bias"] == "affine"
     servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
     servo = servo and words["dyn"] in ("none", "integrator")

@@ -78,7 +78,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""Numbers for one instant, preceded by the last line from which they were read."""
+"""Numbers for one instant, after the last line of the file that contains any of them."""
 
 
 @dataclass(frozen=True)
@@ -406,7 +406,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # a control character that only str.strip removes
+        other = ("a number", line.text)  # str.strip removed a control character
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

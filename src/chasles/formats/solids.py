@@ -173,7 +173,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
     """Return the group (collision or visual shapes) that contains the largest shape.
 
-    The result is empty if the solid for any shape is unknown.
+    The result is empty if any shape could not be converted to a solid (None).
     """
     if any(solid is None for role in roles for solid in role):
         return ()
@@ -183,7 +183,7 @@ def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
 
 
 def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
-    """Return a symmetric matrix from its six moments."""
+    """Return the symmetric matrix with the given moments as its entries."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 

@@ -1,4 +1,4 @@
-"""Read TOML files, converting values to SI units and finding line numbers, and write TOML."""
+"""Read TOML files with conversion to SI units and line numbers for errors, and write them."""
 
 import bisect
 import json

@@ -380,7 +380,7 @@ class Compiled:
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
-            self._entry = found  # CPython then calls this entry directly
+            self._entry = found  # calls to this object now go directly to C
         return found
 
     def entry(

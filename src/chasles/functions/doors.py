@@ -1,4 +1,4 @@
-"""Checks of function arguments: wrenches, time derivatives, values by joint, array libraries."""
+"""Check function arguments: wrenches, time derivatives, values by joint, array libraries."""
 
 import importlib
 import math

@@ -13,7 +13,7 @@ RATES = ("q", "qd", "qdd")
 
 
 def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
-    """Return a kernel for the limited torques along a path.
+    """Return a kernel for the torques along a path; `limited` marks the torques to compute.
 
     On a path q(s), the torques are a d2s/dt2 + b (ds/dt)^2 + c. The inputs are q and its
     derivatives q' and q'' with respect to s. The outputs are c (at rest), c + a (accelerations q'),

@@ -1,4 +1,4 @@
-"""Programs of public functions: method selection, and checks of options."""
+"""Create the programs of public functions: check options and select methods."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

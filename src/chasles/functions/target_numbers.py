@@ -1,4 +1,4 @@
-"""Checks of the numbers that define inverse-kinematics targets."""
+"""Check the numbers that define inverse-kinematics targets."""
 
 import sys
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
 
 
 def _index(wrong: np.ndarray | np.bool_) -> str:
-    """Return the index of the first wrong problem as words, or "" if there is one problem."""
+    """Return " at index ..." for the first invalid problem, or "" if there is only one problem."""
     places = np.argwhere(wrong)
     if not wrong.ndim or not len(places):
         return ""

@@ -304,7 +304,7 @@ def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Ma
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Return the program with the limb of each input and output coordinate, -1 for the trunk."""
+    """Add the limb index of each input and output coordinate to a program; -1 is the trunk."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
