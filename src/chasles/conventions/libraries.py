@@ -30,7 +30,7 @@ def _library(name: str) -> dict[str, Numbers]:
 
 
 LIBRARIES = {name: _library(name) for name in ("Pinocchio", "MuJoCo", "Drake")}
-"""Coordinates of each joint type, by library."""
+"""Coordinates of each joint type in each library."""
 
 LINEAR_FIRST = ("Pinocchio",)
 """Libraries in which the linear part of twists, wrenches and Jacobians comes first."""

@@ -146,7 +146,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
 
 
 def heights(model: Any) -> list[list[list[float]]]:
-    """Return each height field as rows of heights (m); [] for fields above `MOST_HEIGHTS`."""
+    """Return each height field as rows of heights (m), or [] if it exceeds `MOST_HEIGHTS`."""
     found: list[list[list[float]]] = []
     for k in range(model.nhfield):
         rows, columns, start = model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_adr[k]

@@ -1,4 +1,4 @@
-"""Access to an MJCF file: its compiled arrays, names and line numbers.
+"""Provide the compiled arrays, names and line numbers of an MJCF file.
 
 MuJoCo's compiler runs in a separate process.
 """

@@ -78,7 +78,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""Numbers for one instant, after the last line of the file that contains any of them."""
+"""The last line read for an instant, and the numbers for this instant."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """Yield the motion in a binary file block by block, each with the file size as its `end`."""
+    """Yield the blocks of a motion in a binary file; their `end` is the size of the file."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])

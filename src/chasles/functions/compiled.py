@@ -499,7 +499,7 @@ class _Found:
 def entry_of(
     method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
 ) -> Callable[..., Any]:
-    """Return a fast entry with the signature and docstring of a method."""
+    """Return a fast entry (a C callable) with the signature and docstring of a method."""
     signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
     return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
 

@@ -1,4 +1,4 @@
-"""Selection of the faster device, CPU or GPU, for each batch.
+"""Select the faster device, CPU or GPU, for each batch.
 
 Arrays in host memory must be copied to the GPU and results back, so the GPU is faster only for
 batches whose computation takes longer than the copies. For very large batches, the CPU may be

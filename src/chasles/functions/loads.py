@@ -33,7 +33,7 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
 
 
 def _program(model: Model, limited: Sequence[bool]) -> Program:
-    """Trace the program for the three torques. Body poses are computed only once."""
+    """Trace the program for the outputs of `loads`. Body poses are computed only once."""
     arena, torques = Arena(RULES), program(model, "inverse_dynamics")
     assert tuple(v.name for v in torques.inputs) == RATES, "no other inputs"
     inputs = [Variable(v.name, v.shape) for v in torques.inputs]

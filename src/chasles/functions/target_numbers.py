@@ -72,7 +72,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
     """Return rotations (..., 9) from a matrix or a quaternion."""
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[-2:] == (4, 4) and _are_poses(array):
-        problem = f"the rotation of {what} is a 4x4 matrix of a pose"
+        problem = f"the rotation of {what} is a 4x4 pose matrix"
         raise InputError("E-CALL-367", problem, "give its rotation: T[..., :3, :3]", part=PART)
     if array.shape[-1:] == (4,):
         q = sized(what, array, 4)
@@ -133,7 +133,7 @@ def pose(what: str, value: Any) -> np.ndarray:
 
 
 def _is_pair(value: Any) -> bool:
-    """Return True for (position, rotation), also as a list of lists with 3 and 4 numbers."""
+    """Return True for a pair (position, rotation); a list must contain 3 and 4 numbers."""
     if isinstance(value, list) and len(value) == 2:
         return [len(x) if isinstance(x, list | tuple) else 0 for x in value] == [3, 4]
     return isinstance(value, tuple) and len(value) == 2

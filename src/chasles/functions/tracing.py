@@ -1,4 +1,4 @@
-"""Tracing of algorithms with symbolic inputs, which creates a program for one robot."""
+"""Trace algorithms with symbolic inputs to create programs for one robot."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
