@@ -1,4 +1,4 @@
-"""Convert joint positions and velocities to and from ROS messages and dictionaries by joint."""
+"""Convert positions and velocities to and from ROS messages and dicts keyed by joint name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Read TOML files with conversion to SI units and line numbers for errors, and write them."""
+"""Read TOML files, with unit conversion and line numbers for error messages; write TOML files."""
 
 import bisect
 import json

@@ -133,7 +133,7 @@ def pose(what: str, value: Any) -> np.ndarray:
 
 
 def _is_pair(value: Any) -> bool:
-    """Return True for a pair (position, rotation); a list must contain 3 and 4 numbers."""
+    """Return True for a tuple (position, rotation) or a list [position, quaternion]."""
     if isinstance(value, list) and len(value) == 2:
         return [len(x) if isinstance(x, list | tuple) else 0 for x in value] == [3, 4]
     return isinstance(value, tuple) and len(value) == 2
