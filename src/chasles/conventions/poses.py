@@ -85,7 +85,7 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     array = np.asarray(value)
     if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
         raise InputError(
-            "E-CONVENTION-007", f"a 6-vector must have 6 numbers, not shape {array.shape}"
+            "E-CONVENTION-007", f"a 6-vector must have 6 entries; the array has shape {array.shape}"
         )
     return np.roll(array, 3, axis)
 

@@ -360,7 +360,7 @@ def angle_word(angle: Any) -> str:
     """Format an angle (rad).
 
     An angle that is close but not equal to a multiple of pi/2 is written with 20 decimal places, so
-    that reading it does not round it to the multiple.
+    that it is not replaced by the multiple when it is read.
     """
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)

@@ -46,7 +46,7 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""Kind of part that each XPath selects in an MJCF file."""
+"""Kind of element that each XPath selects in an MJCF file."""
 
 
 @dataclass

@@ -184,8 +184,8 @@ def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndar
     """Read times (n,) and poses from a .csv file; times are None if the file has no column t.
 
     The columns are t (s, optional); x, y, z (m); and for orientations either roll, pitch, yaw (rad,
-    about fixed axes as in URDF) or qw, qx, qy, qz. The array of poses is returned as described in
-    `placed`.
+    about fixed axes as in URDF) or qw, qx, qy, qz. Poses are positions (n, 3), or positions with
+    quaternions (n, 7).
     """
     file = os.fsdecode(path)
     header = _header(file, ["t", *POSITION, *ANGLES, *QUATERNION])

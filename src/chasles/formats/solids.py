@@ -188,5 +188,5 @@ def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> 
 
 
 def six(moments: np.ndarray) -> list[float]:
-    """Return the six moments of a symmetric matrix, in the order of the arguments of `tensor`."""
+    """Return the six moments of a symmetric matrix, in the argument order of `tensor`."""
     return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

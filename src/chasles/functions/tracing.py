@@ -299,7 +299,7 @@ def _acts(block: Matrix) -> bool:
 
 
 def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Matrix:
-    """Return a block of a matrix stored by columns."""
+    """Return a block of a matrix that is given as a list of columns."""
     return Matrix(tuple(zip(*(tuple(column[rows]) for column in columns[among]), strict=True)))
 
 
