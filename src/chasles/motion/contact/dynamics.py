@@ -241,7 +241,7 @@ def limit_rows(
 def one_state(
     function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
-    """Return q, qd and tau as arrays of one state. Error messages start with `function`."""
+    """Return q, qd and tau as arrays for a single state. Error messages start with `function`."""
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
@@ -285,7 +285,7 @@ def _moves(
 
 
 def _arm(contact: Contact) -> float:
-    """Return the lever arm (m) at which a tangential force of mu f_n yields the largest torsion."""
+    """Return the lever arm (m) at which the force mu f_n yields the largest torsional moment."""
     return contact.torsion / contact.friction if contact.torsion else 0.0
 
 

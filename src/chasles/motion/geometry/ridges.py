@@ -103,7 +103,7 @@ def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> 
 def _crossed(
     edges: Solid, radius: float, turn: np.ndarray, origin: np.ndarray, kept: Ridges, at: slice
 ) -> np.ndarray:
-    """Return the contacts (n, b m, 7) of b edges of a shape with m ridges, for some states."""
+    """Return the contacts (n, b m, 7) of b edges of a shape with m ridges, in n states."""
     p, e, sides, exists = (part[at][:, None] for part in kept)
     r = (np.einsum("nij,bj->nbi", turn, edges.starts) + origin[:, None])[:, :, None]
     a = np.einsum("nij,bj->nbi", turn, edges.alongs)[:, :, None]

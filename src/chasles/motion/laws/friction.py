@@ -282,7 +282,7 @@ def coulomb(
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Return contact forces that satisfy the convex law: Coulomb's without De Saxce's correction.
+    """Return contact forces for the convex law: Coulomb's law without De Saxce's correction.
 
     Parameters
     ----------

@@ -33,10 +33,10 @@ FAST = 0.2
 
 
 class Start(NamedTuple):
-    """Initial position q of a step, its velocities v, and the corrected velocities `steady`.
+    """Initial position q and velocities v of a step, and the corrected velocities `steady`.
 
-    Smooth forces accelerate `steady`, which includes the corrections for free joints
-    (`stepping.Steps`).
+    `steady` is v with the corrections for free joints (`stepping.Steps`); all forces accelerate the
+    robot from `steady`.
     """
 
     q: np.ndarray

@@ -15,7 +15,7 @@ States that are solved only in this way, and states with a residual above the to
 last iteration, are reported as unsolved. In the latter, all velocities are scaled down until the
 impulses do no positive work (`Newton.passive`).
 
-This module is long because all kinds of Newton steps share one balance.
+This module is long because all kinds of Newton steps share one momentum balance.
 """
 
 from collections.abc import Callable, Sequence

@@ -320,8 +320,8 @@ class Integrator(NamedTuple):
 
     adaptive: True if the integrator estimates its error and chooses step sizes. mixed: the step
     function for free="mixed". hamiltonian: True if the integrator supports only mechanisms that
-    have a Hamiltonian in the coordinates of the tree. damped: largest product of dt and the rate of
-    a decaying velocity at which steps are stable.
+    have a Hamiltonian in the coordinates of the tree. damped: largest product of dt and the decay
+    rate of a velocity for which steps are stable.
     """
 
     advance: Advance

@@ -33,8 +33,8 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tangent of the angle between the normal and the directions in which a hull's lowest corners are
-searched."""
+"""Tangent of the angle between the normal and the directions along which the lowest corners of a
+hull are determined."""
 
 MOST_CORNERS = 8
 """Maximum number of hull corners for which every corner has a slot on a plane. For larger hulls,

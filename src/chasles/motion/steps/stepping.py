@@ -115,9 +115,10 @@ REPEATED = 1e-3
 alternating between two states."""
 
 LARGEST, WORSE = 1e30, 10.0
-"""A step is rejected if its residual is above the first number. From alternating states, it is also
-rejected if it increases the residual by more than the second factor: the Jacobian of the contacts
-that it assumes may be nearly singular, and from velocities of 1e5 m/s, `rescue` may not converge.
+"""A step is rejected if its residual is above the first number. If iterations alternate between
+two states, a step is also rejected if it increases the residual by more than the second factor. Its
+Jacobian may be nearly singular, and lead to velocities of 1e5 m/s, from which `rescue` may not
+converge.
 """
 
 LATE = (
@@ -132,7 +133,7 @@ LATE = (
 )
 """Factors on the friction derivatives in `rescue`, each with the first iteration that uses it.
 Steps without the derivative with respect to the normal impulse approach the solution slowly but
-steadily. Newton's method converges from there in a few steps, unless they lead away again.
+steadily. From there, Newton's method converges in a few steps, unless it diverges.
 """
 
 HOLD, MOST = 60, 100
@@ -423,11 +424,11 @@ class Steps:
 
     @property
     def _brakes(self) -> int:
-        """Number of entries in a brake."""
+        """Number of entries in a brake (`braking`)."""
         return 0 if self._smooth is None else braking.size(self.model)
 
     def _fast(self, v: np.ndarray) -> Number:
-        """Return 1 if a step with end velocities v needs a brake, else 0."""
+        """Return 1 if a step with end velocities v may need a brake (`braking`), else 0."""
         return 0.0 if self._smooth is None else braking.turns_far(self.model, v, self.dt)
 
     # Iterations ---------------------------------------------------------------------------------
@@ -457,7 +458,7 @@ class Steps:
         return self._late("rescue", tolerance, None)
 
     def search(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return `rescue` without brakes. The first entry of a brake is 1 if the state needs it."""
+        """Return `rescue` without `braking`, which marks states that need a brake."""
         return self._late("search", tolerance, apart)
 
     def _late(self, name: str, tolerance: float, apart: Apart | None) -> Program:
@@ -489,7 +490,7 @@ class Steps:
 
     @property
     def brake(self) -> Program:
-        """Program that computes the brakes of states that `search` has marked."""
+        """Program that computes the brakes (`braking`) of states that `search` has marked."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         *known, marks = self._remembered(memory)

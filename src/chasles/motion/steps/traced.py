@@ -35,7 +35,7 @@ qdd, the response of the surfaces, and the activation rates.
 
 
 class Traced(System):
-    """Implementation of `System` on symbols. Soft surfaces keep their contact mask in a step."""
+    """Implementation of `System` for symbols. Soft contacts keep their mask during a step."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ def entries_of(model: Model, names: Sequence[str]) -> dict[str, slice]:
 
 
 def _frictionless(source: Description) -> Description:
-    """Return the description without dry joint friction."""
+    """Return the robot description without dry joint friction."""
     return substituted(source, {f"{joint.name}.friction": [0.0] for joint in source.joints})
 
 
