@@ -214,7 +214,7 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
-    """Return velocity index, sign and distance of each joint limit within a distance (rad or m).
+    """Return velocity index, sign and distance of joint limits up to `within` (rad or m) away.
 
     The sign is 1 for a lower and -1 for an upper limit. Only joints with one coordinate are
     considered. Limits that the joint leaves faster than `speed` are ignored; if it approaches a

@@ -58,7 +58,7 @@ def _kind(body: Body, surface: Surface | HeightField) -> Any:
 
 
 def meeting(body: Body, surface: Surface) -> Meeting | None:
-    """Return the feature pairs of a body and a surface, or None if the features do not vary."""
+    """Return the feature pairs of a body and a surface, or None if their features are fixed."""
     kind = _kind(body, surface)
     return None if kind is None else kind(body, surface)
 

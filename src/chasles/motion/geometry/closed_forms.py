@@ -176,7 +176,7 @@ def _check(what: str, *lengths: float) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """Point fixed to a frame, at coordinates `at` in it (m)."""
+    """Point fixed in a frame at the coordinates `at` (m)."""
 
     frame: str | None
     at: Place = (0.0, 0.0, 0.0)

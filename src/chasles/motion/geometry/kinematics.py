@@ -1,8 +1,9 @@
 """Motion of contact points, computed with arrays or by a compiled function.
 
 The compiled function includes surfaces with a closed form. Other surfaces are evaluated between two
-programs: the first computes the centers of balls in the frames of the surfaces, `Surface.nearest`
-computes distances and normals, and the second computes the motion of the contact points from them.
+programs. The first program computes the centers of balls in the frames of the surfaces. Then
+`Surface.nearest` computes distances and normals, from which the second program computes the motion
+of the contact points.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Feature pairs of polyhedra and capsules, with their gaps and contacts.
 
 When two convex bodies just touch, the touching features correspond to faces of the Minkowski
-difference: a corner with all its edges above a face, or two edges whose common normal is between
-the normals of their faces. The gap of such pairs is exact, even if they do not touch.
+difference. They are a corner with all its edges above a face, or two edges whose common normal is
+between the normals of their faces. The gap of such pairs is exact, even if they do not touch.
 
 A capsule is a segment with a radius, represented as a polyhedron with one edge and no faces.
 """

@@ -3,8 +3,8 @@
 Two edges touch along their common normal n, if n is between the normals of the two triangles of the
 ridge. Together with corners on triangles and peaks under faces (`fields`), these contacts cover
 every case of two touching polyhedra. MuJoCo instead tests a shape against the prism below each
-triangle, and keeps one contact for each prism (`mjc_ConvexHField`). There, a shape also touches the
-inner walls between prisms, and a flat face rests on one point for each triangle.
+triangle, and keeps one contact for each prism (`mjc_ConvexHField`). Therefore, a shape also touches
+the inner walls between prisms, and a flat face rests on one point for each triangle.
 """
 
 from functools import lru_cache

@@ -105,7 +105,7 @@ def brake(
         centers += list(mean)
     relative = 0.5 * dot(v, momentum) - carried
     part = _slower(allowed - carried, relative)
-    whole = _slower(allowed, carried)  # less than 1 only due to errors of the step
+    whole = _slower(allowed, carried)  # less than 1 only due to integration errors
     return [select(turns_far(model, v, dt), 1.0 - part, 0.0), *(whole * x for x in centers)]
 
 

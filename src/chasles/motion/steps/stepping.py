@@ -9,8 +9,8 @@ controllers) with respect to position and velocity, and g are impulses (`impulse
 computes everything that stays constant in the step and takes a first Newton step. `refine` takes
 another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
 not solve. It consists of `search` and `brake` (`braking`), which are separate programs on the CPU,
-because few states need a brake. `end` moves the robot. Free joints keep their linear velocity along
-the world axes, so that spinning adds no energy to the linear motion.
+because few states need a brake. `end` computes the state after the step. Free joints keep their
+linear velocity along the world axes, so that spinning adds no energy to the linear motion.
 
 This module is long because all programs share one problem and exchange data.
 """
@@ -564,7 +564,7 @@ class Steps:
         return work(p.H, p.carriers, p.touches, p.order) > LONG
 
     def parts(self, name: str, tolerance: float) -> list[Program]:
-        """Divide begin, refine or search into parts, between which subprograms are called."""
+        """Divide `begin`, `refine` or `search` into parts, between which subprograms are called."""
         calls = [pick.call for pick in self._picks] if name == "begin" else []
         apart = Apart(self._problem, calls)
         made: Program = getattr(self, name)(tolerance, apart=apart)

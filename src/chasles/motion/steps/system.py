@@ -1,8 +1,8 @@
 """Interface between integrators and equations of motion, with an implementation for arrays.
 
 All integrators use the interface `System`, a first-order system near a position. `Local` implements
-it for numbers, and `Traced` for symbols. Drivers use it to compute the state after a step, and
-states within the step.
+it for numbers, and `Traced` for symbols. The drivers (`chasles.motion.drivers`) use it to
+compute the state after a step, and states within the step.
 """
 
 from collections.abc import Callable, Sequence

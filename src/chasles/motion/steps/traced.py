@@ -204,7 +204,7 @@ def _dynamics(
         found = program(model, "forward_dynamics", dissipation=dissipation, **loaded)
         return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches, **own)
     smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
-    if own:  # parameters need a model from the description
+    if own:  # symbolic parameters need a model built from the description
         smooth = connected(_frictionless(model.source), mimic=model.mimics)
     mass = program(smooth, "mass_matrix", **free)
     inverse = program(smooth, "inverse_dynamics", dissipation=True, **loaded)
