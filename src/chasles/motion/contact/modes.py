@@ -35,8 +35,8 @@ ACTS = 1e-9
 """Values above this fraction of the largest force or free acceleration count as nonzero."""
 
 BOUND = 1e-7
-"""Fraction of the largest force by which a force may exceed its bound without a change of mode. It
-exceeds the error of the complementarity solver."""
+"""Fraction of the largest force by which a force may exceed its bound without a change of mode.
+This fraction exceeds the error of the complementarity solver."""
 
 DEPENDENT = 1e-9
 """Relative threshold for singular values. A point is already held by other points if its direction

@@ -1,6 +1,6 @@
 """Contact pairs (two shapes and a contact law), and soft contacts within an integration step.
 
-Soft-contact forces and surface states are expressions that become part of the program of a step.
+Soft-contact forces and surface states are expressions that become part of a step's program.
 """
 
 from collections.abc import Sequence

@@ -52,7 +52,7 @@ at other faces."""
 
 SAME = 1e-9
 """Distance, relative to the size of the bodies, below which two points of a patch are merged, or a
-point is on an edge."""
+point is treated as lying on an edge."""
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:

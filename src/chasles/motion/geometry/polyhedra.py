@@ -248,7 +248,7 @@ class Pairs(NamedTuple):
 
 
 def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of all pairs of an entry of one list and an entry of another list."""
+    """Return two arrays with the indices of all combinations of entries from two lists."""
     i, j = np.divmod(np.arange(len(first) * len(second)), max(len(second), 1))
     return i, j
 

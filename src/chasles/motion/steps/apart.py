@@ -43,7 +43,7 @@ def output(name: str, entries: Iterable[Number]) -> Output:
 class Called(NamedTuple):
     """Subprogram to call.
 
-    inputs, outputs: array for each input or output, if the array has a different name.
+    inputs, outputs: names of the arrays for inputs and outputs, where the names differ.
     """
 
     program: str

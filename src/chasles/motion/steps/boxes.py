@@ -35,8 +35,8 @@ SAME = 1e-9
 
 EDGE, PART = 1e-3, 0.02
 """Edges are preferred to a face only if the overlap is smaller by `EDGE` times the shortest edge
-plus `PART` times the overlap. Otherwise, a slightly tilted face would touch in a point instead of a
-line."""
+plus `PART` times the overlap. Otherwise, a slightly tilted face would touch at a point instead of
+along a line."""
 
 PARALLEL = 1e-6
 """Edges are parallel if the squared sine of the angle between them is below this value."""

@@ -500,7 +500,9 @@ def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """Return a'K b for columns a and b of a Jacobian, summed over all Jacobians that have both.
+    """Return a'K b for columns a and b of a Jacobian, summed over all Jacobians.
+
+    Jacobians in which a or b is zero are skipped.
 
     sums: cached sums of stiffness, and their products with columns.
     """

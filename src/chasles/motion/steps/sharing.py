@@ -72,7 +72,7 @@ class Unseen(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of inputs: `ROW` per slot, and the smallest gap without a slot."""
+        """Number of inputs: `ROW` per slot, and one for the smallest gap without a slot."""
         return self.slots * ROW + 1
 
     @property
@@ -89,7 +89,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Group pairs by law, for pairs whose contacts are not compiled."""
+    """Return groups of pairs with the same law, for pairs whose contacts are not compiled."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -118,7 +118,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Group points of pairs that share slots, by law and number of shared slots."""
+    """Return the points of pairs that share slots, grouped by law and number of shared slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"

@@ -75,12 +75,12 @@ from chasles.motion.steps.systems import work
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
-"""Residual of the momentum balance, relative to the momentum, below which a problem is solved.
+"""Relative residual of the momentum balance below which a problem counts as solved.
 The second value is for float32, because stiff contacts amplify rounding errors in velocities.
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) whose momentum is added to the momentum that scales residuals."""
+"""Residuals are relative to the momentum plus the momentum at this velocity (m/s or rad/s)."""
 
 CARRIED = ("point", "memory", "data")
 """Arrays passed between programs: velocities, iteration memory, and data of the problem."""
@@ -133,7 +133,8 @@ LATE = (
 )
 """Factors on the friction derivatives in `rescue`, each with the first iteration that uses it.
 Steps without the derivative with respect to the normal impulse approach the solution slowly but
-steadily. From there, Newton's method converges in a few steps, unless it diverges.
+steadily. From there, Newton's method usually converges in a few steps; if not, both kinds of steps
+alternate.
 """
 
 HOLD, MOST = 60, 100
@@ -458,7 +459,7 @@ class Steps:
         return self._late("rescue", tolerance, None)
 
     def search(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return `rescue` without `braking`, which marks states that need a brake."""
+        """Return `rescue` without `braking`. States that need a brake are marked."""
         return self._late("search", tolerance, apart)
 
     def _late(self, name: str, tolerance: float, apart: Apart | None) -> Program:

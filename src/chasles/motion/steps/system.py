@@ -144,7 +144,7 @@ class Tree:
         self.rechosen: list[float] = []
 
     def begin(self, at: State) -> State:
-        """Return the state in which the motion begins."""
+        """Return the initial state of the motion."""
         return at
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
@@ -169,7 +169,7 @@ class Behind(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of states. Their rates come after the accelerations."""
+        """Number of appended states. Their rates come after the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return q after a step, with the appended states corrected."""
