@@ -1,6 +1,6 @@
-"""Contact pairs (two shapes and a contact law), and soft contacts as part of a step.
+"""Contact pairs (two shapes and a contact law), and soft contacts within an integration step.
 
-Soft-contact forces and surface states are expressions that are traced into a step.
+Soft-contact forces and surface states are expressions that become part of a step's program.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _kind(body: Body, surface: Surface | HeightField) -> Any:
 
 
 def meeting(body: Body, surface: Surface) -> Meeting | None:
-    """Return the feature pairs of a body and a surface, or None if the features do not vary."""
+    """Return the feature pairs of a body and a surface, or None if their features are fixed."""
     kind = _kind(body, surface)
     return None if kind is None else kind(body, surface)
 
@@ -363,7 +363,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Contacts(Placed):
-    """All soft contact pairs of a robot, evaluated with expressions."""
+    """All soft contact pairs of a robot, with their forces as expressions."""
 
     def __post_init__(self) -> None:
         for pair in self.pairs:
@@ -542,7 +542,7 @@ class Contacts(Placed):
         return [z for law, part, f, gap in ended for z in law.advanced(part, f, gap, h)]
 
     def settled(self, arena: Arena, state: Numbers, found: Pressed, q: Numbers) -> list[Number]:
-        """Correct integrated states so that they agree with the gaps and the forces.
+        """Correct integrated state variables so that they agree with the gaps and the forces.
 
         Parameters
         ----------
