@@ -41,7 +41,7 @@ from chasles.version import VERSION
 from chasles.writing import store_all
 
 DERIVATIVES = "_derivatives"
-"""Suffix of function names that requests a function's derivatives."""
+"""Suffix that, appended to a function name, requests the derivatives of the function."""
 
 STATES = 3
 """Number of states whose expected results are stored in the exported test."""

@@ -175,7 +175,7 @@ def _made(
 
 
 def _sampled(robot: Machine, plan: Plan) -> Any:
-    """Return a controller that reads samples of its target trajectory, or None if it has none."""
+    """Return a controller that reads samples of its trajectory, or None without a trajectory."""
     control: Any = plan.control
     target = control.target if follows(control) else plan.ctrl
     if not is_trajectory(target):

@@ -21,7 +21,7 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Upper limit of the default number of passes; robots with few joints use fewer."""
+"""Upper limit of the default number of active-set iterations (`passes`), which is nv + 4."""
 
 
 class ResolvedRate:
@@ -115,7 +115,7 @@ class ResolvedRate:
 
 
 def _unknown(found: Any) -> bool:
-    """Return True if velocities contain NaN, which any NaN in the inputs leads to."""
+    """Return True if velocities contain NaN; any NaN in the inputs leads to NaN velocities."""
     if type(found) is not np.ndarray:
         return False
     return bool(np.isnan(found).any()) if found.ndim > 1 else math.isnan(found.dot(found))

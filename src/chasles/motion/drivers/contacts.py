@@ -37,7 +37,10 @@ ROUNDED = 1e-12
 
 
 class Varying:
-    """Contact points between two bodies whose touching features vary, in a single state."""
+    """Contact points of two bodies whose touching features (such as corners and edges) vary.
+
+    Only single states are supported.
+    """
 
     def __init__(self, mechanism: Mechanism, pair: Pair, features: Meeting) -> None:
         self._mechanism, self._frames, self._features = mechanism, pair.frames, features
@@ -47,7 +50,7 @@ class Varying:
         """Return the gaps of all feature pairs, and the motion of held and touching pairs.
 
         A gap is infinite if other features are nearer. alone: True to evaluate only the held
-        pairs; the gaps and `room` of all other pairs are then infinite.
+        pairs; the gaps of other pairs, and `Moves.room` of all pairs, are then infinite.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
@@ -180,7 +183,7 @@ class Slots:
     ) -> list[Occurrence]:
         """Return an `Occurrence` for each contact change.
 
-        late (slots,): time (s) until each point comes to rest.
+        late (slots,): time (s) until each point comes to rest, added to the time of a "gain".
         """
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
@@ -303,7 +306,7 @@ class Stops:
         self.names += [f"{name} {ends[sign]} limit" for _, name, sign, _ in ended]
 
     def __call__(self, at: State) -> Moves:
-        """Return the distances of joints and tendons from their limits, and their motion."""
+        """Return the gaps between joints or tendons and their limits, and the gap velocities."""
         moved = self._mechanism.difference(self._start, at.q)[self._freedom]
         speed = self._sign * at.qd[self._freedom]
         joints = _moves(self._gap + self._sign * moved, speed, self._J)

@@ -24,11 +24,12 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""New independent coordinates are chosen if the margin of a chart falls below this fraction of its
-initial value. The margin is the square of a pivot, so the pivot is then a third of its initial
-value. With a fraction of 0.01, the equations are still accurate, but the coordinates reverse within
-a few steps of 1 ms, and the energy becomes inaccurate. The table lists the energy error of a
-five-bar linkage after ten seconds with rates up to 15 rad/s, relative to the kinetic energy.
+"""New independent coordinates are chosen if the margin of a chart (a choice of independent
+coordinates) falls below this fraction of its initial value. The margin is the square of a pivot, so
+the pivot is then a third of its initial value. With a fraction of 0.01, the equations are still
+accurate, but the coordinates reverse direction within a few steps of 1 ms, and the energy becomes
+inaccurate. The table lists the energy error of a five-bar linkage after ten seconds with rates up
+to 15 rad/s, relative to the kinetic energy.
 
 fraction   energy error
 0.01       5e-3
@@ -43,7 +44,7 @@ CONSISTENT = 1e-6
 """Largest initial closure error of positions (rad, or relative to the loop size) and velocities."""
 
 BRANCH = 1e-3
-"""Displacement (rad, m) due to loop closure above which q is on another branch."""
+"""If closing the loops moves the initial q by more than this (rad, m), q is on another branch."""
 
 
 # User-defined closure functions ------------------------------------------------------------------
@@ -58,10 +59,10 @@ class ClosureFunction:
     """Loop closure q = gamma(y), qd = G yd, qdd = G ydd + g (Featherstone 2008, 8.11).
 
     For a time-dependent robot, q = gamma(y, t) and qd = G yd + d gamma/dt; the last argument of
-    gamma must then be named t. gamma is called once, with symbols, and may use + - * / and the
-    functions `sin`, `cos`, `atan2`, `sqrt`, `select` and others of `chasles.expr`. gamma
-    determines the branch; G and g are its derivatives. The velocities of every joint must be the
-    time derivatives of its coordinates, which excludes spherical, planar and free joints.
+    gamma must then be named t. gamma is called once, with symbols, and may use + - * / and
+    functions of `chasles.expr`, such as `sin`, `cos`, `atan2`, `sqrt` and `select`. gamma
+    determines the branch; G and g are derivatives of gamma. The velocities of every joint must be
+    the time derivatives of its coordinates, which excludes spherical, planar and free joints.
     """
 
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
@@ -190,9 +191,10 @@ class Lost(SingularPosition):
 class Closed(Looped, Remembering):
     """Position updates in which Newton's method closes the loops.
 
-    The independent entries of d and v determine the result. Members of a batch may use
-    different charts, because they reach singularities at different times. Beyond a singularity of a
-    chart, its margin has the opposite sign.
+    The result of `place` depends only on the independent entries of the displacement d and the
+    velocity v. Members of a batch may use different charts (choices of independent coordinates),
+    because they reach singularities at different times. Beyond a singularity of a chart, its margin
+    has the opposite sign.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:

@@ -171,10 +171,14 @@ class RigidContact(Pace):
     def _margins(self, at: State) -> np.ndarray:
         """Return the margins to all bounds at which the mode changes (step 2).
 
-        A margin is negative if its bound is violated. The margins are, in order: gaps (for current
-        points, the distance to the separation limit); `room` of current points; normal forces of
-        active points, or remaining friction of joints; remaining friction of sticking points;
-        velocity of sliding points along their slip direction; and `ease` of sliding points.
+        A margin is negative if its bound is violated. The margins are, in order:
+
+        - gaps; for current points, the distance to the separation limit
+        - `Moves.room` of current points
+        - normal forces of active points, or remaining friction of joints
+        - remaining friction of sticking points
+        - velocities of sliding points along their slip directions
+        - `modes.ease` of sliding points
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -253,7 +257,7 @@ class RigidContact(Pace):
         return float(np.min(2.0 * (speed + modes.FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
-        """Return the longest time (s) since a penetrating point passed its surface.
+        """Return the longest time (s) since a penetrating point passed through its surface.
 
         Slow points are excluded because their depth may be a rounding error.
         """
