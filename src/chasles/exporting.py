@@ -234,7 +234,7 @@ def _check_function(robot: Robot, name: str) -> None:
 
 
 def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
-    """Raise an error if none of the functions accepts an option."""
+    """Raise an error for an option that none of the functions accepts."""
     for option in options:
         if not any(_takes(function_of(name), option) for name in names):
             problem = f"option {option!r} does not apply to {', '.join(names)}"

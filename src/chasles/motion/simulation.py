@@ -117,7 +117,8 @@ def simulate(
         External wrenches, as in `forward_dynamics`.
     dissipation : bool, optional
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
-        load exceeds the friction. With rigid contacts or limits, it needs an explicit integrator.
+        load exceeds the friction. With rigid contacts or limits, this option requires an explicit
+        integrator.
     start : float, optional
         Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional

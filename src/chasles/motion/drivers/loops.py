@@ -85,11 +85,27 @@ class ClosureFunction:
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
 
     def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:
-        """Return q (..., nq) at y (..., n).
+        """Return q for independent coordinates y and, if rates are given, qd and qdd.
 
-        With yd, the result is a tuple that also contains qd; with ydd, it also contains qdd.
-        t: time (...) in s, ignored if gamma depends only on y. Raises `chasles.ImpossiblePosition`
-        if gamma is undefined at y.
+        Parameters
+        ----------
+        y : array_like, shape (..., n)
+            Independent coordinates (rad or m).
+        yd, ydd : array_like, shape (..., n), optional
+            Velocities and accelerations of the independent coordinates.
+        t : array_like, shape (...), optional
+            Time (s), ignored if gamma depends only on y.
+
+        Returns
+        -------
+        q : ndarray, shape (..., nq)
+            Joint positions. With yd, the result is the tuple (q, qd); with ydd, it is the tuple
+            (q, qd, qdd).
+
+        Raises
+        ------
+        ImpossiblePosition
+            If gamma is undefined at y.
         """
         zero = np.zeros(len(self.independent))
         rates = [zero if rate is None else rate for rate in (yd, ydd)]
