@@ -1,4 +1,4 @@
-"""Compile and run simulations on CPU or GPU, with the controller traced into the step."""
+"""Compile and run simulations on the CPU or a GPU, with the controller traced into the step."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -414,8 +414,8 @@ def check_damping(
 def _fastest(robot: Machine, q: np.ndarray, d: np.ndarray, limit: float) -> tuple[float, str]:
     """Return the largest eigenvalue of M^-1 diag(d) at q (1/s), and the main joint of its mode.
 
-    The root of the sum of all squared eigenvalues is an upper bound. If it is at most `limit`, it
-    is returned instead, with an empty name.
+    The square root of the sum of all squared eigenvalues is an upper bound. If this bound is at
+    most `limit`, it is returned instead, with an empty name.
     """
     try:
         inverse = np.linalg.inv(robot.mechanism.mass_matrix(q))

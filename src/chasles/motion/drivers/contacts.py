@@ -1,7 +1,7 @@
 """Slots for possible rigid contacts: body points, limits, and joints with dry friction.
 
-Joint limits, tendon limits and joints at rest are treated as contacts with a single direction
-(rad or m).
+Joint limits, tendon limits and joints at rest are treated as contacts with a single direction.
+Their gaps are in rad or m.
 """
 
 from collections.abc import Iterator, Sequence
@@ -145,7 +145,7 @@ class Slots:
         return qd
 
     def freedoms(self, which: np.ndarray) -> np.ndarray:
-        """Return the velocity indices of the joints with dry friction in the mask `which`."""
+        """Return the velocity indices of dry-friction joints that the mask `which` selects."""
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
@@ -282,7 +282,7 @@ def _moves(gap: np.ndarray, speed: np.ndarray, J: np.ndarray) -> Moves:
 
 
 class Stops:
-    """Joint and tendon limits as contacts with a single direction (rad or m)."""
+    """Joint and tendon limits as contacts with a single direction; gaps are in rad or m."""
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
         self._mechanism, self._start = mechanism, mechanism.neutral()
@@ -361,7 +361,7 @@ class Resting:
         return tau + self._friction * wrong
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return the state with the joints of the mask `held` (k,) at their initial positions."""
+        """Return the state with joints in the mask `held` (k,) at their positions in `start`."""
         q, places = at.q.copy(), self._places[held & (self._places >= 0)]
         q[places] = start.q[places]
         return at._replace(q=q)

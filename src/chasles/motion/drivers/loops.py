@@ -41,7 +41,9 @@ STEPS = 20
 """Maximum number of Newton steps; two or three are typical."""
 
 CONSISTENT = 1e-6
-"""Largest initial closure error of positions (rad, or relative to the loop size) and velocities."""
+"""Tolerance for loop closure errors in the initial positions (rad, or relative to the loop size)
+and velocities.
+"""
 
 BRANCH = 1e-3
 """If closing the loops moves the initial q by more than this (rad, m), q is on another branch."""

@@ -41,7 +41,7 @@ larger, the step is shortened.
 """
 
 BACK = 1e-12
-"""Slip has ended if the velocity (m/s) opposite to its direction exceeds this value."""
+"""Slip has ended if the velocity (m/s) opposite to the slip direction exceeds this value."""
 
 DRIFT = 1e-13
 """Position error (m) or velocity error (m/s) of held points above which the error is removed."""
@@ -366,7 +366,7 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """Return the state without small velocities at the contacts, which may be inconsistent."""
+        """Return the state without small, possibly inconsistent velocities at the contacts."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at

@@ -177,7 +177,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """Return the events in a step in order of time, and the first that interrupts it, or None.
+    """Return the events in a step in order of time, and the event that interrupts it, or None.
 
     Events after the interruption are omitted.
     """

@@ -472,7 +472,7 @@ def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
-    """Return velocity index, position index, lower and upper limit of each limited 1-DoF joint."""
+    """Return the velocity index, position index and two limits of each limited 1-DoF joint."""
     found = []
     for i in model.movers:
         joint, limits = model.bodies[i].joint, model.limits[i]
