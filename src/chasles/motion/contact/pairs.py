@@ -67,15 +67,25 @@ def meeting(body: Body, surface: Surface) -> Meeting | None:
 class Rigid:
     """Contact law of rigid bodies that touch, separate, slide, stick and collide.
 
-    friction: Coulomb's coefficient mu during contact. restitution: coefficient e of Newton's impact
-    law, with the same friction. Impulses act at all points between bodies that approach each other,
-    then at points between bodies that approach as a result, so that an impact propagates through
-    Newton's cradle. impact: a single-point impact law to use instead; it is applied to one point at
-    a time. torsion, rolling: torsional and rolling friction in m; the largest moments about the
-    normal and the tangents are these lengths times the normal force. Only the integrator
-    "time-stepping" supports torsion and rolling. sequence: True to solve the impacts of one time
-    step one after another, so that an impact propagates through touching balls. By default,
-    "time-stepping" solves them together; other integrators ignore this option.
+    Attributes
+    ----------
+    friction : float
+        Coulomb's friction coefficient mu (dimensionless).
+    restitution : float
+        Coefficient e of Newton's impact law (dimensionless), which uses the same friction. Impulses
+        act at all points between bodies that approach each other, then at points between bodies
+        that approach as a result, so that an impact propagates through Newton's cradle.
+    impact : ImpactLaw, optional
+        Single-point impact law to use instead of Newton's law. It is applied to one point at a
+        time.
+    torsion, rolling : float
+        Coefficients of torsional and rolling friction (m). The largest moments about the normal and
+        the tangents are these lengths times the normal force. Only the integrator "time-stepping"
+        supports torsion and rolling.
+    sequence : bool
+        True to solve the impacts of one time step one after another, so that an impact propagates
+        through touching balls. By default, "time-stepping" solves them together; other integrators
+        ignore this option.
     """
 
     friction: float = 0.0
