@@ -103,8 +103,8 @@ def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str
 class Statements:
     """Writer of the C statements for one part of a program.
 
-    Values are named t1, t2, ... in order, and are stored as soon as they are computed. `lines`
-    holds the statements.
+    Values are named t1, t2, ... in order. Results and values for later parts are stored as soon as
+    they are computed. `lines` holds the statements.
 
     - names: names of the inputs.
     - lane: suffix of array indices.

@@ -175,7 +175,7 @@ def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
 
 
 def iteration_test(it: Iteration) -> list[str]:
-    """Return a C function that runs steps with stored inputs and counts results that are wrong."""
+    """Return a C function that runs steps with stored inputs and counts wrong results."""
     T, number = it.parts[0].number.name, it.parts[0].number
     count = len(next(iter(it.sample.values())))
     rows = [stepped(it, row)[1] for row in range(count)]

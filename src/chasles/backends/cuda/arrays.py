@@ -16,19 +16,20 @@ AXES = 8
 """Largest number of array axes."""
 
 TENSOR = 7 + 2 * AXES
-"""Number of words in a DLTensor, with space for its shape and strides and for a columns flag."""
+"""Number of words in a DLTensor, including the space after it for its shape and strides, and a flag
+that is set if the array is in columns."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
-"""Offsets (bytes) of the fields of a DLTensor, and of the space and the flag that follow it."""
+"""Offsets (bytes) of a DLTensor's fields, of the space for shape and strides, and of the flag."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
 """Indices of words in the entry's descriptor.
 
 - INPUTS, OUTPUTS: numbers of inputs and outputs.
 - TYPE, OTHER: the array type and an alternative type.
-- READER, STREAM: the library's functions in this file.
-- HELPER, READ, CURRENT: an object and C functions that these functions use.
+- READER, STREAM: addresses of the library's reader and stream functions, which are written here.
+- HELPER, READ, CURRENT: a Python object and two C functions, which the written functions use.
 - COUNT: number of plans.
 - FIRST: index of the first word after these.
 """

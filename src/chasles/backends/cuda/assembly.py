@@ -36,7 +36,7 @@ OPERATIONS = {
     "equal": "setp.eq.{t} {p}, {0}, {1}; selp.{t} {r}, {one}, {zero}, {p};",
     "select": "setp.neu.{t} {p}, {0}, {zero}; selp.{t} {r}, {1}, {2}, {p};",
 }
-"""PTX instructions for the operations. r: result; p: a predicate; n: a further register."""
+"""PTX instructions for the operations. r: result; p: a predicate; n: another register."""
 
 TYPED = {
     "float": {
@@ -45,7 +45,7 @@ TYPED = {
     },
     "double": {"div": "div.rn.{t} {r}, {0}, {1};"},
 }
-"""Further instructions for each number type."""
+"""Additional instructions for each number type."""
 
 PROPAGATING = {
     "min": "min.NaN.{t} {r}, {0}, {1};",
@@ -56,8 +56,9 @@ PROPAGATES = 80
 architecture that has them. They exist for float32 only."""
 
 WINDOW = 200
-"""Number of instructions during which a value that was read is used again. The assembler itself
-reads a value again if registers are scarce, but rarely finds that a value is still in a register.
+"""Number of instructions during which a value read from the tile is reused from its register. The
+assembler itself reads a value again if registers are scarce, but rarely finds that a value is still
+in a register.
 """
 
 COMPARED = ("less", "less_equal", "equal")
@@ -187,7 +188,7 @@ class Assembly(Body):
 
 
 def literal(value: float, size: int) -> str:
-    """Return a number in PTX, by its bits. size: bytes of a number."""
+    """Return the PTX literal of a number, written as its bits. size: bytes of a number."""
     kind = "f" if size == 4 else "d"
     try:
         bits = struct.pack(f">{kind}", value)

@@ -23,8 +23,8 @@ from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
 """Purpose of a kernel: many states in rows ("rows"); many states in columns or with any strides
-("strided"); few states with any strides ("few"); or a step that is repeated, either a number of
-times ("loop") or until problems are solved ("search", "tries").
+("strided"); few states with any strides ("few"); or a step that is repeated, either a given
+number of times ("loop") or until each problem is solved or given up ("search", "tries").
 """
 
 BLOCK = 128

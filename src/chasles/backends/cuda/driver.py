@@ -147,7 +147,7 @@ MOST = 2**31 - 1
 
 
 class Function:
-    """A kernel that stays loaded for the life of the process, because graphs may refer to it."""
+    """A kernel that stays loaded for the life of the process, because CUDA graphs may use it."""
 
     def __init__(self, code: bytes, name: str, target: str, shared: int = 0) -> None:
         library, kernel = ctypes.c_void_p(), ctypes.c_void_p()

@@ -17,10 +17,10 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:
-    """Base class for kernel writers. It writes the input and output of each thread.
+    """Base class for kernel writers. It writes code that locates a thread's inputs and outputs.
 
     - tables: additional constants.
-    - more: further parameters of the kernel.
+    - more: additional parameters of the kernel.
     - strides: names of the strides of an array.
     - before, after: lines before and after the body.
     """

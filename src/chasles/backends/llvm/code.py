@@ -55,11 +55,11 @@ _MAGIC = b"chasles objects\n"
 _LINKER: list[Any] = []
 _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
-"""Pieces of code to be unloaded."""
+"""Pieces of code without references, which are to be unloaded."""
 BUSY = threading.Lock()
 """Lock held during long LLVM operations. Unloading code waits for it; freeing an owner does not."""
 _FORKING: list[None] = []
-"""Nonempty while the process forks."""
+"""List that is nonempty while the process forks, when code must not be unloaded."""
 _SWEEPING: list[int] = []
 """Identifiers of threads that are unloading code, one entry per call to `sweep`."""
 

@@ -26,8 +26,8 @@ GIVEN = (
 - size, space: size (bytes) of a thread's memory, and offset of the workspace in it.
 - ins, in_rows, in_steps, sizes: tables of the inputs of the first state, as for `repeat`.
 - records, record_rows, record_steps: tables of the records of the first state, as for `repeat`.
-- fresh_places, near_places: offsets in the thread's memory at which results and records are
-  collected.
+- fresh_places, near_places: offsets in the thread's memory at which results and records,
+  respectively, are collected.
 - near_rows: row strides (bytes) of the collected records.
 """
 

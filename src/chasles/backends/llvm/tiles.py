@@ -217,8 +217,8 @@ def scatter(
     """Return the function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of constant columns are written without a transpose. If the rows' alignment
-    allows it, no store straddles a cache line. alone: True if the module has no function without
-    `clip`, whose tables this function would otherwise use.
+    allows it, no store straddles a cache line. alone: True to define the function's tables here,
+    because the module has no function without `clip` that defines them.
     """
     width, n, rows = w.width, len(columns), row_places(w, clip)
 
