@@ -148,7 +148,8 @@ def compile(
 ) -> Kernel:
     """Compile a program. If a recipe is passed, the kernel is cached, and `known` finds it later.
 
-    Two recipes with the same `repr` must describe the same program.
+    A recipe describes how the program is made; two recipes with the same `repr` must make the same
+    program.
     """
     target = _backend(backend)
     if recipe is None or not BACKENDS[backend].keeps:
@@ -247,7 +248,7 @@ def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) ->
 
 
 def chain(links: Sequence[Link], outputs: Sequence[str], backend: str = USUAL) -> Any:
-    """Combine kernels that run one after the other on tiles of states (`llvm.chain`).
+    """Combine kernels into one that runs them in turn on tiles of states (`llvm.chain`).
 
     outputs: names of the arrays that the chain returns.
     """

@@ -47,10 +47,10 @@ CONTEXT = {
     "usual_call": "",
     "frame_name": "",
 }
-"""Entries of the table at @context, in order. An entry is a function of Python's C API, or is
-filled in by `fill_context`: numpy.ndarray, the interned strings "out", "threads", "f_ext" and
-"frame", PyArray_New, PyArray_Return, built-in types and numpy.float64, None, the integer 1, and the
-C function that calls an object's `__call__`.
+"""Entries of the table at @context, in order, each with the name of a function in Python's C API.
+If the name is empty, `fill_context` fills in the entry: an array function of NumPy, a type, an
+interned string such as "out", None, the integer 1, or the C function that calls an object's
+`__call__`.
 """
 
 HEAD, TUPLE, BYTES = object.__basicsize__, tuple.__basicsize__, bytes.__basicsize__ - 1

@@ -1,8 +1,8 @@
 """Prefixes for exported C code that do not conflict with compilers, headers, CMake or file systems.
 
 A prefix names files (`PREFIX.h`), CMake targets (`PREFIX`, `PREFIX_test`) and functions
-(`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name;
-likewise, a target or a library (such as `m`) would hide a CMake target or a system library.
+(`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name.
+Likewise, a target or a library (such as `m`) would hide a CMake target or a system library.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Readers of array objects for the GPU entry, in LLVM IR.
+"""Readers of array objects for the GPU entry (`cuda.entry`), in LLVM IR.
 
 An array is represented as a DLTensor of DLPack: data, device, rank, dtype, shape, strides, offset.
 For each library, one function (the reader) fills a DLTensor from an object, and another returns the

@@ -1,6 +1,6 @@
 """The statements of a function in PTX, NVIDIA's assembly language, within CUDA C.
 
-The optimizer of NVRTC takes seconds for long straight-line programs, and cannot improve them: their
+NVRTC's optimizer takes seconds for long straight-line programs, but cannot improve them: their
 common expressions are already shared, and products are fused where it is exact to do so. Therefore
 arithmetic is written as `asm` statements, which the optimizer passes on to the assembler. Other
 functions, such as sine and cosine, stay in CUDA C. The registers of `asm` statements are declared
@@ -90,7 +90,7 @@ class Assembly(Body):
 
     @property
     def _kind(self) -> str:
-        """Constraint of operands in `asm` statements."""
+        """Register constraint for operands of `asm` statements."""
         return self.number.name[0]
 
     @cached_property
@@ -117,7 +117,7 @@ class Assembly(Body):
         super().say(line)
 
     def _flush(self) -> None:
-        """Write all waiting instructions as one statement."""
+        """Write all pending instructions as one statement."""
         if self._waiting:
             self.lines.append("  asm volatile(")
             self.lines += [f'    "{line}\\n"' for line in self._waiting]
@@ -125,13 +125,13 @@ class Assembly(Body):
             self._waiting.clear()
 
     def name(self, k: int, text: str, *, fixed: bool = True) -> None:
-        """Declare a register for a value, given as an expression of CUDA C."""
+        """Declare a register for a value, given as a CUDA C expression."""
         super().name(k, text, fixed=fixed)
         if fixed:
             self._given(f"t{k}", f"t{k}")
 
     def _given(self, register: str, value: str) -> None:
-        """Set a register to a value of CUDA C."""
+        """Set a register to the value of a CUDA C expression."""
         super().say(f'asm volatile("mov.{self._type} {register}, %0;" :: "{self._kind}"({value}));')
 
     def seen(self, k: int) -> str:

@@ -1,7 +1,7 @@
 """Kernels in which every thread computes one state by itself.
 
-"direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step:
-the outputs of a step (states) are the first inputs of the next step and stay in registers; the
+"direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step.
+The outputs of a step (states) are the first inputs of the next step and stay in registers. The
 other inputs (controls) are read in every step. States are written to records after every `every`
 steps and after the last step.
 """

@@ -238,7 +238,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that reads keywords and runs a matching way, or else the Python path."""
+    """Write a function that reads keywords and runs a matching way's kernel, or the Python path."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")

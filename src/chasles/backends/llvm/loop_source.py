@@ -33,12 +33,12 @@ GIVEN = (
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that compute the address of an entry of a table."""
+    """Return lines that compute the address of a table entry."""
     return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
 
 
 def entry(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that load an entry of a table."""
+    """Return lines that load a table entry."""
     return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 

@@ -1,4 +1,4 @@
-"""Stores of results that bypass the cache (non-temporal stores), in whole cache lines.
+"""Stores that bypass the cache (non-temporal stores), for results written in whole cache lines.
 
 The results are rows of tiles (`scatter_past`), or matrices whose rows are computed in vectors of
 several columns. `packing` chooses the columns in each vector; this module restores their order.
