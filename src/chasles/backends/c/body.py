@@ -35,7 +35,7 @@ class Number:
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
-        """Return a C literal that represents a value, rounded to this type, exactly."""
+        """Return a C literal that exactly represents a value rounded to this type."""
         with np.errstate(over="ignore"):
             rounded = np.dtype(self.dtype).type(value)
         if math.isnan(rounded):

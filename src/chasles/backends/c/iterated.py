@@ -1,7 +1,8 @@
 """An iterative step in C: initialization, iterations until convergence, and results.
 
-The parts are the same four functions as in `llvm.iterated`. The caller provides the memory, so the
-step keeps no state, allocates nothing, and needs little stack. The number of iterations is bounded.
+The parts are the functions `begin`, `refine`, `rescue` and `end`, as in `llvm.iterated`. The caller
+provides the memory, so the step keeps no state, allocates nothing, and needs little stack. The
+number of iterations is bounded.
 """
 
 from collections.abc import Iterable

@@ -28,8 +28,8 @@ INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRS
 
 - INPUTS, OUTPUTS: numbers of inputs and outputs.
 - TYPE, OTHER: the array type and an alternative type.
-- READER, STREAM: addresses of the library's reader and stream functions, which are written here.
-- HELPER, READ, CURRENT: a Python object and two C functions, which the written functions use.
+- READER, STREAM: the library's functions (of this module) that read an array and return the stream.
+- HELPER, READ, CURRENT: a Python object and two C functions that READER and STREAM use.
 - COUNT: number of plans.
 - FIRST: index of the first word after these.
 """

@@ -90,8 +90,8 @@ class Built:
     - columns: outputs that must be passed as columns.
     - registers, spilled: registers and spilled bytes per thread.
     - crew: number of warps that together process 32 states.
-    - stays: True if a block processes one state after another, so that one block per multiprocessor
-      is enough.
+    - stays: True if each thread processes one state after another, so that one block per
+      multiprocessor is enough.
     """
 
     form: Form

@@ -186,7 +186,7 @@ class _Module:
         self._sizes, self._known = sizes, str(not opaque).lower()
 
     def function(self, lines: list[str]) -> list[str]:
-        """Return the lines of a function with checks of its accesses."""
+        """Return the lines of a function with checks of its memory accesses."""
         self._root: dict[str, str] = {}
         self._name = re.findall(r"@[\w.]+", lines[0])[0]
         head = lines.index("entry:") + 1

@@ -60,7 +60,7 @@ def even(place: int) -> int:
 
 
 def text(layout: Layout) -> str:
-    """Return the LLVM module of the function `batch`, which processes states in chunks."""
+    """Return the LLVM module with the function `batch`, which processes states in chunks."""
     pooled = ["refine", *(["rescue"] if layout.quick else [])]
     names = ["begin", *pooled, *(["adjust"] if layout.marks else []), "end"]
     declared = "\n".join(f"declare void @{name}_tiled({TAKEN})" for name in names)

@@ -266,7 +266,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Emit calls that compute a state's products. last: names of the groups' last functions."""
+        """Emit calls that compute a state's products. last: functions of the last products."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:
