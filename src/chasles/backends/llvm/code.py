@@ -251,7 +251,7 @@ def interpreter() -> str | None:
 def compiled(
     text: str, machine: Mapping[str, Any], cores: int, assemble: Callable[[str], bytes]
 ) -> bytes:
-    """Compile a module, with other processes if it is long; return the code as from `joined`.
+    """Compile a module, in several processes if it is long; return code in the format of `joined`.
 
     machine: triple, cpu, features and effort. assemble: function that compiles in this process.
     """

@@ -325,7 +325,7 @@ def _fresh(w: Writer) -> Writer:
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
-    """Yield groups of rows that are summed at once, and the order of their terms (units first)."""
+    """Yield groups of rows summed at once, and the order of their terms, unit entries first."""
     for top in range(0, len(left), TOGETHER):
         rows = range(top, min(top + TOGETHER, len(left)))
         terms = dict.fromkeys(k for r in rows for k in left[r])
