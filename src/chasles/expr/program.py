@@ -146,7 +146,7 @@ class Program(Interface):
     the programs of an iteration (`llvm.iterated`)."""
 
     batched: bool = field(default=False, compare=False, repr=False)
-    """True if a single state runs as a batch of one, which takes longer but compiles in half the
+    """True if a single state runs as a batch of one, which is slower but compiles in half the
     time."""
 
     def limb(self, array: int, index: int) -> int:

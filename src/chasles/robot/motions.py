@@ -40,7 +40,7 @@ class Moving(Configuring):
         frame : str
             Name of a link or frame. It may be the last positional argument, after the rates.
         axes : {"world", "frame"}, optional
-            Axes along which vectors are expressed.
+            Axes in which vectors are expressed.
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point, as in `frame_velocity`. It moves with the body.
         method : str, optional
@@ -95,10 +95,10 @@ class Moving(Configuring):
         axes, at
             As in `jacobian`.
         order : int, optional
-            Expected number of rates. Another number raises an error.
+            Expected number of rates. A different number raises an error.
         method : str, optional
-            "spatial" (Featherstone 2008, example 2.5; first order), "joint-motion" (Mitra, 2.9) or
-            "fastest".
+            "spatial" (Featherstone 2008, example 2.5; first order only), "joint-motion" (Mitra,
+            section 2.9) or "fastest".
         out, threads
             As in `jacobian`.
 
@@ -186,8 +186,8 @@ class Moving(Configuring):
 
         Notes
         -----
-        Each matrix is a time derivative of the body's position matrix M times M^-1 (Mitra, sections
-        2.6 and 2.7).
+        If M is the body's position matrix, each result is a time derivative of M, multiplied from
+        the right by M^-1 (Mitra, sections 2.6 and 2.7).
 
         Examples
         --------
