@@ -14,7 +14,7 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""Nonzero derivatives of one value, by seed index (component of a direction or covector)."""
+"""Nonzero derivatives of one value, by component index of the direction or covector."""
 
 
 def jacobian(
@@ -27,7 +27,7 @@ def jacobian(
     program : Program
         Program to differentiate.
     wrt : sequence of str
-        Names of inputs.
+        Names of the inputs with respect to which to differentiate.
     mode : {"forward", "reverse"}, optional
         Forward mode is cheaper for few inputs, and reverse mode for few outputs. Both return the
         same derivatives.
@@ -87,7 +87,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
     program : Program
         Program to differentiate.
     wrt : sequence of str
-        Names of inputs.
+        Names of the inputs with respect to which to differentiate.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def reverse(program: Program, wrt: Sequence[str]) -> Program:
     program : Program
         Program to differentiate.
     wrt : sequence of str
-        Names of inputs.
+        Names of the inputs with respect to which to differentiate.
 
     Returns
     -------

@@ -360,7 +360,7 @@ class Program(Interface):
 
     @cached_property
     def depth(self) -> int:
-        """Length of the longest dependency chain in operations, not counting sign changes."""
+        """Number of operations in the longest dependency chain, not counting sign changes."""
         depths: list[int] = []
         for op, args, _ in self.code:
             below = max((depths[a] for a in args), default=0)

@@ -116,7 +116,7 @@ class Configuring(Computing):
         return np.asarray(inside.all(axis=-1))[()]
 
     def state(self, values: Mapping[str, Array], *, default: Array = None) -> np.ndarray:
-        """Return a configuration from joint positions by name.
+        """Return the configuration with the given joint positions.
 
         Parameters
         ----------
@@ -128,8 +128,7 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (..., nq)
-            Configuration. `chasles.conventions.position_by_name` and `velocity_by_name` convert
-            back.
+            Configuration. `chasles.conventions.position_by_name` is the inverse.
 
         Examples
         --------

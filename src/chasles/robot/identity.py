@@ -23,13 +23,13 @@ from chasles.robot.html import as_html
 from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
 Array = Any
-"""NumPy, PyTorch, JAX or CuPy array, or any array_like. Results belong to the same library. For
-brevity, annotations mention only NumPy.
+"""NumPy, PyTorch, JAX or CuPy array, or any array_like. Results are arrays of the same library.
+For brevity, annotations mention only NumPy.
 """
 
 
 class Identity(Named):
-    """A model, and the mechanism that evaluates its functions."""
+    """Base class that contains a model and the `Mechanism` that evaluates its functions."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
         self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
@@ -37,7 +37,7 @@ class Identity(Named):
     def _begin(self, mechanism: Mechanism) -> None:
         """Initialize the robot from a mechanism. Subclasses may define another `__init__`."""
         self.mechanism: Mechanism = mechanism
-        """Mechanism that evaluates the functions."""
+        """Object that evaluates the functions of the robot."""
         self.model = mechanism.model
         self.mimic: bool = mechanism.model.mimic
         """True if mimic joints follow their leader; False if they have independent coordinates."""

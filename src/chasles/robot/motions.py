@@ -131,7 +131,7 @@ class Moving(Configuring):
     def joint_motion_matrices(
         self, q: Array, *rates: Array | str, frame: str | None = None
     ) -> np.ndarray:
-        """Return Mitra's joint-motion property matrices D for the body of a frame.
+        """Return Mitra's joint-motion property matrices D for the body that carries a frame.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Moving(Configuring):
     def motion_matrices(
         self, q: Array, *rates: Array | str, frame: str | None = None
     ) -> np.ndarray:
-        """Return Mitra's motion matrices for the body of a frame, in the base frame.
+        """Return Mitra's motion matrices, in the base frame, for the body that carries a frame.
 
         Parameters
         ----------

@@ -171,9 +171,9 @@ class Robot(Sensing):
         Returns
         -------
         tuple of (str, str)
-            All pairs of links with collision shapes that move relative to each other, except links
-            connected by a joint and pairs excluded in the file by `<disable_collisions>` (SRDF) or
-            by `<exclude>`, contype and conaffinity (MJCF).
+            All pairs of links with collision shapes that move relative to each other. Pairs
+            connected by a joint are omitted, as are pairs excluded in the file, by
+            `<disable_collisions>` (SRDF) or by `<exclude>`, contype and conaffinity (MJCF).
 
         Notes
         -----
