@@ -56,7 +56,7 @@ SIZES = {
 - inertia: mass, first moment and rotational inertia of the body.
 - inverse: upper triangle of the inverse spatial inertia.
 - hinge: X, the angular and linear entries of S along z, and c.
-- A, B: inverse inertias 11, 12 and 22 of a piece, and bias accelerations of its two handles.
+- A, B: blocks 11, 12 and 22 of a piece's inverse inertia, and bias accelerations of its handles.
 - record: W, Y S, 1/D, g, the force due to tau, and tau.
 - force: forces on both handles.
 """

@@ -95,7 +95,7 @@ def pattern(parents: Parents) -> np.ndarray:
 
 
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
-    """Convert the parent of each body to the parent of each row of H (table 6.4).
+    """Return the parent of each row of H, given the parent of each body (table 6.4).
 
     Parameters
     ----------

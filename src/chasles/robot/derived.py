@@ -236,7 +236,7 @@ class Deriving(Moving):
         Returns
         -------
         ndarray or tuple of ndarray
-            Covector of each argument in `wrt`.
+            Vector-Jacobian product for each argument in `wrt`.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Time derivatives of any order of a frame's motion, as vectors and as Mitra's matrices."""
+"""Velocities and higher time derivatives of frames, as vectors and as Mitra's matrices."""
 
 from collections.abc import Sequence
 from typing import Any
