@@ -520,7 +520,8 @@ class Computing(Identity):
         Returns
         -------
         B : ndarray, shape (..., degrees of freedom, nv)
-            One row for each degree of freedom of each loop joint, from predecessor to successor.
+            One row for each degree of freedom of each loop joint. The velocities are those of the
+            child link relative to the parent link.
 
         Notes
         -----
@@ -571,7 +572,8 @@ class Computing(Identity):
             Time constant (s) of Baumgarte stabilization, which reduces loop errors. Default: no
             stabilization.
         tolerance : float, optional
-            Largest residual of a closed loop (rad, and relative to the loop size).
+            Residual above which a loop counts as open, in rad for angles and relative to the loop
+            size for lengths.
         method : str, optional
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
@@ -591,15 +593,15 @@ class Computing(Identity):
         Raises
         ------
         OpenLoop
-            If q or qd violates the loops.
+            If q or qd violates the loop constraints.
         SingularPosition
-            If the loops lose rank at q.
+            If `loop_matrix` loses rank at q.
 
         Notes
         -----
         Methods: "multipliers" (Featherstone 2008, Eq 8.38), "direct" (Eq 8.36), "minimal" (Eq 8.43)
         and "divide-and-conquer" (section 7.5). A good value for `stabilization` is the time between
-        recorded states (section 8.3).
+        recorded states of a simulation (section 8.3).
 
         Examples
         --------
@@ -726,11 +728,14 @@ class Computing(Identity):
         Notes
         -----
         Methods: "newton-euler-vector" (Luh, Walker, Paul 1980), "spatial" (Featherstone 2008, table
-        5.1), "homogeneous" (Legnani et al. 1996, part II, section 2.3), "homogeneous-link" (section
-        2.3, in link frames), "lagrange" (section 3), "parallel-axes", and the methods of Balafoutis
-        and Patel (1991, chapter 5): "augmented-tensor", "newton-euler-tensor", "lagrange-4x4",
-        "lagrange-3x3", "spatial-1987", "kane", "kane-sum", "uicker-kahn", "waters", "christoffel",
-        "vukobratovic" and "spatial-operator".
+        5.1) and "parallel-axes" (Newton-Euler recursion, with joints on parallel axes combined).
+
+        Methods from Legnani et al. (1996, part II): "homogeneous" (section 2.3), "homogeneous-link"
+        (section 2.3, in link frames) and "lagrange" (section 3).
+
+        Methods from Balafoutis and Patel (1991, chapter 5): "augmented-tensor",
+        "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3", "spatial-1987", "kane", "kane-sum",
+        "uicker-kahn", "waters", "christoffel", "vukobratovic" and "spatial-operator".
 
         Examples
         --------
@@ -801,14 +806,20 @@ class Computing(Identity):
 
         Notes
         -----
-        Methods: "articulated-body" (Featherstone 2008, table 7.1), "mass-matrix" (chapter 6),
-        "homogeneous" and "lagrange" (M and h from joint actions and from traces, respectively;
-        Legnani et al. 1996), "parallel-axes", "augmented-tensor", "unit-acceleration",
-        "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement" and
-        "spatial-operator" (Balafoutis and Patel 1991, chapter 6), "floating-base" (Featherstone,
-        table 9.4, for robots with a floating base), and "assembly-inertia", "assembly-inverse"
-        (table 7.2) and "divide-and-conquer" (section 7.5). The last three support neither armature
-        nor links without mass or without a moment of inertia.
+        Methods from Featherstone (2008): "articulated-body" (table 7.1), "mass-matrix" (chapter 6),
+        "floating-base" (table 9.4, for robots with a floating base), "assembly-inertia" and
+        "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). The last three
+        support neither armature nor links without mass or without a moment of inertia.
+
+        Methods from Legnani et al. (1996): "homogeneous" (M and h from joint actions) and
+        "lagrange" (M and h from traces of matrix products).
+
+        Methods from Balafoutis and Patel (1991, chapter 6): "augmented-tensor",
+        "unit-acceleration", "composite-3x3", "conjugate-gradient" (without derivatives),
+        "orthogonal-complement" and "spatial-operator".
+
+        "parallel-axes" uses the mass matrix and bias forces computed by the methods of the same
+        name.
 
         Examples
         --------
@@ -839,7 +850,7 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """Return the unknown torques and accelerations of a robot, one for each joint.
+        """Return the unknown torque or acceleration of each joint.
 
         For joints in `known`, accelerations are given and torques are returned. For all other
         joints, torques are given and accelerations are returned. If all joints are known, the
@@ -883,9 +894,9 @@ class Computing(Identity):
         OverDetermined
             If the known accelerations contradict the loops.
         OpenLoop
-            If q or qd violates the loops.
+            If q or qd violates the loop constraints.
         SingularPosition
-            If the loops lose rank at q.
+            If `loop_matrix` loses rank at q.
 
         Notes
         -----
@@ -1210,8 +1221,8 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries listed by `packed_entries`, without zeros and the symmetric
-            half. Large batches then need about half the memory.
+            Return only the entries listed by `packed_entries`, as a vector. Large batches then need
+            about half the memory.
         coordinates : {"tree", "independent"}, optional
             Coordinates in which the matrix is expressed, for a robot with loops; see Notes.
         method : str, optional
@@ -1235,11 +1246,14 @@ class Computing(Identity):
         Eq 8.44), with the kinetic energy yd' M yd / 2. With `packed`, the lower triangle is
         returned row by row (see `packed_entries`).
 
-        Methods: "spatial" (composite rigid bodies, Featherstone 2008, table 6.2), "homogeneous"
-        (joint actions) and "lagrange" (traces, both Legnani et al. 1996, part II), "parallel-axes",
-        and the methods of Balafoutis and Patel (1991, chapter 6): "augmented-tensor",
-        "composite-3x3", "orthogonal-complement", "factored-complement", "unit-acceleration" and
-        "spatial-operator".
+        Methods: "spatial" (composite rigid bodies, Featherstone 2008, table 6.2) and
+        "parallel-axes" (composite rigid bodies, with joints on parallel axes combined).
+
+        Methods from Legnani et al. (1996, part II): "homogeneous" (joint actions) and "lagrange"
+        (traces of matrix products).
+
+        Methods from Balafoutis and Patel (1991, chapter 6): "augmented-tensor", "composite-3x3",
+        "orthogonal-complement", "factored-complement", "unit-acceleration" and "spatial-operator".
 
         Examples
         --------
@@ -1396,8 +1410,8 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries listed by `packed_entries`, without zeros and the symmetric
-            half. Large batches then need about half the memory.
+            Return only the entries listed by `packed_entries`, as a vector. Large batches then need
+            about half the memory.
         out : ndarray or tuple of ndarray, optional
             Output array for each result.
         threads : int, optional
@@ -1406,16 +1420,17 @@ class Computing(Identity):
         Returns
         -------
         L : ndarray, shape (..., nv, nv)
-            Unit lower triangular factor, with the sparsity of M. Its shape is (..., k) if packed.
+            Unit lower triangular factor, with the sparsity of M. Its shape is (..., number of
+            entries) if packed.
         D : ndarray, shape (..., nv)
             Diagonal factor.
 
         Notes
         -----
         See Featherstone (2008), section 6.5. L is triangular if the coordinates are in tree order.
-        If the file lists a child before its parent, the rows and columns of L are permuted like the
-        coordinates. A packed L contains only entries for pairs of joints on the same branch (see
-        `packed_entries`). All other entries are zero.
+        If the robot's file lists a child before its parent, the rows and columns of L are permuted
+        like the coordinates. A packed L contains only entries for pairs of joints on the same
+        branch (see `packed_entries`). All other entries are zero.
 
         Examples
         --------
@@ -1438,8 +1453,8 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries listed by `packed_entries`, without zeros and the symmetric
-            half. Large batches then need about half the memory.
+            Return only the entries listed by `packed_entries`, as a vector. Large batches then need
+            about half the memory.
         out : ndarray or tuple of ndarray, optional
             Output array for each result.
         threads : int, optional
@@ -1448,7 +1463,8 @@ class Computing(Identity):
         Returns
         -------
         L : ndarray, shape (..., nv, nv)
-            Lower triangular factor, with the sparsity of M. Its shape is (..., k) if packed.
+            Lower triangular factor, with the sparsity of M. Its shape is (..., number of entries)
+            if packed.
 
         Notes
         -----
@@ -1485,7 +1501,8 @@ class Computing(Identity):
         Returns
         -------
         A : ndarray, shape (..., nv, nv)
-            Factor with unit diagonal. Other entries are nonzero only for a joint and its ancestors.
+            Factor with unit diagonal. Off-diagonal entries are nonzero only between a joint and its
+            ancestors.
         B : ndarray, shape (..., nv, nv)
             Inverse of A.
         D : ndarray, shape (..., nv, nv)
@@ -1718,15 +1735,15 @@ class Computing(Identity):
 
         Returns
         -------
-        Y : ndarray, shape (..., nv, 10 moving joints)
+        Y : ndarray, shape (..., nv, 10 * len(moving_joints))
             Regressor, with columns in the order of `inertial_parameters`.
 
         Notes
         -----
-        See Atkeson, An and Hollerbach (1986). Y does not include springs, armature and dissipation,
-        because they are not link parameters. Add `spring_forces`, armature * qdd, and the damping
-        and friction torques. For a robot with loops, the torques are those for which the loop
-        joints transmit no force, as in `inverse_dynamics`.
+        See Atkeson, An and Hollerbach (1986). Y does not include springs, armature or dissipation,
+        because they are not link parameters. To obtain the total torques, add `spring_forces`,
+        armature * qdd, and the damping and friction torques. For a robot with loops, the torques
+        are those for which the loop joints transmit no force, as in `inverse_dynamics`.
 
         Examples
         --------
@@ -1772,7 +1789,8 @@ class Computing(Identity):
 
         Notes
         -----
-        Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces, Legnani et al. 1996).
+        Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces of matrix products, Legnani
+        et al. 1996).
 
         Examples
         --------
@@ -1809,7 +1827,8 @@ class Computing(Identity):
 
         Notes
         -----
-        Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces, Legnani et al. 1996).
+        Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces of matrix products, Legnani
+        et al. 1996).
 
         Examples
         --------
