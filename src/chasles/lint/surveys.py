@@ -1,4 +1,4 @@
-"""Read robot files for lint, as raw values (even if the file does not load) or loaded robots."""
+"""Read robot files for lint, as loaded robots or (even if loading fails) as raw values."""
 
 import math
 import os

@@ -42,8 +42,8 @@ def time_optimal(
     Parameters
     ----------
     robot
-        The robot. Torque limits apply to the torques of `robot.inverse_dynamics`. Loops stay
-        closed.
+        The robot. Torque limits apply to the torques that `robot.inverse_dynamics` returns. Loops
+        stay closed.
     path
         A trajectory, such as `spline` or `line`, whose time serves as the path parameter s. Its
         velocity must not be zero. If the trajectory was timed by `line`, `arc` or this function,
@@ -68,8 +68,8 @@ def time_optimal(
     Raises
     ------
     InputError
-        If no speed satisfies the limits. The message gives the position along the path and, if its
-        static torque exceeds the limit, the joint.
+        If no speed satisfies the limits. The message gives the position along the path, and the
+        name of the joint if a static torque exceeds its limit.
 
     Notes
     -----
@@ -236,7 +236,7 @@ class Along:
                 tau[...] = self.torques(course.q, *rates)[..., loaded]
 
     def _follow(self, course: Grid) -> None:
-        """Store the path in the grid: coefficients of polynomials, otherwise q, q' and q''."""
+        """Store the path in the grid, as polynomial coefficients or else as q, q' and q''."""
         path, begin = self.polynomial, self.s[:-1]
         if path is None:
             # stay inside each interval, since rates may jump at its ends
@@ -285,7 +285,7 @@ def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """Return an error that gives the location, and the joint if its static torque is too large."""
+    """Return an error with the location, and the joint if a static torque is too large."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.limits[2]

@@ -54,7 +54,7 @@ the change in the second difference from one interval to the next.
 """
 
 CAUTION = 1.2
-"""Ratio of the amount by which limits are tightened to the errors of the parabolas.
+"""Amount by which limits are tightened, relative to the errors of the parabolas.
 
 It is larger than 1 because the errors change slightly with the speeds.
 """
@@ -66,9 +66,9 @@ SLACK = 5e-7
 """Fraction of each limit reserved for rounding errors and errors of the parabolas."""
 
 STEADY = 0.5
-"""Ratio of the smallest to the largest q'^2 in an interval above which its speed bound may vary.
+"""Threshold for the ratio of the smallest to the largest q'^2 in an interval.
 
-For smaller ratios, one bound applies to the whole interval.
+Above this ratio, the speed bound may vary within the interval; otherwise, it is constant.
 """
 
 RELAXED = 0.5
@@ -106,11 +106,11 @@ def bernstein(values: Numbers) -> list[Number]:
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the initial point, memory and data of Newton's method for the bounds on x.
+    """Return the initial point, memory and data with which Newton's method finds the bounds on x.
 
-    The data are high, low and slope of the rows of all constraints. The limits are -hi and hi. top
-    is the middle Bernstein coefficient of the largest x allowed. The last input contains the bounds
-    on x found so far.
+    The data are high, low and slope for the rows of all constraints. The limits are -hi and hi, and
+    top is the middle Bernstein coefficient of the largest x allowed. The last input contains the
+    bounds on x found so far.
     """
     hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []

@@ -1,4 +1,4 @@
-"""Configuration spaces of trajectories: vectors, robots with quaternions, rotations, poses.
+"""Configuration spaces for trajectories: vectors, robots with quaternions, rotations, poses.
 
 A curve near an anchor a is integrate(a, y(t)), where y is a displacement vector. If displacements
 are not additive, the velocity of the curve is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the
