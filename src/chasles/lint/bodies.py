@@ -38,7 +38,7 @@ It is relative to the distance between the center of mass and the farthest corne
 """
 
 VOLUMES = 5.0, 30_000.0
-"""Minimum and maximum plausible ratio of a link's mass to the volume of its shapes (kg/m3)."""
+"""Minimum and maximum plausible ratios of a link's mass to the volume of its shapes (kg/m3)."""
 
 TOLERANCE = 0.05
 """Tolerance for relative differences between left and right parts.

@@ -399,7 +399,7 @@ class Plots:
 
 
 def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
-    """Return the singular values (..., min(rows, nv)) of the selected Jacobian rows, descending."""
+    """Return singular values (..., min(rows, nv)) of the Jacobian rows, in descending order."""
     if rows not in ROWS:
         raise InputError("E-PLOT-007", f"rows must be {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:

@@ -222,7 +222,7 @@ class Axis:
         return scipy.interpolate.PPoly(np.array(rows).T, np.array(t))
 
     def _ramp(self, change: float, time: float) -> list[tuple[float, float, float]]:
-        """Return durations, initial accelerations and jerks of the pieces of a velocity change."""
+        """Return the duration, initial acceleration and jerk of each piece of a velocity change."""
         sign = math.copysign(1.0, change)
         if math.isinf(self.j):
             return [(time, sign * self.a, 0.0)]
