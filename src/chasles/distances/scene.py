@@ -1,6 +1,6 @@
-"""Compute distances between the links of a robot and obstacles.
+"""Compute distances between robot links, and from links to obstacles.
 
-A compiled program (`functions.rounds`) computes distances between spheres and capsules, from these
+A compiled program (`functions.rounds`) computes distances between spheres and capsules, from both
 to fixed planes, and from spheres to fixed boxes. Coal (extra `contact`) computes all other
 distances.
 """

@@ -34,7 +34,7 @@ SMALLEST = 0.2
 LARGEST = 1.2
 """Maximum plausible radius of gyration.
 
-It is relative to the distance between the center of mass and the farthest corner.
+It is relative to the distance from the center of mass to the farthest corner of the shapes.
 """
 
 VOLUMES = 5.0, 30_000.0

@@ -181,7 +181,7 @@ def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
-    """Yield XML elements as parts; messages refer to them by tag (or `what`) and name."""
+    """Yield a `Part` for each XML element; messages refer to it by tag (or `what`) and name."""
     for element in elements:
         part = Part(source, element, "")
         yield replace(part, owner=f"{what or part.tag} {element.get('name', '')!r}")

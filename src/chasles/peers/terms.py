@@ -356,7 +356,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Return a note about a massless link on the body; MuJoCo computes its mass from shapes."""
+    """Return a note about a massless link, whose mass MuJoCo computes from shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:

@@ -97,7 +97,7 @@ def time_optimal(
             f"the path has positions of shape {path.start.shape}, but the robot has "
             f"{robot.nq} coordinates"
         )
-        raise InputError("E-PATH-025", problem, "pass a path of this robot", part="time_optimal")
+        raise InputError("E-PATH-025", problem, "pass a path for this robot", part="time_optimal")
     if robot.nq != robot.nv and path.inside(np.array(0.0), 1)[1].shape != (robot.nv,):
         problem = f"the path has {robot.nq} velocities, but the robot has {robot.nv}"
         raise InputError("E-PATH-060", problem, "create the path with robot=", part="time_optimal")
@@ -222,7 +222,7 @@ class Along:
         return kept[key]
 
     def fill(self, course: Grid) -> None:
-        """Store the path, its torques and its limits at all points of a grid."""
+        """Store the path, and the torques and limits along it, at all points of a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
         self._follow(course)
         course.bound(self.limits[0], self.limits[1:][self.finite[1:]])
