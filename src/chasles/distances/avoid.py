@@ -22,7 +22,7 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Enclosing spheres: maximum distance (m) beyond the obstacle, and maximum number per shape."""
+"""Enclosing spheres: desired distance (m) beyond the obstacle, and maximum number per shape."""
 
 POSTURES = 256
 """Number of random configurations used to find pairs of links that always overlap."""
@@ -44,7 +44,8 @@ class Avoid:
     obstacles
         {name: shape} as in `distance`. An array (..., 4) of centers and radii defines one sphere
         for each problem in a batch. Obstacles other than spheres, capsules, boxes and planes are
-        replaced by enclosing spheres, which extend up to 1 cm beyond the obstacle.
+        replaced by enclosing spheres, at most 64 per shape. They extend up to 1 cm beyond small
+        obstacles, and farther beyond large ones.
     margin
         Smallest allowed distance (m).
     shapes

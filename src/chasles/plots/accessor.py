@@ -32,7 +32,7 @@ Plane = Literal["xy", "xz", "yz", "3d"]
 """Plane onto which points are projected, or "3d" for a three-dimensional plot."""
 
 FEW = 5
-"""Maximum number of methods in a legend inside the plot. Longer legends are placed beside it."""
+"""Maximum number of methods in a legend inside the plot. Longer legends are placed next to it."""
 
 _CLOSED = "use a robot without loops or couplings, because the Jacobian ignores them"
 
