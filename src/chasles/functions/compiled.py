@@ -204,7 +204,7 @@ class Compiled:
         *arguments : array_like
             One array for each input, with leading shapes that broadcast together.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all cores for large batches.
 

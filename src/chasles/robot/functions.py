@@ -32,7 +32,7 @@ class Computing(Identity):
         v : array_like, shape (..., nv)
             Constant joint velocity (rad/s or m/s) during one second.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -64,7 +64,7 @@ class Computing(Identity):
         q1 : array_like, shape (..., nq)
             Final configuration (rad or m).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -103,7 +103,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -161,7 +161,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -227,7 +227,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -285,7 +285,7 @@ class Computing(Identity):
             Reference point of the linear components: the frame origin (default), a point (m) in
             frame coordinates, or "world" for the body point that coincides with the world origin.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -345,7 +345,7 @@ class Computing(Identity):
             Reference point of the linear components: the frame origin (default), a point (m) in
             frame coordinates, or "world" for the body point that coincides with the world origin.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -387,7 +387,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -419,7 +419,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -447,7 +447,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -479,7 +479,7 @@ class Computing(Identity):
         qd : array_like, shape (..., nv)
             Joint velocities (rad/s or m/s).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -513,7 +513,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -578,7 +578,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -643,7 +643,7 @@ class Computing(Identity):
         multipliers : array_like, shape (..., rows)
             Loop multipliers, the second result of `constrained_dynamics`.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -711,7 +711,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -795,7 +795,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -879,7 +879,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -933,7 +933,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -965,7 +965,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1009,7 +1009,7 @@ class Computing(Identity):
         act : array_like, shape (..., na), optional
             Activations in the order of `robot.actuators.active`. Default: zero.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1050,7 +1050,7 @@ class Computing(Identity):
         act : array_like, shape (..., na), optional
             Activations in the order of `robot.actuators.active`. Default: zero.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1094,7 +1094,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1132,7 +1132,7 @@ class Computing(Identity):
         qd : array_like, shape (..., nv)
             Joint velocities (rad/s or m/s).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1171,7 +1171,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1229,7 +1229,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1293,7 +1293,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1360,7 +1360,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1413,7 +1413,7 @@ class Computing(Identity):
             Return only the entries listed by `packed_entries`, as a vector. Large batches then need
             about half the memory.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1456,7 +1456,7 @@ class Computing(Identity):
             Return only the entries listed by `packed_entries`, as a vector. Large batches then need
             about half the memory.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1494,7 +1494,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1551,7 +1551,7 @@ class Computing(Identity):
         multipliers : array_like, shape (..., rows), optional
             Loop multipliers, the second result of `constrained_dynamics`.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1612,7 +1612,7 @@ class Computing(Identity):
         dissipation : bool, optional
             Include joint damping and friction. Default: False.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1670,7 +1670,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1729,7 +1729,7 @@ class Computing(Identity):
         qdd : array_like, shape (..., nv)
             Joint accelerations (rad/s2 or m/s2).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1778,7 +1778,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1816,7 +1816,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1849,7 +1849,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1887,7 +1887,7 @@ class Computing(Identity):
         at : {"com", "world"}, optional
             Reference point: the center of mass (default) or the world origin.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1917,7 +1917,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
