@@ -232,7 +232,7 @@ def identify(
     if data is not None:
         if cluster is not None:
             problem = (
-                "on a cluster, robots with loops, other losses than 'squares', f_ext, gain and "
+                "on a cluster, robots with loops, losses other than 'squares', f_ext, gain and "
                 "estimates of the Stribeck velocity are not supported"
             )
             raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")

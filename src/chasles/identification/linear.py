@@ -222,14 +222,14 @@ class LinearModel:
         return np.diag(found)
 
     def by_motor(self, values: np.ndarray) -> dict[str, float]:
-        """Return the values of all rows by coordinate name."""
+        """Return the values of all rows as a dict with coordinate names as keys."""
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Project torques or their matrix (n, nv, ...) onto the rows of the model.
 
-        With closed loops, row k is the power at unit independent velocity k, with the corresponding
-        velocities of the tree.
+        With closed loops, row k is the power of the torques if independent velocity k is 1 and the
+        other independent velocities are 0.
         """
         if self.free == self.robot.nv:
             return values

@@ -340,7 +340,7 @@ def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
 
 
 def _worst(health: np.ndarray) -> tuple[float, float]:
-    """Return the largest squared closure error and the smallest margin of all states."""
+    """Return the largest squared closure error and the smallest pivot margin over all states."""
     if health.ndim == 1:
         gap, margin = health.tolist()
         return gap, margin

@@ -126,9 +126,9 @@ class Mechanism(Named):
         super().__init__(model)
         self.functions = Functions(model)
         self.t: np.ndarray | None = None
-        """Evaluation time (...) in s, or None if no time was given."""
+        """Evaluation time (s) of shape (...), or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Cache of compiled programs and other data. Keys contain all that affects a value."""
+        """Cache of compiled programs and other data. Keys hold everything that affects a value."""
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
@@ -245,7 +245,7 @@ class Mechanism(Named):
         return found
 
     def derivatives(self, name: str, *arrays: Any, wrt: Any = None, **options: Any) -> Any:
-        """Return exact derivatives of a function, as the robot's method does."""
+        """Return exact derivatives of a function, as `robot.derivatives` does."""
         options = order_option(name, arrays) | options
         key = ("derivatives", (name, wrt, *options.items()))
         found = self.found(key) or self.keep(key, self.derived("jacobian", name, wrt, **options)[0])
@@ -276,7 +276,7 @@ class Mechanism(Named):
         return self.functions(name, **options)
 
     def chosen(self, name: str) -> Model:
-        """Return the model for tracing a function, with a closure if the function needs it."""
+        """Return the model for tracing a function; it includes a loop closure if one is needed."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model

@@ -67,7 +67,7 @@ class Plan:
             if plain is None or plain != self._options[k]:
                 if max(map(np.ndim, options)) > 1:  # one row per problem
                     return False
-                self._options[k] = None  # until weight and tolerance are stored
+                self._options[k] = None  # invalid until weight and tolerance are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
                 if not self._weights.any():

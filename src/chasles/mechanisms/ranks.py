@@ -2,9 +2,9 @@
 
 The numbers in a file close a loop only to the precision of the file. For example, the loop of a
 planar four-bar gives five equations for three joints. If its axes are parallel to six digits, two
-equations determine the motion, and the other three agree with these to six digits. Solved to
-machine precision, the five equations have no solution or lock the mechanism. Therefore equations
-that follow from others within a tolerance are dropped, once for all states.
+equations determine the motion, and the other three agree with these to six digits. To machine
+precision, the five equations have no solution or lock the mechanism. Therefore equations that
+follow from others within a tolerance are dropped, once for all states.
 """
 
 from collections.abc import Sequence
@@ -109,8 +109,8 @@ def independent_columns(
 ) -> np.ndarray:
     """Return independent columns of A (states, rows, nv), by threshold pivoting.
 
-    The other columns become dependent in the given order, but a column that contributes less than
-    `share` of the best candidate is skipped.
+    Columns are tried as dependent columns in the given order. A column that contributes less than
+    `share` times the best candidate is skipped.
     """
     left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
     for _ in range(rank):
