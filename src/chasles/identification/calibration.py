@@ -326,7 +326,7 @@ class _Search:
     def _unknowns(self) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return the names of unknowns, their twists (k, 6), and the placements that they correct.
 
-        A placement is the index of its joint, -1 for the base, or -2 for the tool.
+        A placement is given by the index of its joint, -1 for the base, or -2 for the tool.
         """
         names, directions, groups = [], [], []
         for kind in self.kinds:

@@ -177,7 +177,10 @@ def _inequalities(
 
 
 def _large_enough(start: Prior, at: slice, p: np.ndarray) -> np.ndarray:
-    """Return the coordinates z of a body; its parameters p are scaled up until 1 + Z > 2 LEAST."""
+    """Return the coordinates z of a body.
+
+    Its parameters p are scaled up until all eigenvalues of 1 + Z exceed 2 `LEAST`.
+    """
     own = start.map[at, at]
     factor = max(float(start.nominal[at][0] / p[0]), 1e-3)
     while True:

@@ -334,7 +334,7 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return one delay for all torques, or delays by joint and frame; None means estimate."""
+    """Return one delay for all torques, or delays by joint and frame. None: to be estimated."""
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()

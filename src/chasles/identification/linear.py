@@ -53,7 +53,7 @@ class LinearModel:
     Attributes
     ----------
     terms
-        Rows of `TERMS`, for all joints ("friction") or for one joint ("elbow.friction").
+        Keys of `TERMS`, for all joints ("friction") or for one joint ("elbow.friction").
     given
         Unknown bodies; None if all bodies of the robot are unknown.
     slip
@@ -332,9 +332,9 @@ def rest_velocities(
 
 
 def checked_terms(robot: Robot, include: Sequence[str]) -> tuple[str, ...]:
-    """Return the rows of `TERMS` selected by `include`.
+    """Return the joint terms selected by `include`.
 
-    An entry is `row` for all joints, or `joint.row` for a single joint.
+    An entry is a key of `TERMS` for all joints, or `joint.key` for a single joint.
     """
     include, joints = some_names("include", include, "identify"), single_joints(robot)
     found = []

@@ -12,7 +12,7 @@ import scipy
 from chasles.identification.consistent import LEAST, PLACES, UNITS, Problem, matrices
 
 STEPS, CHANGE = 200, 1e-13
-"""Maximum number of Newton steps, and the relative decrease that ends them."""
+"""Maximum number of Newton steps, and the relative decrease of the objective at which they stop."""
 
 DAMPING, FALL, RISE, MOST = 1e-4, 0.2, 5.0, 1e16
 """Initial damping relative to squared column norms, damping factors after successful and failed

@@ -1,4 +1,4 @@
-"""Symbolic steps of online estimation by recursive least squares or on a manifold."""
+"""Symbolic steps of online estimation: recursive least squares, and descent on a manifold."""
 
 from collections.abc import Iterator, Sequence
 
@@ -143,7 +143,7 @@ def _slopes() -> np.ndarray:
 SLOPES = _slopes()
 
 SHAPES = np.array([pseudo_inertia(e) for e in np.eye(10)])
-"""Pseudo-inertias of the ten unit parameters."""
+"""Pseudo-inertia for a unit value of each of the ten parameters."""
 
 
 def _bodies(

@@ -187,7 +187,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
 
 
 def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
-    """Yield blocks of the joint states of a bag; times (s) count from its first message."""
+    """Yield blocks of joint states from a bag; times (s) count from its first message."""
     try:
         from rosbags.highlevel import AnyReader, AnyReaderError
         from rosbags.rosbag2 import ReaderError

@@ -207,7 +207,7 @@ class Freedoms(Equations):
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """Index in q of the position for each velocity coordinate, or None if it has none."""
+        """Index in q of each velocity coordinate's position, or None if q has no such entry."""
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint

@@ -111,7 +111,7 @@ def _check_pose(name: str, pose: Any, part: str) -> None:
 
 
 def _check_noise(noise: Any, size: int, part: str) -> None:
-    """Raise an error for negative deviations, a zero correlation time, or offsets of wrong size."""
+    """Raise an error unless the deviations, correlation time and offset of the noise are valid."""
     if not isinstance(noise, NoiseData):
         problem = f"noise must be NoiseData(...), not {type(noise).__name__}"
         raise InputError("E-SENSE-024", problem, part=part)
