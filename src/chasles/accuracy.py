@@ -27,14 +27,22 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Condition(float):
-    """Condition number of a mass matrix M, printed with an explanation.
+    """Condition number of a mass matrix M: a float that prints with an explanation.
 
     Forward dynamics amplifies relative torque errors by a factor of up to `number`. Accelerations
     therefore lose about log10(number) of their 16 significant digits (Featherstone 2008, section
-    10.2). `heaviest` and `lightest` are the largest and smallest eigenvalues of M. `worst_force`
-    (nv,) is the unit torque vector that produces the largest acceleration; errors in this direction
-    grow most. If degrees of freedom have different units (rad and m), all values depend on the
-    choice of units.
+    10.2). If degrees of freedom have different units (rad and m), all values depend on the choice
+    of units.
+
+    Attributes
+    ----------
+    number : float
+        The condition number.
+    heaviest, lightest : float
+        Largest and smallest eigenvalues of M.
+    worst_force : ndarray, shape (nv,)
+        Unit torque vector that produces the largest acceleration; errors in this direction grow
+        most.
     """
 
     number: float
@@ -59,7 +67,7 @@ def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent
     Parameters
     ----------
     robot : Robot
-        Any robot with masses.
+        Any robot whose links have mass.
     q : array_like, shape (nq,)
         Joint positions (rad or m); loops must be closed.
     coordinates : {"independent", "tree"}, optional

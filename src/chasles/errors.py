@@ -73,7 +73,7 @@ def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
 
 
 def _middle(start: int, end: int, most: int) -> tuple[int, int]:
-    """Return the middle range to replace by an ellipsis; at most `most` characters remain."""
+    """Return the middle range to replace with an ellipsis; at most `most` characters remain."""
     return start + most // 2, end - (most - 1) // 2
 
 
@@ -92,7 +92,7 @@ def brief(data: Any) -> str:
 
 @cache
 def _usual(kind: Any) -> dict[str, str | None]:
-    """Return the repr of each shown field's default value, or None for a field without one."""
+    """Return the repr of each shown field's default value, or None if the field has no default."""
     found: dict[str, str | None] = {}
     for x in (x for x in fields(kind) if x.repr):
         usual = x.default if x.default_factory is MISSING else x.default_factory()
@@ -184,7 +184,7 @@ class ChaslesError(Exception):
         Returns
         -------
         ChaslesError
-            The error.
+            Copy of the error.
 
         Examples
         --------
@@ -207,7 +207,7 @@ class ChaslesError(Exception):
         Returns
         -------
         ChaslesError
-            The error.
+            Copy of the error.
 
         Examples
         --------

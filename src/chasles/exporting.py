@@ -41,7 +41,7 @@ from chasles.version import VERSION
 from chasles.writing import store_all
 
 DERIVATIVES = "_derivatives"
-"""Suffix of function names that requests a function's derivatives."""
+"""Suffix that, appended to a function name, requests the derivatives of the function."""
 
 STATES = 3
 """Number of states whose expected results are stored in the exported test."""
@@ -234,7 +234,7 @@ def _check_function(robot: Robot, name: str) -> None:
 
 
 def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
-    """Raise an error if none of the functions accepts an option."""
+    """Raise an error for an option that none of the functions accepts."""
     for option in options:
         if not any(_takes(function_of(name), option) for name in names):
             problem = f"option {option!r} does not apply to {', '.join(names)}"

@@ -1,8 +1,8 @@
 """Run independent tasks on threads of this process, or on the workers of a Dask cluster.
 
-A task reads, computes and writes one item, so only its small result is transferred. Workers receive
-the function in serialized form, and each process deserializes it once. Results arrive in the order
-of the items, so sums do not depend on the number of threads or workers.
+A task reads, processes and writes one item, so only its small result is transferred. Workers
+receive the function in serialized form, and each process deserializes it once. Results arrive in
+the order of the items, so sums do not depend on the number of threads or workers.
 """
 
 import pickle

@@ -593,7 +593,7 @@ def test_plain_motions(
     ("content", "message"),
     [
         ("joint1.q\n0\n1\n2\n", "--differentiate needs times; add a column t, or use --step"),
-        ("t,joint1.q\n0,0\n1,1\n", "2 instants; --differentiate needs at least three instants"),
+        ("t,joint1.q\n0,0\n1,1\n", "2 samples; --differentiate needs at least three samples"),
         ("t,joint1.q\n", "the file contains no samples"),
     ],
 )

@@ -209,7 +209,7 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "pose as rotation": (
         lambda: {"tool": Orientation(np.eye(4))},
-        "the rotation of an orientation is a 4x4 matrix of a pose; give its rotation: T",
+        "the rotation of an orientation is a 4x4 pose matrix; give its rotation: T",
     ),
     "pose as position": (lambda: {"tool": Position(np.eye(4))}, "give the last column of the pose"),
     "weight": (

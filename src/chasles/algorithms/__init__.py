@@ -40,8 +40,8 @@ DERIVATIVES: dict[str, Method] = {
     "forward_dynamics": Method("recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"),
 }  # fmt: skip
 """Recursive algorithms for the derivatives of a function. They need fewer operations than the
-derivative of the function's program. A recursion returns one derivative for each array argument, in
-the order of the arguments. For all other functions, the program is differentiated."""
+program obtained by differentiating the function. A recursion returns one derivative for each array
+argument, in the order of the arguments. For all other functions, the program is differentiated."""
 
 SUMMED = ("parallel-axes",)
 """Model pass that the `parallel-axes` methods require.

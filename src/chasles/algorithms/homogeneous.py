@@ -242,7 +242,7 @@ def coupling_bias(
 def _at_position(
     model: Model, coupling: Coupling, q: spaces.Position, M: Mapping[int, Position]
 ) -> dict[str, list[Number]]:
-    """Return joint coordinates, frame poses and time, the inputs of a constraint's programs."""
+    """Return joint coordinates, frame poses and time, as inputs to a constraint's programs."""
     given: dict[str, list[Number]] = {"q": [q[i][k] for i, k in coupling.places], "pose": []}
     for frame in (model.frames[name] for name in coupling.data.frames):
         X = M[frame.body] @ Position.of(frame.placement)
@@ -257,7 +257,7 @@ def _velocities(
     qd: Mapping[int, Vector],
     M: Mapping[int, Position],
 ) -> dict[str, Vector]:
-    """Return joint rates and frame twists, further inputs of a constraint's programs.
+    """Return joint rates and frame twists, as further inputs to a constraint's programs.
 
     Joints not in qd are at rest.
     """

@@ -134,10 +134,10 @@ def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
 class Method:
     """One method to compute a function.
 
-    `source` is a module of this package, which is loaded on first use. Its function has the name
-    after the colon, or the name of the module. `inertias` is the pass that regroups inertias
-    ("moments" or "products", see `model/passes`). It is set only if the result depends on nothing
-    but the equations of motion. `passes` lists the passes that the method always requires.
+    `source` is "module:function", or "module" if the function has the name of its module. The
+    module is in this package and is loaded on first use. `inertias` is the pass that regroups
+    inertias ("moments" or "products", see `model/passes`). It is set only if the result depends
+    solely on the equations of motion. `passes` lists the passes that the method always requires.
     `followers` is False if mimic joints are not supported, as in recursions that solve for one
     joint acceleration at a time. `by_name` is True if the method runs only when selected, because
     other methods need fewer operations. `smooth` is False if differentiating the program does not

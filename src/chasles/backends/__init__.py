@@ -1,7 +1,7 @@
 """Backends, each of which compiles a program into a kernel that processes arrays row by row.
 
-This module also provides what all backends share: cache keys for compiled programs, and functions
-that run work without interruption by signals.
+This module also provides what all backends share: cache keys for compiled programs, and
+`undisturbed`, which runs a function without interruption by signals.
 """
 
 import _thread
@@ -28,13 +28,14 @@ class Backend(NamedTuple):
     - keeps: True if machine code is cached; then `known(recipe, trace, dtype)` looks it up,
       `keep(recipe, program, dtype)` compiles and caches it, and `described()` describes the
       hardware.
-    - loop: the module of `Loop`, which repeats a kernel.
-    - adjoint: the module of `Adjoint`, which runs a loop backward.
-    - search: the module of `Search`, which repeats a step until problems are solved.
-    - iterated: the module that combines three kernels into one that iterates (`llvm.iterated`).
-    - chain: the module of `Chain`, which runs several kernels on a tile.
-    - rounds: the module of `Rounds`, which runs several kernels and loops in turn.
-    - gram: the module of `Grams`, which sums Gram matrices.
+    - loop: the module that defines `Loop`, which repeats a kernel.
+    - adjoint: the module that defines `Adjoint`, which runs a loop backward.
+    - search: the module that defines `Search`, which repeats a step until each problem is solved or
+      given up.
+    - iterated: the module that combines several kernels into one that iterates (`llvm.iterated`).
+    - chain: the module that defines `Chain`, which runs several kernels on a tile.
+    - rounds: the module that defines `Rounds`, which runs several kernels and loops in turn.
+    - gram: the module that defines `Grams`, which sums Gram matrices.
     - staged: number of scalar multiplications in matrix products above which a program should
       return the factors of its results instead of the products (`Staged`); None if the backend does
       not accept staged programs.
@@ -138,7 +139,7 @@ def sources() -> str:
 
 
 def code_key(*parts: object) -> str:
-    """Return the cache entry name for code, a digest of everything that determines the code."""
+    """Return the name of a cache entry: a digest of everything that determines the code."""
     return hashlib.sha256("\0".join([sources(), *map(repr, parts)]).encode()).hexdigest()
 
 
@@ -147,7 +148,8 @@ def compile(
 ) -> Kernel:
     """Compile a program. If a recipe is passed, the kernel is cached, and `known` finds it later.
 
-    Two recipes with the same `repr` must describe the same program.
+    A recipe describes how the program is made; two recipes with the same `repr` must make the same
+    program.
     """
     target = _backend(backend)
     if recipe is None or not BACKENDS[backend].keeps:
@@ -160,7 +162,7 @@ def known(
 ) -> Kernel | None:
     """Return the kernel for a recipe if it is in the cache, else None.
 
-    trace: a function that makes the program. A GPU backend calls it when it needs code for another
+    trace: a function that traces the program. A GPU backend calls it when it needs code for another
     array layout.
     """
     target = _backend(backend)
@@ -246,7 +248,7 @@ def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) ->
 
 
 def chain(links: Sequence[Link], outputs: Sequence[str], backend: str = USUAL) -> Any:
-    """Combine kernels that run one after the other on tiles of states (`llvm.chain`).
+    """Combine kernels into one that runs them in turn on tiles of states (`llvm.chain`).
 
     outputs: names of the arrays that the chain returns.
     """
@@ -276,7 +278,7 @@ def gram_width(count: int, backend: str = USUAL) -> int:
 
 
 def search(*kernels: Kernel, backend: str = USUAL) -> Any:
-    """Return a search that repeats a kernel until problems are solved.
+    """Return a search, which repeats a kernel until each problem is solved or given up.
 
     On a GPU, it takes two kernels, one for float32 and one for float64.
     """

@@ -74,11 +74,11 @@ class Load(NamedTuple):
 class Target(NamedTuple):
     """The result of resolving a call: the fast entry of a kernel, and the sources of its inputs.
 
-    `sources` holds for each input 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
-    `loads` lists the wrenches in the order of `f_ext`; it is None if `f_ext` is not passed. `shown`
-    is the number of returned results, by default all. If some results are not returned, the
-    kernel's last result holds (gap, margin) for each state, and the call succeeds only if no gap
-    exceeds `gap` and all margins exceed `margin`.
+    `sources` holds an integer 4 k + s for each input. The input is argument k of the caller if s is
+    0, wrench k if s is 1, and item k of `fixed` if s is 2. `loads` lists the wrenches in the order
+    of `f_ext`; it is None if `f_ext` is not passed. `shown` is the number of returned results, by
+    default all. If some results are not returned, the kernel's last result holds (gap, margin) for
+    each state, and the call succeeds only if no gap exceeds `gap` and all margins exceed `margin`.
     """
 
     entry: Callable[..., Any]
@@ -323,8 +323,8 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
     """Return the input rows themselves if they do not overlap an output, else a copy.
 
-    If there is only one output, a batch of several rows may coincide with it, because a batch reads
-    each tile before it writes the tile.
+    If there is only one output, it may coincide with an input that has several rows, because a
+    batch reads each tile before writing it.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):

@@ -32,7 +32,7 @@ from chasles.expr import Interface, Variable
 from chasles.writing import begun, collect
 
 LIMIT = 512 * 2**20
-"""Largest total size (bytes) of all entries; checked each time 1/64 of it has been written."""
+"""Largest total size (bytes) of all entries, checked after every `LIMIT` / 64 bytes written."""
 
 _MAGIC = b"chasles 1\n"
 _SUFFIX = ".code"
@@ -164,7 +164,7 @@ def entries() -> list[tuple[str, int, float]]:
 
 
 class Cleared(NamedTuple):
-    """Number of removed entries, and the others, each as "NAME: reason why it was not removed"."""
+    """Number of removed entries, and a text "NAME: reason" for each entry that was not removed."""
 
     removed: int = 0
     left: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ REGISTERS = 32
 """Number of values that a processor's registers can hold."""
 
 NEVER = sys.maxsize
-"""Value of `far` that no program reaches, so that values are never loaded again."""
+"""Value of `far` that exceeds the length of any program, so that values are never loaded again."""
 
 
 @dataclass(frozen=True)
@@ -335,10 +335,10 @@ class _Scratch:
 
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
-    """Return the last use of each value that is unused for more than `far` instructions.
+    """Return the last use of each value with more than `far` instructions between two uses.
 
-    A use is identified by the number of instructions before it. Inputs and constants are omitted,
-    because every part can read them directly.
+    The computation of a value counts as a use. A use is identified by the number of instructions
+    before it. Inputs and constants are omitted, because every part can read them directly.
     """
     touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:

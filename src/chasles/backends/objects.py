@@ -47,10 +47,10 @@ CONTEXT = {
     "usual_call": "",
     "frame_name": "",
 }
-"""Entries of the table at @context, in order. An entry is a function of Python's C API, or is
-filled in by `fill_context`: numpy.ndarray, the interned strings "out", "threads", "f_ext" and
-"frame", PyArray_New, PyArray_Return, built-in types and numpy.float64, None, the integer 1, and the
-C function that calls an object's `__call__`.
+"""Entries of the table at @context, in order, each with the name of a function in Python's C API.
+If the name is empty, `fill_context` fills in the entry: an array function of NumPy, a type, an
+interned string such as "out", None, the integer 1, or the C function that calls an object's
+`__call__`.
 """
 
 HEAD, TUPLE, BYTES = object.__basicsize__, tuple.__basicsize__, bytes.__basicsize__ - 1
@@ -106,8 +106,8 @@ WAY = (
 - single: 1 if all arguments must be float32, 0 if at least one must have another dtype, 2 if any
   dtype is allowed.
 - arguments: number of positional arguments.
-- sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k); null if
-  the inputs are the arguments.
+- sources: an integer 4 k + s for each input, which is argument k of the caller (s = 0), wrench k
+  (s = 1) or item k of `fixed` (s = 2); null if the inputs are the arguments.
 - named: (name, value) of each of the `options` options.
 - wrenches: number of wrenches in `f_ext`, -1 if it is not passed.
 - loads: LOAD of each wrench.
@@ -126,8 +126,8 @@ LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
 
 MOST_RANK = 8
 VARIABLE = 4 + MOST_RANK
-"""Number of words per variable: its size; its number of axes; its bytes - 1; its bytes - 1 + the
-bytes of the first output; and its shape.
+"""Number of words per variable: its size; its number of axes; two limits for overlap checks (b - 1
+and b - 1 + c, where b and c are the bytes of the variable and of the first output); and its shape.
 """
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
@@ -135,7 +135,7 @@ MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
 calls take the Python path."""
 
 UNBOUNDED = 1 << 40
-"""Number of states that no batch in memory reaches, used as "no limit"."""
+"""Number of states that exceeds any batch in memory, used as "no limit"."""
 
 SINGLE_NUMBER = 11
 """NumPy's type number for float32."""

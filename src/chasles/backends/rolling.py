@@ -32,7 +32,7 @@ instructions in a joined pair. A pair is joined only if it occurs at least once 
 """
 
 NUMBERS, READS = 0, 1
-"""Indices of the inputs of a form's program: constants, and values read from memory."""
+"""Input indices in a form's program: 0 for constants, 1 for values read from memory."""
 
 
 @dataclass(frozen=True)

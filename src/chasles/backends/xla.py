@@ -57,7 +57,7 @@ because XLA never releases a handler."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
-    """Return the address of an owner's handler. It is made once, and both are never freed."""
+    """Return the address of an owner's handler, which is made on first use and never freed."""
     if id(owner) not in _KEPT:
         text, symbols = make()
         made = assemble(text, Machine.host(), opaque=True)
@@ -76,7 +76,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return the LLVM IR of a handler. It runs the writer's lines, then `work`, which returns."""
+    """Return the LLVM IR of a handler: the writer's lines, then `work`, which ends in a return."""
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -207,7 +207,7 @@ def _error(message: str, create: str) -> str:
 def gpu_handler(
     kernel: cuda.Kernel, target: str, layout: Layout, minor: int
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the address of a kernel's handler, and the indices of the results in columns.
+    """Return the address of a kernel's handler, and the indices of results written as columns.
 
     The handler stays loaded until the process ends.
 

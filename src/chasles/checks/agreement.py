@@ -123,7 +123,7 @@ CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
 """Functions that are defined only if the total mass of the moving bodies is positive."""
 
 BATCH = 11
-"""Batch size. It is larger than every SIMD width and not a multiple of any."""
+"""Batch size. It exceeds every SIMD width and is not a multiple of any of them."""
 
 
 class Case(NamedTuple):

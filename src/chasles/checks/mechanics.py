@@ -147,7 +147,10 @@ def lift(trial: Trial) -> np.ndarray:
 
 
 def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
-    """Check that joint reactions equal the momentum rates of outboard links minus their loads."""
+    """Check joint reactions against the momentum balance of the outboard links.
+
+    A reaction equals the momentum rate of these links minus gravity and external wrenches on them.
+    """
     if not trial.model.bodies:
         return
     model, g = trial.model, np.array(list(trial.model.gravity_vector))

@@ -169,7 +169,10 @@ def _along(
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check the derivatives of forward dynamics and `linearize`, multiplied by M."""
+    """Check the derivatives of forward dynamics and the matrices returned by `linearize`.
+
+    Accelerations are multiplied by M and compared as forces.
+    """
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
@@ -197,7 +200,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return d/dt of the position difference between neighboring motions with equal velocities."""
+    """Return how fast two neighboring motions with equal joint velocities drift apart."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:

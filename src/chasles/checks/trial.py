@@ -88,7 +88,7 @@ class Trial:
 
     @cached_property
     def misfit(self) -> Loss:
-        """Accuracy loss because dropped loop equations are satisfied only approximately."""
+        """Accuracy loss due to dropped loop equations, which are satisfied only approximately."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
         return (
             Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
@@ -113,7 +113,7 @@ class Trial:
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return recursively computed derivatives with respect to each array, with damping."""
+        """Return recursively computed derivatives with respect to each input, with damping."""
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
@@ -251,7 +251,10 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Yield the largest ratio, over all directions, of each link's composite to its own inertia."""
+    """Yield, for each link, the ratio of its composite inertia to its own inertia.
+
+    The ratio is the maximum over all directions of motion.
+    """
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:

@@ -21,7 +21,7 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""Relative tolerance for two methods. `python -m benchmarks verify` measures at most 4e-13."""
+"""Relative tolerance between two methods. `python -m benchmarks verify` measures at most 4e-13."""
 
 DIFFERENCES = 1e-8
 """Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
@@ -125,7 +125,7 @@ class Result:
     def ok(self) -> bool:
         """Return True if the error is within the tolerance.
 
-        If the tolerance is too large for a meaningful check, the error needs only to be finite.
+        If the tolerance is too large for a meaningful check, the error need only be finite.
         """
         return self.error <= self.tolerance or (not self.checked and math.isfinite(self.error))
 
@@ -164,7 +164,7 @@ class Verification:
 
     @property
     def worst(self) -> dict[str, Result]:
-        """The result of each check with the largest ratio of error to tolerance."""
+        """For each check, the result with the largest ratio of error to tolerance."""
         return _worst(self.results, lambda result: result.check)
 
     def __str__(self) -> str:

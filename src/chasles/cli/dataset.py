@@ -1,8 +1,8 @@
 """Implementation of `chasles motion` for logs of any length, with one Parquet table per log.
 
 Logs are read, processed and written in blocks, so that memory use does not depend on their length.
-Tables are written atomically. Metadata in each table identify the log and the options, so that an
-interrupted run can continue with the remaining logs.
+Tables are written atomically. The metadata of each table identifies the log and the options, so
+that an interrupted run can continue with the remaining logs.
 """
 
 import hashlib
@@ -190,9 +190,9 @@ class Job:
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def mark(self, source: Path) -> bytes:
-        """Return JSON data that identify the inputs of a table.
+        """Return a JSON object that identifies the inputs of a table.
 
-        The data contain the log's name, size and modification time, and the digest `recipe`.
+        It contains the log's name, size and modification time, and the digest `recipe`.
         """
         found = source.stat()
         origin = {"source": source.name, "bytes": found.st_size, "changed": found.st_mtime_ns}

@@ -21,7 +21,7 @@ from chasles.writing import collect, held, store, whole
 MANIFEST, SCENARIO, MOTION = "run.json", "scenario.toml", MOTION_FILE
 MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT = "motion.png", "energy.png", "contact.png"
 PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
-"""Simulation files with fixed names. The names of parts contain digests."""
+"""Simulation files with fixed names. Parts are not listed, because their names contain digests."""
 
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 FORMAT = "chasles-run-2"

@@ -373,9 +373,9 @@ def _times(file: str, block: Motion) -> np.ndarray:
         problem = "--differentiate needs times"
         raise InputError("E-CLI-009", problem, "add a column t, or use --step", file=file)
     if len(block.t) < 3:
-        problem = f"the motion has only {len(block.t)} instants"
+        problem = f"the motion has only {len(block.t)} samples"
         raise InputError(
-            "E-CLI-010", problem, "--differentiate needs at least three instants", file=file
+            "E-CLI-010", problem, "--differentiate needs at least three samples", file=file
         )
     return block.t
 

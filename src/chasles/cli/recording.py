@@ -293,7 +293,8 @@ def _intact(path: Path) -> dict[str, np.ndarray] | None:
         return None
     try:
         arrays = archive.arrays(io.BytesIO(data))
-        _end(arrays), str(arrays["after"])  # --resume needs both
+        # --resume needs the end state and the name of the previous part
+        _end(arrays), str(arrays["after"])
     except (ValueError, KeyError, TypeError):
         return None
     return arrays

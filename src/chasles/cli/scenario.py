@@ -163,7 +163,7 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
-    # Errors in tables that only flags define also name the flag.
+    # Errors in tables that are defined only by flags also name the flag.
     used |= {(n,) for n in TABLES if n in given and not tables.get(n)}
 
     def placed(error: ModelError, *path: str | int) -> Any:
@@ -242,7 +242,7 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
 
 GAINS = "--stiffness 100 --damping 20"
 EXAMPLE = f"--control computed-torque {GAINS}"
-"""Options that hold a position or follow a motion, as an example in messages."""
+"""Example options, quoted in messages, that hold a position or follow a motion."""
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
@@ -293,7 +293,7 @@ def checked_table(what: str, given: Any) -> dict[str, Any]:
 
 
 def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
-    """Check values for the fields of a class, and convert them."""
+    """Check and convert a scenario table that gives the fields of a shape or law class."""
     if not isinstance(given, Mapping):
         raise ModelError(
             "E-SCENARIO-016",

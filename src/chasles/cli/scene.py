@@ -31,7 +31,7 @@ LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust"
 """Top-level scenario keys that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
-"""Tolerance for rounding errors in the times of disturbance changes, relative to `hold`."""
+"""Rounding tolerance for the times at which the disturbance changes, relative to `hold`."""
 
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -197,7 +197,7 @@ def _keyframe(scenario: Scenario, robot: Robot) -> Any:
 
 
 def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
-    """Return actuator controls and activations, or {} if the control law has no actuators.
+    """Return actuator controls and activations, or {} if the control law does not use them.
 
     The default values come from the keyframe, or are zero.
     """

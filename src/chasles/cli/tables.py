@@ -1,4 +1,4 @@
-"""Parquet tables of results, with metadata that identify their inputs."""
+"""Parquet tables of results, with metadata that identifies their inputs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ MARK, SUMMARY = b"chasles", b"chasles summary"
 
 
 GROUP = 65_536
-"""Number of buffered rows that triggers the writing of a row group."""
+"""Number of buffered rows at which a row group is written."""
 
 ENCODING: dict[str, Any] = {
     "use_dictionary": False,

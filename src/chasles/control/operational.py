@@ -60,8 +60,8 @@ def operational_dynamics(
     With a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Eq 7.4.1 to 7.4.4).
     For a redundant robot, Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than degrees
     of freedom, or a singular configuration, raises an error unless `damping` is given. For a robot
-    with loops, q must satisfy the loops and qd = G yd. J G and G' M G then replace J and M. All
-    joint torques tau with G' tau = G' J' f have the same effect.
+    with loops, q must satisfy the loop equations, and qd must equal G yd. J G and G' M G then
+    replace J and M. All joint torques tau with G' tau = G' J' f have the same effect.
 
     Examples
     --------

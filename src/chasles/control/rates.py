@@ -38,12 +38,12 @@ def resolved_rate(
         Weights of the squared errors: one number, or one for each row of the tasks. A row with
         weight 0 is ignored.
     damping, singular
-        Damping near singularities. The linear rows of J are divided by the robot's size. The
-        damping is damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with
-        s^2 = 1 / trace((J J')^-1), which vanishes with the smallest singular value of J.
+        Damping near singularities. The damping term is damping^2 (1 - (s / singular)^2)^2 where s <
+        singular, and 1e-10 elsewhere. s^2 = 1 / trace((J J')^-1) vanishes with the smallest
+        singular value of J, whose linear rows are divided by the robot's size.
     passes
-        Number of active-set iterations for each priority: by default nv + 4, at most 12. Fewer
-        iterations give a velocity within all limits that may not be optimal.
+        Number of active-set iterations for each priority: by default nv + 4, at most 12. With fewer
+        iterations, velocities stay within all limits but may not be optimal.
 
     Returns
     -------

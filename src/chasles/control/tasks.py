@@ -59,7 +59,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
 
 
 def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -> np.ndarray:
-    """Return the task Jacobian J, with task velocity J qd.
+    """Return the task Jacobian J, where J qd is the task velocity.
 
     Parameters
     ----------
@@ -128,7 +128,10 @@ def task_jacobian_rate(
 def square_jacobians(
     name: str, robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """Call `task_jacobians`; raise an error for loops, or if J is not square and regular."""
+    """Call `task_jacobians`, and check that J is square and regular.
+
+    A robot with closed loops raises an error.
+    """
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     found = task_jacobians(robot, motion, frame, checked_task(task))
     if found[0].shape[-2] != robot.nv:
@@ -196,7 +199,7 @@ def checked_task(task: Task) -> Task:
 
 
 def check_regular(name: str, matrix: np.ndarray, remedy: str) -> None:
-    """Raise an error if a matrix cannot be inverted. Matrices that are not finite are accepted."""
+    """Raise an error if a matrix cannot be inverted. Non-finite matrices are accepted."""
     known = np.all(np.isfinite(matrix), axis=(-1, -2), keepdims=True)
     bad = np.linalg.cond(np.where(known, matrix, np.eye(matrix.shape[-1]))) >= SINGULAR
     if np.any(bad):

@@ -30,7 +30,7 @@ def _library(name: str) -> dict[str, Numbers]:
 
 
 LIBRARIES = {name: _library(name) for name in ("Pinocchio", "MuJoCo", "Drake")}
-"""Coordinates of each joint type, by library."""
+"""Coordinates of each joint type in each library."""
 
 LINEAR_FIRST = ("Pinocchio",)
 """Libraries in which the linear part of twists, wrenches and Jacobians comes first."""
@@ -108,7 +108,7 @@ class Convention:
         Returns
         -------
         x : ndarray, shape (..., nq)
-            Positions in the library, with unit quaternions.
+            Positions in the library's convention, with unit quaternions.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Convention:
         Parameters
         ----------
         x : array_like, shape (..., nq)
-            Positions in the library.
+            Positions in the library's convention.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class Convention:
         Returns
         -------
         v : ndarray, shape (..., nv)
-            Velocities in the library.
+            Velocities in the library's convention.
 
         Examples
         --------
@@ -190,9 +190,9 @@ class Convention:
         Parameters
         ----------
         x : array_like, shape (..., nq)
-            Positions in the library.
+            Positions in the library's convention.
         v : array_like, shape (..., nv)
-            Velocities in the library.
+            Velocities in the library's convention.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class Convention:
         Returns
         -------
         a : ndarray, shape (..., nv)
-            Accelerations in the library, the time derivatives of its velocities.
+            Accelerations in the library's convention (time derivatives of its velocities).
 
         Examples
         --------
@@ -243,9 +243,9 @@ class Convention:
         Parameters
         ----------
         x : array_like, shape (..., nq)
-            Positions in the library.
+            Positions in the library's convention.
         v, a : array_like, shape (..., nv)
-            Velocities and accelerations in the library.
+            Velocities and accelerations in the library's convention.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class Convention:
         Returns
         -------
         tau : ndarray, shape (..., nv)
-            Joint torques in the library.
+            Joint torques in the library's convention.
 
         Examples
         --------
@@ -296,9 +296,9 @@ class Convention:
         Parameters
         ----------
         x : array_like, shape (..., nq)
-            Positions in the library.
+            Positions in the library's convention.
         tau : array_like, shape (..., nv)
-            Joint torques in the library.
+            Joint torques in the library's convention.
 
         Returns
         -------
@@ -331,7 +331,7 @@ class Convention:
         Returns
         -------
         J : ndarray, shape (..., 6, nv)
-            Jacobian in the library.
+            Jacobian in the library's convention.
 
         Examples
         --------
@@ -350,9 +350,9 @@ class Convention:
         Parameters
         ----------
         x : array_like, shape (..., nq)
-            Positions in the library.
+            Positions in the library's convention.
         J : array_like, shape (..., 6, nv)
-            Jacobian in the library.
+            Jacobian in the library's convention.
 
         Returns
         -------
@@ -383,7 +383,7 @@ class Convention:
         Returns
         -------
         M : ndarray, shape (..., nv, nv)
-            Mass matrix in the library.
+            Mass matrix in the library's convention.
 
         Examples
         --------
@@ -404,9 +404,9 @@ class Convention:
         Parameters
         ----------
         x : array_like, shape (..., nq)
-            Positions in the library.
+            Positions in the library's convention.
         M : array_like, shape (..., nv, nv)
-            Mass matrix in the library.
+            Mass matrix in the library's convention.
 
         Returns
         -------
@@ -434,7 +434,7 @@ class Convention:
         Parameters
         ----------
         value : array_like
-            6-vectors along one axis.
+            6-vectors, whose components are along `axis`.
         axis : int, optional
             Axis of the six components. Default: the last.
 

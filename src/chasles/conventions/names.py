@@ -1,4 +1,4 @@
-"""Convert positions and velocities to and from ROS messages and dictionaries of joint names."""
+"""Convert positions and velocities to and from ROS messages and dicts keyed by joint name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -69,7 +69,7 @@ def position_from_names(
     values : mapping
         Positions by joint name.
     default : array_like, shape (..., nq), optional
-        Positions of joints that are not in `values`. Default: neutral.
+        Positions of joints that are not in `values`. Default: the neutral configuration.
 
     Returns
     -------
@@ -170,14 +170,14 @@ def from_joint_state(
     message : JointState or mapping
         The message.
     default : array_like, shape (nq,), optional
-        Positions of joints that the message does not name. Default: neutral.
+        Positions of joints that the message does not name. Default: the neutral configuration.
 
     Returns
     -------
     q : ndarray, shape (..., nq)
         Joint positions.
     qd, tau : ndarray, shape (..., nv)
-        Joint velocities and torques. The default value is zero.
+        Joint velocities and torques. Values that the message does not contain are zero.
 
     Notes
     -----

@@ -56,7 +56,7 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     Parameters
     ----------
     value : array_like
-        6-vectors along one axis.
+        6-vectors, whose components are along `axis`.
     axis : int, optional
         Axis of the six components. Default: the last.
 
@@ -72,8 +72,9 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
 
     Notes
     -----
-    Linear first: Pinocchio, geometry_msgs/Twist and Wrench, MuJoCo's xfrc_applied. Angular first:
-    chasles, Drake, MuJoCo's other 6-vectors.
+    The linear part comes first in Pinocchio, in the ROS messages geometry_msgs/Twist and Wrench,
+    and in MuJoCo's xfrc_applied. The angular part comes first in chasles, in Drake, and in MuJoCo's
+    other 6-vectors.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     array = np.asarray(value)
     if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
         raise InputError(
-            "E-CONVENTION-007", f"a 6-vector must have 6 numbers, not shape {array.shape}"
+            "E-CONVENTION-007", f"a 6-vector must have 6 entries; the array has shape {array.shape}"
         )
     return np.roll(array, 3, axis)
 

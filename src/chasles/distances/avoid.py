@@ -22,10 +22,10 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Largest excess (m) of enclosing spheres beyond an obstacle, and their largest number."""
+"""Enclosing spheres: desired distance (m) beyond the obstacle, and maximum number per shape."""
 
 POSTURES = 256
-"""Number of random configurations that are checked for pairs of links that always overlap."""
+"""Number of random configurations used to find pairs of links that always overlap."""
 
 
 class Posing(Machine, Protocol):
@@ -44,7 +44,8 @@ class Avoid:
     obstacles
         {name: shape} as in `distance`. An array (..., 4) of centers and radii defines one sphere
         for each problem in a batch. Obstacles other than spheres, capsules, boxes and planes are
-        replaced by enclosing spheres, which extend up to 1 cm beyond the obstacle.
+        replaced by enclosing spheres, at most 64 per shape. They extend up to 1 cm beyond small
+        obstacles, and farther beyond large ones.
     margin
         Smallest allowed distance (m).
     shapes
@@ -59,7 +60,7 @@ class Avoid:
 
     Notes
     -----
-    In a solved configuration (`solved` is True), the distance of each pair is at least the margin.
+    In a solved configuration (`solved` is True), all pairs are at least the margin apart.
     Pairs of links that are closer than the margin in all of 256 random configurations are ignored,
     with a warning.
     """
@@ -81,7 +82,7 @@ class Avoid:
 
 
 def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
-    """Add the clearance target for `avoid` to inverse kinematics targets.
+    """Add the clearance target defined by `avoid` to inverse kinematics targets.
 
     `avoid` is an `Avoid`, or a mapping from obstacle names to shapes.
     """
@@ -112,7 +113,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "avoid supports only spheres, capsules, planes, and pairs of a sphere and a box"
+        problem = "avoid supports only spheres, capsules, planes, and boxes paired with spheres"
         remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
@@ -161,9 +162,9 @@ def _round(element: Element) -> list[Any]:
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Return the pairs by group, without link pairs that overlap in all random configurations.
+    """Return the pairs of elements to keep apart, grouped by pair of names.
 
-    A warning lists the omitted pairs.
+    Links that are closer than `margin` in all random configurations are omitted, with a warning.
     """
     names = {e.owner for e in scene.closed_obstacles}
     inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]

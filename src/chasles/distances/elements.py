@@ -51,7 +51,7 @@ class Element:
 
     @cached_property
     def round(self) -> Round:
-        """Sphere or capsule for the closed-form distances, with end points in `frame`."""
+        """Sphere or capsule for closed-form distances, with end points in `frame`."""
         half = 0.5 * self.size[1] * self.R[:, 2] if self.kind == "capsule" else np.zeros(3)
         return Round(self.frame, self.size[0], place(self.r - half), place(self.r + half))
 

@@ -133,7 +133,7 @@ class Cell:
     def beyond(self, fit: Fit) -> float:
         """Return how far (m) a sphere or capsule extends beyond the faces of this polyhedron.
 
-        The result is the larger value for the two spheres at the ends of the capsule.
+        For a capsule, the result is the larger of the values for the two spheres at its ends.
         """
         start, end, radius = fit
         if self.hull is None:

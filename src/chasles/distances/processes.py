@@ -1,4 +1,4 @@
-"""Process a batch in several processes, for packages that do not release the GIL."""
+"""Split a batch across several processes, for packages that do not release the GIL."""
 
 import mmap
 import os
@@ -51,7 +51,7 @@ def _shared(array: np.ndarray) -> np.ndarray:
 def _forked(work: Callable[..., None], rows: range, shared: Sequence[np.ndarray]) -> int:
     """Start work(rows, *shared) in a forked process that exits without cleanup; return its ID."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about threads; the child does not use them
+        warnings.simplefilter("ignore")  # fork warns about threads, which the child does not use
         child = os.fork()
     if child:
         return child

@@ -1,6 +1,6 @@
-"""Compute distances between the links of a robot and obstacles.
+"""Compute distances between robot links, and from links to obstacles.
 
-A compiled program (`functions.rounds`) computes distances between spheres and capsules, from these
+A compiled program (`functions.rounds`) computes distances between spheres and capsules, from both
 to fixed planes, and from spheres to fixed boxes. Coal (extra `contact`) computes all other
 distances.
 """
@@ -46,7 +46,7 @@ class Distances:
     Attributes
     ----------
     pairs : tuple of (str, str)
-        Names of the two links, or of the link and the obstacle, of each pair.
+        Names of the two links, or of the link and the obstacle, in each pair.
     distance : (..., P)
         Smallest distance between the shapes of each pair; if they overlap, minus the length of the
         shortest translation that separates them. If q is a PyTorch or JAX array, so is `distance`,
@@ -98,7 +98,7 @@ class Distances:
 
     @property
     def nearest(self) -> Any:
-        """Names of the closest pair or, for a batch, its index (...) into `pairs`."""
+        """Names of the closest pair; for a batch, indices (...) of the closest pairs in `pairs`."""
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",
@@ -224,7 +224,7 @@ class Scene:
         )
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-        """Return element pairs whose bit masks allow collisions, or all pairs if there are none."""
+        """Return element pairs whose bit masks allow collisions, or all pairs if no masks do."""
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 
@@ -391,7 +391,7 @@ class Scene:
         both: np.ndarray,
         normals: np.ndarray,
     ) -> None:
-        """Update the results of the configurations `which`, using the element poses `poses`."""
+        """Update the results for the configurations `which`, using the element poses `poses`."""
         coal = optional("coal")
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = PRECISION

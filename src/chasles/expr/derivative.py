@@ -14,7 +14,7 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""Nonzero derivatives of one value, by seed index (component of a direction or covector)."""
+"""Nonzero derivatives of one value, by component index of the direction or covector."""
 
 
 def jacobian(
@@ -27,10 +27,10 @@ def jacobian(
     program : Program
         Program to differentiate.
     wrt : sequence of str
-        Names of inputs.
+        Names of the inputs with respect to which to differentiate.
     mode : {"forward", "reverse"}, optional
-        Forward mode is cheaper for few inputs, and reverse mode for few outputs. The derivatives
-        are the same.
+        Forward mode is cheaper for few inputs, and reverse mode for few outputs. Both return the
+        same derivatives.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
     program : Program
         Program to differentiate.
     wrt : sequence of str
-        Names of inputs.
+        Names of the inputs with respect to which to differentiate.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def reverse(program: Program, wrt: Sequence[str]) -> Program:
     program : Program
         Program to differentiate.
     wrt : sequence of str
-        Names of inputs.
+        Names of the inputs with respect to which to differentiate.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def _variable(program: Program, name: str) -> Variable:
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Append inputs to the inputs of a program, and raise an error for duplicate names."""
+    """Return a program's inputs and the extra inputs, and raise an error for duplicate names."""
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:
@@ -254,7 +254,7 @@ def _scaled(build: Callable[..., Number], slope: Number, tangent: Tangent) -> Ta
 
 
 def _times(build: Callable[..., Number], slope: Number, t: Number) -> Number:
-    """Return slope times t. If `select` chooses a zero tangent, return zero for any slope."""
+    """Return slope * t, which is zero wherever `select` makes t zero, even for infinite slopes."""
     if isinstance(t, Scalar) and t.op == "select":
         c, a, b = (x.data if x.op == "const" else x for x in t.args)
         if any(type(x) is float and x == 0.0 for x in (a, b)):

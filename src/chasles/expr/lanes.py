@@ -1,8 +1,8 @@
-"""Find operations that limbs have in common and that one vector operation can compute.
+"""Find operations that occur in several limbs, so that one vector operation can compute them.
 
 The legs of a quadruped differ only in a few parameters. If these parameters are symbols, and
-corresponding inputs of all legs have the same digest, then corresponding operations of all legs
-also have the same digest. A vector operation with one lane per leg can compute them together.
+corresponding inputs of all legs have the same digest (hash), then corresponding operations of all
+legs also have the same digest. A vector operation with one lane per leg can compute them together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from chasles.expr.scalar import Scalar, Seat
 
 
 class Lane(NamedTuple):
-    """Kind of a limb, and its lane (index) among the limbs of that kind."""
+    """Kind of the limb that a node belongs to, and index of the limb among those of its kind."""
 
     kind: int
     lane: int
@@ -23,7 +23,7 @@ def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[S
 
     Each group has one node per limb, ordered by lane. An argument of a group is either one node
     shared by all limbs, or another group. `order` contains all nodes, each after its arguments.
-    `seats` contains the `Seat` of each input.
+    `seats` maps each input to its `Seat`, its position in a limb.
     """
     if not seats:
         return []
@@ -59,7 +59,7 @@ def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[S
 
 
 def _lane(node: Scalar, seats: Mapping[Scalar, Seat], lane: Mapping[Scalar, Lane]) -> Lane | None:
-    """Return the lane of an input, or the lane of an operation's first argument with a lane."""
+    """Return the lane of an input or, for an operation, of its first argument that has a lane."""
     if node.op == "input":
         seat = seats.get(node)
         return Lane(seat.kind, seat.lane) if seat else None

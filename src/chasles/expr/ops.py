@@ -18,8 +18,9 @@ class Op:
     `counts_as` is the field of `Count` that counts the operation.
 
     Operations that return one of their arguments define `chooses(build, args)`. It returns a
-    condition and the indices of the arguments selected if the condition is true and if it is false.
-    The derivative uses the same selection, because zero times an infinite slope would be NaN.
+    condition, the index of the argument selected if the condition is true, and the index of the
+    argument selected otherwise. The derivative uses the same selection, because zero times an
+    infinite slope would be NaN.
     """
 
     name: str

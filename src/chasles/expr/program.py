@@ -146,7 +146,7 @@ class Program(Interface):
     the programs of an iteration (`llvm.iterated`)."""
 
     batched: bool = field(default=False, compare=False, repr=False)
-    """True if a single state runs as a batch of one, which takes longer but compiles in half the
+    """True if a single state runs as a batch of one, which is slower but compiles in half the
     time."""
 
     def limb(self, array: int, index: int) -> int:
@@ -360,7 +360,7 @@ class Program(Interface):
 
     @cached_property
     def depth(self) -> int:
-        """Length of the longest dependency chain in operations, not counting sign changes."""
+        """Number of operations in the longest dependency chain, not counting sign changes."""
         depths: list[int] = []
         for op, args, _ in self.code:
             below = max((depths[a] for a in args), default=0)

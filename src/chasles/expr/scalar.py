@@ -52,7 +52,7 @@ class Scalar:
 
     Arguments of commutative operations are sorted by `digest`. The digest depends only on the
     structure of the expression, not on memory addresses or the order of tracing. In an `ordered`
-    arena, the digest is the node's age.
+    arena, the digest is the number of nodes created earlier.
     """
 
     __slots__ = ("arena", "args", "data", "digest", "op")
@@ -175,9 +175,9 @@ class Arena:
     apart
         Do not share equal operations between different origins.
     ordered
-        Preserve the order and segments of the trace (see `cut`) in programs. Bodies that are traced
-        in the same way then have the same instructions, because commutative arguments are sorted by
-        age.
+        Preserve the order and segments of the trace (see `cut`) in programs, and sort commutative
+        arguments by the order of their creation. Bodies that are traced in the same way then have
+        the same instructions.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class Staged(Interface):
         Parameters
         ----------
         factor : int
-            Index of an output of `head`, which is a matrix.
+            Index of the matrix among the outputs of `head`.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class Staged(Interface):
         Parameters
         ----------
         outputs : sequence of Variable
-            New names and shapes of these results.
+            New name and shape of each result.
         numbers : sequence of int
             Indices of the results to keep.
 

@@ -104,7 +104,7 @@ def read(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read a robot file as a `Description`, without changing frames or the order of parts.
+    """Read a robot file as a `Description`; frames and the order of links and joints are kept.
 
     Physically impossible values either raise an error or are corrected and reported in a note, as
     described in `chasles.model.ranges`. snap: replace each angle that is written as a rounded
@@ -183,7 +183,7 @@ def inputs(description: Description) -> set[str]:
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
-    """Return the format that a path's suffix denotes; with `written`, it must be writable."""
+    """Return the format for a path's suffix; `written` excludes formats that can only be read."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = (
@@ -309,7 +309,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the largest numbers of significant digits and decimal places in the files."""
+    """Return the maximum numbers of significant digits and decimal places in the given files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -360,7 +360,7 @@ def angle_word(angle: Any) -> str:
     """Format an angle (rad).
 
     An angle that is close but not equal to a multiple of pi/2 is written with 20 decimal places, so
-    that reading it does not round it to the multiple.
+    that it is not replaced by the multiple when it is read.
     """
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)

@@ -40,7 +40,7 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))
-    others = source.couplings[len(gears) :]  # with later gears, to keep the order
+    others = source.couplings[len(gears) :]  # includes later gears, to keep the order
     for table, rows in (
         ("link", map(_link_row, source.links)),
         ("joint", map(_joint_row, source.joints)),
@@ -101,7 +101,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return a coupling as a [[gear]] table, or {} if it is not a gear with unit first factor."""
+    """Return a coupling as a [[gear]] table, or {} if it is not a gear with first factor 1."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}

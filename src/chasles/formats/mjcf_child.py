@@ -146,7 +146,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
 
 
 def heights(model: Any) -> list[list[list[float]]]:
-    """Return each height field as rows of heights (m); [] for fields above `MOST_HEIGHTS`."""
+    """Return each height field as rows of heights (m), or [] if it exceeds `MOST_HEIGHTS`."""
     found: list[list[list[float]]] = []
     for k in range(model.nhfield):
         rows, columns, start = model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_adr[k]
@@ -385,7 +385,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:
-    """Return True if MuJoCo (since 3.5) wraps a servo's set point to the nearest angle."""
+    """Return True if MuJoCo (3.5+) wraps a servo's set point to the nearest equivalent angle."""
     servo = words["gain"] == "fixed" and words["bias"] == "affine"
     servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
     servo = servo and words["dyn"] in ("none", "integrator")

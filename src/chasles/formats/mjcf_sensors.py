@@ -15,7 +15,7 @@ _KINDS = {row.mjcf: kind for kind, row in SENSORS.items() if row.mjcf}
 """Sensor kind for each MuJoCo sensor type."""
 
 MOST_TRIANGLES = 2000
-"""Maximum total number of mesh triangles that a sensor's ray may hit."""
+"""Maximum total number of triangles in the meshes that a sensor's ray may hit."""
 
 _FRAMES = ("xbody", "body", "geom", "site", "camera")
 """MuJoCo object types with a frame; "body" is the inertial frame of a body."""

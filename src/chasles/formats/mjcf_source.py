@@ -1,4 +1,4 @@
-"""Access to an MJCF file: its compiled arrays, names and line numbers.
+"""Provide the compiled arrays, names and line numbers of an MJCF file.
 
 MuJoCo's compiler runs in a separate process.
 """
@@ -46,7 +46,7 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""Kind of part that each XPath selects in an MJCF file."""
+"""Kind of element that each XPath selects in an MJCF file."""
 
 
 @dataclass

@@ -102,7 +102,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _apart(joint: JointData) -> bool:
-    """Return True if MuJoCo requires the joint frame to be the body frame, but it is not."""
+    """Return True if the joint frame and body frame differ, which MuJoCo does not allow."""
     turned = Matrix.identity() != joint.child_pose.R
     moved = joint.traits.floating and not joint.child_pose.is_identity
     return moved or (spelling(joint.kind, "MJCF") == "ball" and turned)

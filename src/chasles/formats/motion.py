@@ -78,7 +78,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""Numbers for one instant, preceded by the last line from which they were read."""
+"""The last line read for an instant, and the numbers for this instant."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """Yield the motion in a binary file block by block, each with the file size as its `end`."""
+    """Yield the blocks of a motion in a binary file; their `end` is the size of the file."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])
@@ -184,8 +184,8 @@ def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndar
     """Read times (n,) and poses from a .csv file; times are None if the file has no column t.
 
     The columns are t (s, optional); x, y, z (m); and for orientations either roll, pitch, yaw (rad,
-    about fixed axes as in URDF) or qw, qx, qy, qz. The array of poses is returned as described in
-    `placed`.
+    about fixed axes as in URDF) or qw, qx, qy, qz. Poses are positions (n, 3), or positions with
+    quaternions (n, 7).
     """
     file = os.fsdecode(path)
     header = _header(file, ["t", *POSITION, *ANGLES, *QUATERNION])
@@ -406,7 +406,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # a control character that only str.strip removes
+        other = ("a number", line.text)  # str.strip removed a control character
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

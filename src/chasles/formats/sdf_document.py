@@ -17,14 +17,14 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Oldest and newest minor versions that are read without a note.
+"""Oldest and newest minor SDF versions that are read without a note.
 
 Files of older versions are converted as in sdformat.
 """
 
 _KEPT = {"name", "type", "version"}
 _INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
-"""Changes between version 1.0 and later versions.
+"""Changes between SDF 1.0 and later versions.
 
 Attributes in `_KEPT` are still attributes. Attributes of elements in `_INLINE` became the text of
 the element. All other attributes became child elements.

@@ -267,7 +267,7 @@ def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: 
         return
     if "pitch" in joint.traits.data:
         xml.add_texts(element, screw_thread_pitch=words([joint.pitch * 2.0 * math.pi]))
-    axes = [joint.axis]  # for a ball joint, any axis will do: SDF stores the damping there
+    axes = [joint.axis]  # arbitrary for a ball joint, whose damping SDF stores in <axis>
     if len(joint.traits.along) == 2:
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):

@@ -173,7 +173,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
     """Return the group (collision or visual shapes) that contains the largest shape.
 
-    The result is empty if the solid for any shape is unknown.
+    The result is empty if any shape could not be converted to a solid (None).
     """
     if any(solid is None for role in roles for solid in role):
         return ()
@@ -183,10 +183,10 @@ def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
 
 
 def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
-    """Return a symmetric matrix from its six moments."""
+    """Return the symmetric matrix with the given moments as its entries."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def six(moments: np.ndarray) -> list[float]:
-    """Return the six moments of a symmetric matrix, in the order of the arguments of `tensor`."""
+    """Return the six moments of a symmetric matrix, in the argument order of `tensor`."""
     return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

@@ -1,4 +1,4 @@
-"""Read TOML files, converting values to SI units and finding line numbers, and write TOML."""
+"""Read TOML files, with unit conversion and line numbers for error messages; write TOML files."""
 
 import bisect
 import json

@@ -19,7 +19,7 @@ from chasles.errors import ModelError
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
 _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKILL"))
-"""Return codes of a process that exceeded its processor time."""
+"""Return codes of a process that exceeded its limit on processor time."""
 
 
 PATIENCE, TURNS = 10.0, 100

@@ -26,7 +26,7 @@ _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "was not found in the parent folders": "put the package in one of these folders",
 }
-"""Remedies for error messages that contain the key; the default is to correct the file."""
+"""Remedies by phrase in the error message; the default remedy is to correct the file."""
 
 _TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
 

@@ -135,7 +135,7 @@ class Part:
         return ModelError(code, problem, remedy, part=self.owner, file=self.where)
 
     def fail(self, error: ModelError) -> None:
-        """Raise an error, or append it to `faults` if they are collected."""
+        """Raise an error, or append it to `faults` if that is not None."""
         if self.source.faults is None:
             raise error
         self.source.faults.append(Fault(self.owner, self.where, error.problem))

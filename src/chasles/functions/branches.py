@@ -241,7 +241,7 @@ def _meets(joints: Sequence[Joint]) -> bool:
 
 
 def _bends(joints: Sequence[Joint]) -> bool:
-    """Return True if the first three axes intersect, the last three do, and joint 4 is revolute."""
+    """Return True if axes 1 to 3 intersect, axes 5 to 7 intersect, and joint 4 is revolute."""
     return _meets(joints[:3]) and _meets(joints[4:]) and not joints[3].slides
 
 

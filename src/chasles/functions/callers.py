@@ -1,6 +1,7 @@
 """Callables that wrap compiled functions: with external loads, at a fixed time, or with checks.
 
-`target` returns the kernel behind a wrapped function, for a robot's fast entry.
+`target` returns the kernel that a wrapped function runs, so that a robot's fast entry (a C
+callable) can call it directly.
 """
 
 from collections.abc import Callable, Sequence

@@ -296,7 +296,7 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of arm angle 0: the first axis, or its normal if it is along `away`."""
+    """Return the direction of arm angle 0: the first axis, or its normal if parallel to `away`."""
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)

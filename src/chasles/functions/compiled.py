@@ -204,7 +204,7 @@ class Compiled:
         *arguments : array_like
             One array for each input, with leading shapes that broadcast together.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all cores for large batches.
 
@@ -380,7 +380,7 @@ class Compiled:
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
-            self._entry = found  # CPython then calls this entry directly
+            self._entry = found  # calls to this object now go directly to C
         return found
 
     def entry(
@@ -499,7 +499,7 @@ class _Found:
 def entry_of(
     method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
 ) -> Callable[..., Any]:
-    """Return a fast entry with the signature and docstring of a method."""
+    """Return a fast entry (a C callable) with the signature and docstring of a method."""
     signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
     return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
 

@@ -47,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost(Count):
-    """Number of operations of each kind, depth and live values.
+    """Operation counts, depth and number of live values of a program.
 
     `depth` is the number of operations in the longest chain of dependent operations, which limits
     the speed for one state on any machine. `live` is the largest number of values that must be

@@ -1,4 +1,4 @@
-"""Selection of the faster device, CPU or GPU, for each batch.
+"""Select the faster device, CPU or GPU, for each batch.
 
 Arrays in host memory must be copied to the GPU and results back, so the GPU is faster only for
 batches whose computation takes longer than the copies. For very large batches, the CPU may be
@@ -59,7 +59,7 @@ class Report:
 
     @cached_property
     def turns(self) -> tuple[int, ...]:
-        """Batch sizes at which the device changes, starting with the CPU."""
+        """Batch sizes at which the device changes; batches below the first use the CPU."""
         return turns(self.timings)
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
@@ -88,7 +88,7 @@ class Report:
 
 
 def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
-    """Return the batch sizes at which the faster device changes, starting with the CPU.
+    """Return the batch sizes at which the device changes; batches below the first use the CPU.
 
     Between timed batch sizes, the logarithm of each time is interpolated linearly in the logarithm
     of the size. Above the largest timed size, the device does not change. If both devices are

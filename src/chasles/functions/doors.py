@@ -1,4 +1,4 @@
-"""Checks of function arguments: wrenches, time derivatives, values by joint, array libraries."""
+"""Check function arguments: wrenches, time derivatives, values by joint, array libraries."""
 
 import importlib
 import math
@@ -248,7 +248,7 @@ LIBRARIES = (
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)
 _TYPES: dict[type, Library] = {}
-"""Libraries by array type."""
+"""Library of each array type found so far."""
 
 
 def library_of(argument: Any) -> Library | None:

@@ -13,7 +13,7 @@ RATES = ("q", "qd", "qdd")
 
 
 def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
-    """Return a kernel for the limited torques along a path.
+    """Return a kernel for the torques along a path; `limited` marks the torques to compute.
 
     On a path q(s), the torques are a d2s/dt2 + b (ds/dt)^2 + c. The inputs are q and its
     derivatives q' and q'' with respect to s. The outputs are c (at rest), c + a (accelerations q'),
@@ -33,7 +33,7 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
 
 
 def _program(model: Model, limited: Sequence[bool]) -> Program:
-    """Trace the program for the three torques. Body poses are computed only once."""
+    """Trace the program for the outputs of `loads`. Body poses are computed only once."""
     arena, torques = Arena(RULES), program(model, "inverse_dynamics")
     assert tuple(v.name for v in torques.inputs) == RATES, "no other inputs"
     inputs = [Variable(v.name, v.shape) for v in torques.inputs]

@@ -64,7 +64,7 @@ corresponding names in chasles."""
 
 
 def suggested(name: str, known: Mapping[str, object]) -> str:
-    """Return a suggestion for an unknown name: its name in chasles, or similar names."""
+    """Return a suggestion for an unknown name: its equivalent in chasles, or similar names."""
     plain = name.lower().removeprefix("compute_").removeprefix("get_").removeprefix("mj_")
     ours = FOREIGN.get(name.lower()) or FOREIGN.get(plain)
     if ours in known:

@@ -1,4 +1,4 @@
-"""Programs of public functions: method selection, and checks of options."""
+"""Create the programs of public functions: check options and select methods."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -248,7 +248,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean depth of the bodies, i.e. the number of bodies on the path to the base."""
+    """Return the mean depth; a body's depth is the number of bodies on its path to the base."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1

@@ -35,8 +35,8 @@ from chasles.model.spaces import PositionSpace, rate_places, size
 Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
-"""Smallest damping, used far from singularities, by dtype. It keeps the equations nonsingular when
-joints are fixed."""
+"""Smallest damping for each dtype, used far from singularities. It keeps the equations nonsingular
+when joints are fixed."""
 
 DEPENDENT = 1e-10
 """Ratio of squared norms below which the linearly independent component of a row counts as zero."""

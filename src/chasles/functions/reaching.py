@@ -105,7 +105,7 @@ class Task:
 
     @property
     def poses(self) -> list[int]:
-        """Index of the first number of each pose among the numbers that define the targets."""
+        """Start index of each pose in the sequence of numbers that define the targets."""
         sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
         pairs = zip(sizes, self.targets, strict=False)
         return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
@@ -247,7 +247,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return target errors, weighted errors and Jacobian (with loops), and 1 if solved."""
+        """Return target errors, weighted errors and Jacobian including loops, and 1 if solved."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -333,7 +333,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """Return 1 for free coordinates, and 0 if fixed or pushed against a limit."""
+        """Return 1 for free coordinates, and 0 for coordinates fixed or pushed against a limit."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)

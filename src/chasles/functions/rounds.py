@@ -51,9 +51,9 @@ offset along it.
 
 
 class Round(NamedTuple):
-    """Capsule (m) fixed to a frame, or to the world if `frame` is None.
+    """Capsule fixed to a frame, or to the world if `frame` is None.
 
-    A sphere has equal end points.
+    Lengths are in m. A sphere has equal end points.
     """
 
     frame: str | None

@@ -1,4 +1,4 @@
-"""Checks of sensor names passed to functions."""
+"""Check the sensor names passed to functions."""
 
 from typing import Any
 

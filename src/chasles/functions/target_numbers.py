@@ -1,4 +1,4 @@
-"""Checks of the numbers that define inverse-kinematics targets."""
+"""Check the numbers that define inverse-kinematics targets."""
 
 import sys
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
 
 
 def _index(wrong: np.ndarray | np.bool_) -> str:
-    """Return the index of the first wrong problem as words, or "" if there is one problem."""
+    """Return " at index ..." for the first invalid problem, or "" if there is only one problem."""
     places = np.argwhere(wrong)
     if not wrong.ndim or not len(places):
         return ""
@@ -72,7 +72,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
     """Return rotations (..., 9) from a matrix or a quaternion."""
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[-2:] == (4, 4) and _are_poses(array):
-        problem = f"the rotation of {what} is a 4x4 matrix of a pose"
+        problem = f"the rotation of {what} is a 4x4 pose matrix"
         raise InputError("E-CALL-367", problem, "give its rotation: T[..., :3, :3]", part=PART)
     if array.shape[-1:] == (4,):
         q = sized(what, array, 4)
@@ -133,7 +133,7 @@ def pose(what: str, value: Any) -> np.ndarray:
 
 
 def _is_pair(value: Any) -> bool:
-    """Return True for (position, rotation), also as a list of lists with 3 and 4 numbers."""
+    """Return True for a tuple (position, rotation) or a list [position, quaternion]."""
     if isinstance(value, list) and len(value) == 2:
         return [len(x) if isinstance(x, list | tuple) else 0 for x in value] == [3, 4]
     return isinstance(value, tuple) and len(value) == 2

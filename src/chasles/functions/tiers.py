@@ -33,7 +33,7 @@ class Tiered:
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()
-        except Exception as error:  # `wait` raises it; calls continue to run the quick code
+        except Exception as error:  # raised by `wait`; calls still run the quick code
             self._error = error
 
     @property

@@ -1,4 +1,4 @@
-"""Tracing of algorithms with symbolic inputs, which creates a program for one robot."""
+"""Trace algorithms with symbolic inputs to create programs for one robot."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -299,12 +299,12 @@ def _acts(block: Matrix) -> bool:
 
 
 def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Matrix:
-    """Return a block of a matrix stored by columns."""
+    """Return a block of a matrix that is given as a list of columns."""
     return Matrix(tuple(zip(*(tuple(column[rows]) for column in columns[among]), strict=True)))
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Return the program with the limb of each input and output coordinate, -1 for the trunk."""
+    """Add the limb index of each input and output coordinate to a program; -1 is the trunk."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)

@@ -156,7 +156,7 @@ READERS: dict[type, tuple[Callable[[Matrix], Any], str]] = {
     Momentum: (lambda A: Momentum(*_twist(A)), "skew: [c~ f; -f' 0]"),
     Action: (lambda A: Action(*_twist(A)), "skew: [c~ f; -f' 0]"),
 }
-"""For each type, a function that converts a 4x4 matrix, and the required form of the matrix."""
+"""For each matrix type, a function that converts a 4x4 array, and a description of its form."""
 
 T = TypeVar("T")
 
@@ -212,7 +212,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error unless a matrix equals `made`, which was rebuilt from independent entries."""
+    """Raise an error unless `given` equals `made`, rebuilt from its independent entries."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)

@@ -68,7 +68,7 @@ def position_from_extended_dh(
     """Return the position M for five extended Denavit-Hartenberg constants and a joint coordinate.
 
     The constants are defined in Legnani II, fig. 6. The rotation is R = Rz(theta) Rx(alpha), and
-    the translation is (a cos - b sin, a sin + b cos, s), with the cosine and sine of theta.
+    the translation is (a cos theta - b sin theta, a sin theta + b cos theta, s).
 
     Parameters
     ----------

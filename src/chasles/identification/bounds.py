@@ -59,8 +59,8 @@ class Bounds:
     def penalty(self, at: States, margin: float) -> tuple[np.ndarray, States]:
         """Return the penalty of each motion, and its gradient with respect to q, qd and qdd.
 
-        The penalty (S,) is the sum of squared violations divided by N. Limits are tightened by
-        `margin`. at: states (S, N, n).
+        at: states (S, N, n) of S motions at N times. The penalty (S,) is the sum of squared
+        violations divided by N. Limits are tightened by `margin`.
         """
         q, qd, qdd = at
         bars = [np.zeros_like(x) for x in at]
@@ -120,7 +120,7 @@ class Bounds:
 
     @cached_property
     def _scene(self) -> dict[str, Any]:
-        """Options for distances between enclosing shapes, which are computed by compiled code."""
+        """Options of `robot.distance` for enclosing capsules, for which it has compiled code."""
         return {"shapes": self.robot.enclosing_shapes("capsules"), "obstacles": self.obstacles}
 
     @cached_property
@@ -134,8 +134,7 @@ class Bounds:
     def margins(self, at: States) -> dict[str, float]:
         """Return the relative margin of each limit at states (N, n); negative if violated.
 
-        Margins of distances and of the workspace are in m. Distances are computed as in
-        `_distance`.
+        Clearance and workspace margins are in m. Distances are computed as in `_distance`.
         """
         q, qd, qdd = at
         shares = {

@@ -31,7 +31,7 @@ Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Joint placements (k, 4, 4), base pose (4, 4) and tool pose (4, 4)."""
 
 ALIKE = 1e-4
-"""Linearly independent fraction of a Jacobian column, below which it is not identifiable."""
+"""Smallest linearly independent fraction of a Jacobian column whose correction is identifiable."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Calibrated:
         Standard deviations of the corrections.
     fixed : tuple of str
         Corrections that are set to zero, because the measurements cannot distinguish their effects
-        from the corrections in `names`.
+        from those of the corrections in `names`.
     before, after : ndarray
         Root mean square errors before and after calibration: position error (m) and, for poses,
         angle error (rad). If base and tool are unknown, they are fitted in both cases.
@@ -206,7 +206,7 @@ class Chain:
     def poses(
         self, placements: np.ndarray, base: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the poses (n, 4, 4) of the placed joint frames, and of the end frame."""
+        """Return poses (n, 4, 4) of the joint frames, before joint motion, and of the end frame."""
         here = np.broadcast_to(base, (self.motions.shape[1], 4, 4))
         found = []
         for before, P, A in zip(self.links[:-1], placements, self.motions, strict=True):
@@ -326,7 +326,7 @@ class _Search:
     def _unknowns(self) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return the names of unknowns, their twists (k, 6), and the placements that they correct.
 
-        A placement is the index of its joint, -1 for the base, or -2 for the tool.
+        A placement is given by the index of its joint, -1 for the base, or -2 for the tool.
         """
         names, directions, groups = [], [], []
         for kind in self.kinds:

@@ -24,7 +24,7 @@ LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
-"""Maximum number of Newton steps at one barrier weight, and the decrement that ends `_entropic`."""
+"""Maximum number of Newton steps per barrier weight, and decrement at which `_entropic` stops."""
 
 GAP = 1e-12
 """Tolerance of the objective, relative to its minimum or to 1, whichever is larger."""
@@ -115,7 +115,7 @@ class Problem:
     inside: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return the weights of z squared: 1/deviation^2 for bodies, tiny for joint terms."""
+        """Return weights of the squared entries of z: 1/deviation^2, and tiny for joint terms."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))

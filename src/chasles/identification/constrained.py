@@ -177,7 +177,10 @@ def _inequalities(
 
 
 def _large_enough(start: Prior, at: slice, p: np.ndarray) -> np.ndarray:
-    """Return the coordinates z of a body; scale its parameters p up until 1 + Z is large enough."""
+    """Return the coordinates z of a body.
+
+    Its parameters p are scaled up until all eigenvalues of 1 + Z exceed 2 `LEAST`.
+    """
     own = start.map[at, at]
     factor = max(float(start.nominal[at][0] / p[0]), 1e-3)
     while True:

@@ -68,7 +68,7 @@ class Spline:
 
     @property
     def times(self) -> np.ndarray:
-        """Times (2 * harmonics,) of the points."""
+        """Times (2 * harmonics,) of the spline points."""
         return np.linspace(0.0, self.duration, 2 * self.harmonics)
 
     @cached_property

@@ -147,7 +147,7 @@ class Equations:
         return kernel, [np.array([*kept, len(self.base)]) for kept in places]
 
     def grams(self, sample: Sample) -> Grams:
-        """Return the Gram matrices of a sample, computed on one thread."""
+        """Return the Gram matrices of a batch of states, computed on one thread."""
         kernel, places = self._made
         own = backends.grams([backends.gram_width(len(place)) for place in places])
         rows = np.empty((BLOCK, *kernel.interface.outputs[0].shape))
@@ -165,7 +165,7 @@ class Equations:
         return Grams(sums, len(arrays[0]), self.model.moving(arrays[0], arrays[1]).sum(axis=0))
 
     def total(self, samples: Iterable[Sample], threads: int = THREADS) -> Grams:
-        """Return the sum of the Gram matrices over all samples, which are read in order."""
+        """Return the sum of the Gram matrices over all batches of states, read in order."""
         return sum(ahead(self.grams, samples, threads), self.none())
 
     def none(self) -> Grams:

@@ -232,7 +232,7 @@ def identify(
     if data is not None:
         if cluster is not None:
             problem = (
-                "on a cluster, robots with loops, other losses than 'squares', f_ext, gain and "
+                "on a cluster, robots with loops, losses other than 'squares', f_ext, gain and "
                 "estimates of the Stribeck velocity are not supported"
             )
             raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
@@ -334,7 +334,7 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return one delay for all torques, or delays by joint and frame; None means estimate."""
+    """Return one delay for all torques, or delays by joint and frame. None: to be estimated."""
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()

@@ -46,7 +46,7 @@ TURNING = 0.05
 """Smoothing width for the sign of a velocity in gradients, relative to the largest velocity."""
 
 INSIDE = 1.0 - 1e-3
-"""Fraction of the limits that a motion on the fine grid may use."""
+"""Largest fraction of a limit that a motion may reach on the fine grid."""
 
 WEIGHTS = (3.0, 3000.0)
 """Initial and final penalty weights for violated limits."""
@@ -186,7 +186,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty state arrays; the base parameters of a tree are found from random states."""
+    """Return empty state arrays: the base parameters of a tree need no measured states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -304,7 +304,7 @@ class Search:
         return value + weight * penalty, np.asarray(gradient)
 
     def _excitation(self, at: States, p: float) -> tuple[np.ndarray, States]:
-        """Return 1/(2p) log (sum l^p sum l^-p) of the eigenvalues l of W'W, and its gradient.
+        """Return 1/(2p) log (sum l^p sum l^-p) for the eigenvalues l of W'W, and its gradient.
 
         With the eigenvectors V, the gradient with respect to W is W V diag(dl) V', propagated
         through the scaling of the columns of W. The compiled pullback of the regressor propagates

@@ -21,7 +21,7 @@ States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _parts(count: int) -> Iterator[slice]:
-    """Yield blocks of samples."""
+    """Yield slices of up to `CHUNK` samples."""
     for first in range(0, count, CHUNK):
         yield slice(first, first + CHUNK)
 
@@ -29,7 +29,7 @@ def _parts(count: int) -> Iterator[slice]:
 def _blocks(
     model: LinearModel, states: States, tau: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield the equations A x = b and their weights, which are 0 at rest, block by block."""
+    """Yield blocks of equations A x = b with their weights (0 for joints at rest)."""
     for part in _parts(len(tau)):
         q, qd, qdd = (x[part] for x in states)
         A, b = model.rows(q, model.matrix(q, qd, qdd)), model.rows(q, tau[part])
@@ -37,7 +37,7 @@ def _blocks(
 
 
 def factors_of(model: LinearModel, states: States, tau: np.ndarray) -> Factors:
-    """Return the triangular factors of all samples."""
+    """Return the triangular factors of the equations for all samples."""
     return compressed(_blocks(model, states, tau), model.free, len(model.names))
 
 

@@ -89,7 +89,7 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
 
 
 def _start(R: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return initial x and gains by linear least squares, with the currents as columns."""
+    """Return initial values of x and the gains, from least squares with currents as columns."""
     unknown = np.flatnonzero(np.isnan(gains))
     b = R.shape[2] - 2
     A = np.zeros((*R.shape[:2], b + len(unknown)))

@@ -53,7 +53,7 @@ class LinearModel:
     Attributes
     ----------
     terms
-        Rows of `TERMS`, for all joints ("friction") or for one joint ("elbow.friction").
+        Keys of `TERMS`, for all joints ("friction") or for one joint ("elbow.friction").
     given
         Unknown bodies; None if all bodies of the robot are unknown.
     slip
@@ -121,7 +121,7 @@ class LinearModel:
 
     @cached_property
     def map(self) -> np.ndarray | None:
-        """Matrix that maps unknown inertias to all moving bodies; None for the identity."""
+        """Matrix that maps unknown inertias to those of all moving bodies; None if identity."""
         if self.given is None:
             return None
         found = np.zeros((10 * len(moving_links(self.robot)), 10 * len(self.bodies)))
@@ -222,14 +222,14 @@ class LinearModel:
         return np.diag(found)
 
     def by_motor(self, values: np.ndarray) -> dict[str, float]:
-        """Return the values of all rows by coordinate name."""
+        """Return the values of all rows as a dict with coordinate names as keys."""
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Project torques or their matrix (n, nv, ...) onto the rows of the model.
 
-        With closed loops, row k is the power at unit independent velocity k, with the corresponding
-        velocities of the tree.
+        With closed loops, row k is the power of the torques if independent velocity k is 1 and the
+        other independent velocities are 0.
         """
         if self.free == self.robot.nv:
             return values
@@ -332,9 +332,9 @@ def rest_velocities(
 
 
 def checked_terms(robot: Robot, include: Sequence[str]) -> tuple[str, ...]:
-    """Return the rows of `TERMS` selected by `include`.
+    """Return the joint terms selected by `include`.
 
-    An entry is `row` for all joints, or `joint.row` for a single joint.
+    An entry is a key of `TERMS` for all joints, or `joint.key` for a single joint.
     """
     include, joints = some_names("include", include, "identify"), single_joints(robot)
     found = []

@@ -12,7 +12,7 @@ import scipy
 from chasles.identification.consistent import LEAST, PLACES, UNITS, Problem, matrices
 
 STEPS, CHANGE = 200, 1e-13
-"""Maximum number of Newton steps, and the relative decrease that ends them."""
+"""Maximum number of Newton steps, and the relative decrease of the objective at which they stop."""
 
 DAMPING, FALL, RISE, MOST = 1e-4, 0.2, 5.0, 1e16
 """Initial damping relative to squared column norms, damping factors after successful and failed
@@ -72,7 +72,7 @@ def _step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
 
 
 def _bend(x: np.ndarray, pulled: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
-    """Return the Hessian of the product pulled' z in the coordinates, for constant `pulled`."""
+    """Return the Hessian of pulled' z with respect to the coordinates, for constant `pulled`."""
     found = np.zeros((len(x), len(x)))
     rows, columns = np.array(PLACES).T
     diagonal = rows == columns
@@ -98,7 +98,7 @@ def _factor(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _coordinates(z: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
-    """Return the coordinates of consistent parameters."""
+    """Return the log-Cholesky coordinates of consistent parameters z."""
     x = z.copy()
     inner = (matrices(z, bodies) - LEAST * np.eye(4)) / (1.0 - LEAST)
     for k, W in enumerate(inner):

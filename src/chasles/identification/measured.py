@@ -144,7 +144,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Remarks:
-    """Cut-off frequencies (Hz), delays (s), and skipped rows and files by reason, for some logs."""
+    """Cut-off frequencies (Hz), delays (s), and skipped rows and files by reason, from logs."""
 
     cutoffs: list[float]
     lags: Mapping[str, list[float]]

@@ -195,7 +195,7 @@ class OnlineEstimator:
         prefix: str | None = None,
         overwrite: bool = False,
     ) -> tuple[Path, ...]:
-        """Export the step as C99, like `chasles.export`. The header declares its signature.
+        """Export the step as C99 code, like `chasles.export`. The header declares its signature.
 
         Parameters
         ----------

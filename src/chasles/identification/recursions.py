@@ -1,4 +1,4 @@
-"""Symbolic steps of online estimation by recursive least squares or on a manifold."""
+"""Symbolic steps of online estimation: recursive least squares, and descent on a manifold."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +23,7 @@ HALVINGS = 2
 exponential of a quarter of the step, which is then squared twice."""
 
 TINY, ALIKE = 1e-200, 1e-9
-"""Smallest denominator, and the relative determinant below which two directions are parallel."""
+"""Smallest denominator, and the relative determinant below which directions count as parallel."""
 
 Matrix = list[list[Number]]
 
@@ -75,9 +75,9 @@ def manifold(
 ) -> list[Number]:
     """Return the state after one conjugate gradient step on the cost of all samples.
 
-    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x, with forgetting of
-    earlier samples. The search direction is the combination of the gradient g and the previous
-    direction m whose natural gradient minimizes the cost. The length of a step is at most
+    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x. Earlier samples have
+    lower weights (forgetting). The search direction is the combination of the gradient g and the
+    previous direction m whose natural gradient minimizes the cost. The length of a step is at most
     `LONGEST`.
     """
     model, K = equations.model, equations.base.combination
@@ -143,7 +143,7 @@ def _slopes() -> np.ndarray:
 SLOPES = _slopes()
 
 SHAPES = np.array([pseudo_inertia(e) for e in np.eye(10)])
-"""Pseudo-inertias of the ten unit parameters."""
+"""Pseudo-inertia for a unit value of each of the ten parameters."""
 
 
 def _bodies(

@@ -24,7 +24,10 @@ STYLE = (
 
 
 def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
-    """Return the HTML page. Samples come from the logs or, if `validated`, from held-out logs."""
+    """Return the report as an HTML page.
+
+    Samples come from the logs or, if `validated`, from held-out logs.
+    """
     robot = found.model.robot
     what = "Validation on held-out logs" if validated else "Logged torques"
     q, qd, qdd, tau, loads = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))

@@ -23,8 +23,9 @@ TRIED, PAIRS = 2000, 300
 """Maximum numbers of rows and joint pairs in the search for swapped joints."""
 
 ALIKE, DOUBTFUL = 0.9, 0.99
-"""Correlation thresholds. A column may belong to a joint if its correlation exceeds the first. It
-may belong to another joint if its correlation is below the second."""
+"""Correlation thresholds for swapped columns. A column may belong to another joint if its
+correlation with that joint exceeds the first threshold, and its correlation with its own joint is
+below the second."""
 
 CLEARLY = 5.0
 """Ratio above which a swap is likely: unexplained variance for the column's own joint, divided by

@@ -29,7 +29,7 @@ ROWS = 16_384
 """Number of rows that are read at once."""
 
 GROUP = 2**26
-"""Number of bytes of a Parquet file's row group that are read at once."""
+"""Maximum size (bytes) of a Parquet row group that is read as a whole."""
 
 BYTES = 2**20
 """Number of bytes of a .csv file that are parsed at once."""
@@ -43,10 +43,10 @@ Blocks are counted across files, because releasing memory takes as long as readi
 _read = itertools.count(1)
 
 JOINTS = "sensor_msgs/msg/JointState"
-"""Type of the messages that are read from bags."""
+"""ROS message type that is read from bags."""
 
 FIELDS = {"position": "q", "velocity": "qd", "effort": "tau"}
-"""Array fields of these messages, and the quantities that they hold."""
+"""Array fields of a JointState message, with the quantity that each holds."""
 
 Columns = Mapping[str, np.ndarray]
 """Columns of doubles (n,) by name; missing values are NaN."""
@@ -187,7 +187,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
 
 
 def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
-    """Yield blocks of the joint states of a bag; times (s) count from its first message."""
+    """Yield blocks of joint states from a bag; times (s) count from its first message."""
     try:
         from rosbags.highlevel import AnyReader, AnyReaderError
         from rosbags.rosbag2 import ReaderError

@@ -90,7 +90,7 @@ TERMS = {
     ),
     "offset": Term(lambda at: 1.0, "N m", "offset", positive=False),
 }
-"""One row per kind of unknown at a joint, in the order of the unknowns."""
+"""Kinds of joint terms by name. Unknowns are in the same order."""
 
 INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 """Names of joint terms in the option `include`."""
@@ -144,7 +144,7 @@ class Body:
 
 
 def moving_links(robot: Robot) -> tuple[str, ...]:
-    """Return the name of the link whose frame is used for the parameters of each moving body."""
+    """Return, for each moving body, the name of the link whose frame its parameters refer to."""
     return tuple(robot.model.bodies[i].name for i in robot.model.in_file_order)
 
 

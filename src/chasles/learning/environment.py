@@ -46,8 +46,8 @@ class RobotVectorEnv(VectorEnv):
         Number of copies.
     control : callable
         Function `tau(t, q, qd, p)` that returns joint torques, written with arithmetic and the
-        functions of `chasles.expr`; p are the parameters returned by `task.control`. It is traced
-        once.
+        functions of `chasles.expr`; p are the parameters returned by `task.control`. The function
+        is traced once.
     contacts : sequence of contact pairs, or "file"
         Contact pairs, as in `robot.simulate`.
     dt : float

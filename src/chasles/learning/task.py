@@ -10,16 +10,27 @@ from chasles.errors import InputError
 from chasles.model.given import some_numbers
 
 Shape = tuple[int | None, ...]
-"""Shape of a result; None stands for any length."""
+"""Expected shape of an array that a task returns; None stands for any length."""
 
 
 @dataclass
 class State:
     """States of all environments, one row each.
 
-    q (n, nq) and qd (n, nv): positions and velocities. action (n, a): the last action; previous:
-    the action before it. command (n, c): the goal of the task, chosen at the start of an episode.
-    steps (n,): number of steps since the start of the episode. time (n,): time (s) since the start.
+    Attributes
+    ----------
+    q : ndarray, shape (n, nq)
+        Joint positions (rad or m).
+    qd : ndarray, shape (n, nv)
+        Joint velocities (rad/s or m/s).
+    action, previous : ndarray, shape (n, a)
+        The last action, and the action before it.
+    command : ndarray, shape (n, c)
+        Goal of the task, chosen at the start of an episode.
+    steps : ndarray, shape (n,)
+        Number of steps since the start of the episode.
+    time : ndarray, shape (n,)
+        Time since the start of the episode (s).
     """
 
     q: np.ndarray

@@ -93,7 +93,7 @@ def surveyed(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Sheet:
-    """Read a file for the checks, and load the robot if possible."""
+    """Read a robot file for the lint checks, and load the robot if possible."""
     file = str(registry.find(path)) if formats.is_name(path) else path
     row = formats.row_of(file)
     given = {"arguments": arguments, "trust": trust} if row.arguments else {}

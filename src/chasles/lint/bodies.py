@@ -26,7 +26,7 @@ It is also the maximum plausible distance of a joint or center of mass from the 
 """
 
 MARGIN = 0.25
-"""Allowed distance of a center of mass outside the bounding box, relative to the longest edge."""
+"""Maximum distance of a center of mass from the bounding box, relative to its longest edge."""
 
 SMALLEST = 0.2
 """Minimum plausible radius of gyration, relative to a uniform body with the same shape."""
@@ -34,11 +34,11 @@ SMALLEST = 0.2
 LARGEST = 1.2
 """Maximum plausible radius of gyration.
 
-It is relative to the distance between the center of mass and the farthest corner.
+It is relative to the distance from the center of mass to the farthest corner of the shapes.
 """
 
 VOLUMES = 5.0, 30_000.0
-"""Minimum and maximum plausible ratio of a link's mass to the volume of its shapes (kg/m3)."""
+"""Minimum and maximum plausible ratios of a link's mass to the volume of its shapes (kg/m3)."""
 
 TOLERANCE = 0.05
 """Tolerance for relative differences between left and right parts.
@@ -101,7 +101,10 @@ def point_mass(sheet: Sheet) -> Iterator[Found]:
 
 
 def placeholder(sheet: Sheet) -> Iterator[Found]:
-    """Find identity matrices as inertias. A 1 kg ball with this inertia has a radius of 1.6 m."""
+    """Find inertias that are equal to the identity matrix.
+
+    A 1 kg ball with this inertia has a radius of 1.6 m.
+    """
     for link in sheet.links:
         if link.mass and np.array_equal(link.moments, np.eye(3)):
             yield link.found(f"{link.mass:g} kg with 1 kg m2 about every axis")

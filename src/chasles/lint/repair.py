@@ -40,12 +40,13 @@ Found = Iterator[Edit | Left]
 
 
 def nearest_inertia(moments: np.ndarray) -> np.ndarray:
-    """Return the physically consistent inertia nearest to `moments` (kg m2, about the center).
+    """Return the physically consistent inertia nearest to `moments` (kg m2).
 
-    The second moments of mass about the principal planes are raised to at least `THINNEST` times
-    the largest. This minimizes the Frobenius norm of the change in the matrix of second moments,
-    which is a block of the pseudo-inertia (Wensing, Kim and Slotine 2018, Linear matrix
-    inequalities for physically consistent inertial parameter identification).
+    Both inertias are about the center of mass. The second moments of mass about the principal
+    planes are raised to at least `THINNEST` times the largest. This minimizes the Frobenius norm of
+    the change in the matrix of second moments, which is a block of the pseudo-inertia (Wensing, Kim
+    and Slotine 2018, Linear matrix inequalities for physically consistent inertial parameter
+    identification).
     """
     second = np.trace(moments) / 2.0 * np.eye(3) - moments
     values, axes = np.linalg.eigh(second)

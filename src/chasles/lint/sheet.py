@@ -20,7 +20,10 @@ from chasles.robot import Robot
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""Severities in descending order: impossible, probably unintended and worth checking."""
+"""Severities in descending order.
+
+They indicate values that are impossible, probably unintended, or worth checking.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Read robot files for lint, as raw values (even if the file does not load) or loaded robots."""
+"""Read robot files for lint, as loaded robots or (even if loading fails) as raw values."""
 
 import math
 import os
@@ -104,7 +104,7 @@ def xacro(
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
 
     def written(place: etree._Element | None, names: Iterable[str]) -> etree._Element | None:
-        """Return the element in the xacro file, or None if its numbers are not literal there."""
+        """Return the element in the xacro file, or None if it is not unique or not literal."""
         if place is None:
             return None
         alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]
@@ -181,7 +181,7 @@ def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
-    """Yield XML elements as parts; messages refer to them by tag (or `what`) and name."""
+    """Yield a `Part` for each XML element; messages refer to it by tag (or `what`) and name."""
     for element in elements:
         part = Part(source, element, "")
         yield replace(part, owner=f"{what or part.tag} {element.get('name', '')!r}")

@@ -1,4 +1,4 @@
-"""Convert Cardan and Euler angles to rotations, and rotations to angles.
+"""Convert between rotations and Cardan or Euler angles.
 
 There are six Cardan sequences (x, y and z in any order) and six Euler sequences (first and third
 axes equal). The axes are either moving, R = R1 R2 R3, or fixed, R = R3 R2 R1. This gives twelve

@@ -34,7 +34,7 @@ TRIES = 64
 def by_step(
     value: Callable[..., Sequence[Number]], size: int, *arguments: Vector
 ) -> list[list[Number]]:
-    """Return d value(step, *arguments) / d step[k] for k < size, at step = 0."""
+    """Return the derivatives of value(step, *arguments) with respect to step[k], at step = 0."""
     arena = Arena(RULES)
     inputs = [Variable("step", (size,))]
     inputs += [Variable(f"x{k}", (len(x),)) for k, x in enumerate(arguments)]
@@ -48,7 +48,7 @@ def by_step(
 
 
 def by_time(value: Callable[..., Sequence[Number]], *arguments: Vector) -> list[Number]:
-    """Return d value(t, *arguments) / dt at t = 0."""
+    """Return the derivative of value(t, *arguments) with respect to t, at t = 0."""
     return by_step(lambda t, *rest: value(t[0], *rest), 1, *arguments)[0]
 
 

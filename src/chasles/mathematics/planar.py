@@ -47,7 +47,7 @@ class PlanarMotion(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarForce(Additive):
-    """Planar force or momentum: moment n about the frame origin, and components (x, y)."""
+    """Planar force or momentum: moment n about the frame origin, and linear part (x, y)."""
 
     n: Number
     x: Number

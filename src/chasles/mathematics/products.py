@@ -34,7 +34,7 @@ class Product:
 
     @cached_property
     def rows(self) -> tuple[tuple[Number, ...], ...]:
-        """Rows of the full matrix, including the product."""
+        """Rows of the matrix: `above`, followed by the rows of the product."""
         right, n = self.right.rows, self.right.shape[1]
         present = [[k for k, x in enumerate(row) if not absent(x)] for row in self.left.rows]
         found: list[tuple[Number, ...]] = []

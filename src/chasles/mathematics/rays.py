@@ -145,7 +145,7 @@ def _quadratic(p: Vector, v: Vector, radius: float) -> tuple[Number, Number, Num
 
 
 def _roots_of(a: Number, b: Number, c: Number) -> list[tuple[Number, Number]]:
-    """Return both roots of a t^2 + 2 b t + c = 0, each with 1 if the root exists, or 0 if not.
+    """Return both roots of a t^2 + 2 b t + c = 0, each with a flag (1 if it exists, 0 otherwise).
 
     For a = 0 (a ray along the axis of a cylinder), no root exists.
     """
@@ -161,7 +161,7 @@ def _roots(a: Number, b: Number, c: Number) -> list[Number]:
 
 
 def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
-    """Solve p + t v = 0 for t, and return t with 1 if the solution exists, or 0 if not."""
+    """Solve p + t v = 0, and return t with a flag (1 if the solution exists, 0 otherwise)."""
     hit = select(less(v * v, _TINY * _TINY), 0.0, 1.0)
     return -p / select(hit, v, 1.0), hit
 

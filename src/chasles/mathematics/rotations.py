@@ -405,7 +405,7 @@ def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
 
 
 def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
-    """Return the unit axis and the angle in [0, pi]. The axis is z if the angle is zero."""
+    """Convert a quaternion to a unit axis and an angle in [0, pi]. For angle 0, the axis is z."""
     v = vector_from_quaternion(q)
     t = v.dot(v)
     none = less(t, 1e-300)

@@ -340,7 +340,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """Create from an inertia about the origin. For a massless body, r is zero."""
+        """Create a `Center` from an inertia about the origin. For a massless body, r is zero."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)

@@ -23,8 +23,8 @@ from chasles.expr import (
 )
 
 SLACK = 1e-5
-"""Relative tolerance for discriminants. A slightly negative discriminant is treated as a double
-root, which callers must check."""
+"""Relative tolerance for discriminants. A slightly negative discriminant is treated as zero;
+callers must check the resulting double root."""
 
 TINY = 1e-24
 """Squared magnitude below which coefficients of order 1 are treated as zero."""
@@ -78,7 +78,8 @@ def conic(terms: Sequence[Number]) -> list[Angle]:
     lines are real.
     """
     k, a, b, d, e, f = terms
-    # Rotate the axes by `tilt` and subtract a multiple of c^2 + s^2 - 1 to remove c s and s^2.
+    # Rotate the axes by `tilt` and subtract a multiple of c^2 + s^2 - 1 to remove the terms in c s
+    # and s^2.
     p = sqrt((d - f) * (d - f) + e * e)
     tilt = atan2(e, d - f) * 0.5
     cosine, sine = cos(tilt), sin(tilt)

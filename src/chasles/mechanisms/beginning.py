@@ -1,4 +1,4 @@
-"""Initial configurations for inverse kinematics from a closed form, in batches or one by one."""
+"""Initial configurations for inverse kinematics, computed in closed form for one or many poses."""
 
 from typing import Any
 
@@ -59,7 +59,8 @@ class Beginning:
 class BeginOne:
     """Function that returns the initial configuration for one pose.
 
-    The result is bitwise identical to that of a batch. All attempts are computed in one call.
+    The result is bitwise identical to that of a batch. All positions of the redundant joint are
+    tried in one call.
     """
 
     def __init__(self, kernel: Any, base: np.ndarray, memories: np.ndarray) -> None:

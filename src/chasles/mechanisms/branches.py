@@ -1,4 +1,4 @@
-"""Compiled closed-form inverse kinematics for batches of poses, with redundant joints."""
+"""Compiled closed-form inverse kinematics for batches of poses, also for redundant arms."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -118,7 +118,10 @@ class Branches:
     def _on_grid(
         self, goals: np.ndarray, poses: np.ndarray, count: int, grid: int, threads: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return pose indices and up to `count` configurations per pose, from a coordinate grid."""
+        """Return pose indices, and up to `count` configurations per pose.
+
+        The redundant joint takes `grid` positions, evenly spaced within its range.
+        """
         values, step = self._values(grid), max(1, AT_ONCE // grid)
         who = [np.zeros(0, np.intp)]
         postures = [np.zeros((0, len(self.chain.joints)))]
@@ -219,8 +222,8 @@ def every(
 ) -> tuple[Rows, np.ndarray]:
     """Return closed-form configurations (n, count, nq), solver states, and step counts (n, 1).
 
-    Also returns a mask (n,) of poses for which all solutions were found. search: checks the
-    branches, and corrects them if axes intersect only approximately.
+    Also returns a mask (n,) of poses for which all solutions were found. search: function
+    that checks the branches, and corrects them if axes intersect only approximately.
     """
     n = len(goals)
     q, ends = np.full((n, count, base.shape[1]), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -253,7 +256,7 @@ def rescue(
     search: Search,
     threads: int | None,
 ) -> None:
-    """Replace the rows of unsolved poses by solutions of the closed form.
+    """Replace the rows of unsolved poses with closed-form solutions.
 
     missed (n,): mask of unsolved poses. base (n or 1, nq), rows, search: as in `every`.
     """

@@ -28,7 +28,7 @@ from chasles.mechanisms.ranks import (
 from chasles.model.description import Closure
 
 REGULAR = 1e-9
-"""Largest closure error of a configuration for which rates are computed."""
+"""Closure error above which the matrix G in qd = G yd is not computed."""
 
 
 class Loops(Freedoms):
@@ -52,7 +52,7 @@ class Loops(Freedoms):
     def counted(self) -> np.ndarray:
         """Weights of the equations: 1 if active, and nearly zero if dropped.
 
-        The weighted residual of a dropped equation is `CLOSED` at ten times its tolerance.
+        At ten times its tolerance, a dropped equation has the weighted residual `CLOSED`.
         """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):
@@ -62,7 +62,7 @@ class Loops(Freedoms):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on loops and couplings whose dropped equations have a residual."""
+        """Notes on loops and couplings with dropped equations that do not hold exactly."""
         with suppress(reports.ImpossiblePosition):  # raised when a configuration is requested
             return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
         return ()
@@ -151,7 +151,7 @@ class Loops(Freedoms):
         reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
-        """Check that qd (and qdd) keep the loops closed, within `tolerance` times their size."""
+        """Check that qd (and qdd) keep loops closed, within `tolerance` times the rates' size."""
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):

@@ -22,7 +22,7 @@ Near a singular configuration, the solutions within the tolerance extend over su
 """
 
 STAYED = 1e-12
-"""Largest change of a coordinate by a search that starts at a solution (rounding error)."""
+"""Largest coordinate change (rounding error) in a search that starts at a solution."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -74,7 +74,7 @@ def sort(
     ends: np.ndarray,
     search: Search,
 ) -> None:
-    """Add those configurations (n, k, nq) to q that it does not yet contain."""
+    """Add to q the configurations (n, k, nq) that it does not yet contain."""
     known = np.zeros(len(q), int)
     for k in range(found.shape[1]):
         solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))

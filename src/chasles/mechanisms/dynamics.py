@@ -63,13 +63,13 @@ class Solver:
         return self.at(self.mechanism, (*arrays, *self.forces), threads)
 
     def first(self, *arrays: Any, threads: int | None = None) -> np.ndarray:
-        """Return the first result only."""
+        """Return only the first result of the program."""
         return self.at(self.mechanism, (*arrays, *self.forces), threads)[0]
 
     def at(
         self, mechanism: Mechanism, arrays: Sequence[Any], threads: int | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Return the results for a mechanism at its time; `arrays` are the program's inputs."""
+        """Return the results at the time of `mechanism`; `arrays` are the program's inputs."""
         refuse(self.name, *arrays)
         here = self.compiled.at(mechanism.t)
         try:
@@ -340,7 +340,7 @@ def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
 
 
 def _worst(health: np.ndarray) -> tuple[float, float]:
-    """Return the largest squared closure error and the smallest margin of all states."""
+    """Return the largest squared closure error and the smallest pivot margin over all states."""
     if health.ndim == 1:
         gap, margin = health.tolist()
         return gap, margin

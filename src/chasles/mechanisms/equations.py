@@ -93,7 +93,7 @@ class Equations:
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Active equations with all velocity-level ones, and reference configurations."""
+        """Active equations, including all velocity-level ones, and reference configurations."""
         if self.positions is self:
             return agreement(self)
         found = self.positions.agreed
@@ -110,7 +110,10 @@ class Equations:
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Return residual scales for a tolerance; dropped equations have `self.tolerance`."""
+        """Return the residual scales for a check against `tolerance`.
+
+        Dropped equations need to hold only to within `self.tolerance`, if that is larger.
+        """
         share = min(1.0, tolerance / self.tolerance)
         return np.where(self.rows == 0.0, share * self.scales, self.rows)
 
@@ -184,8 +187,11 @@ class Freedoms(Equations):
     """Velocity coordinates. The independent ones are chosen at t = 0 and used at all times."""
 
     def at(self, time: np.ndarray) -> Self:
-        """Return the loops at another time (...) in s, with the same independent coordinates."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # equal at all times
+        """Return the loops at another time, with the same independent coordinates.
+
+        time (...): evaluation time (s).
+        """
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # computed at t = 0
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:
@@ -201,7 +207,7 @@ class Freedoms(Equations):
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """Index in q of the position for each velocity coordinate, or None if it has none."""
+        """Index in q of each velocity coordinate's position, or None if q has no such entry."""
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint
@@ -282,7 +288,7 @@ class Freedoms(Equations):
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Coordinates in the order in which they become dependent.
+        """Coordinates in the order in which they are tried as dependent coordinates.
 
         Coordinates without an entry in q come first; in each group, the last joint comes first.
         """
@@ -331,7 +337,7 @@ def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
     See Featherstone 2008, section 8.9.
 
     Each set consists of the indices of constraints, and the bodies whose coordinates they involve.
-    K has no entries between different sets.
+    In the constraint Jacobian, the rows of one set are zero for the coordinates of all other sets.
     """
     found: list[tuple[list[int], set[int]]] = []
     for k, constraint in enumerate(model.constraints):
@@ -349,7 +355,7 @@ def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
 
 
 def row_scales(model: Model) -> np.ndarray:
-    """Return scales: 1 for rotations, 1/size for translations, 1/slope for couplings."""
+    """Return row scales: 1 for rotations, 1/size for translations, 1/slope for couplings."""
     scales = []
     for loop in model.loops:
         T = loop.joint.constraint(loop.joint.neutral())

@@ -111,7 +111,7 @@ def _check_pose(name: str, pose: Any, part: str) -> None:
 
 
 def _check_noise(noise: Any, size: int, part: str) -> None:
-    """Raise an error for negative deviations, a zero correlation time, or offsets of wrong size."""
+    """Raise an error unless the deviations, correlation time and offset of the noise are valid."""
     if not isinstance(noise, NoiseData):
         problem = f"noise must be NoiseData(...), not {type(noise).__name__}"
         raise InputError("E-SENSE-024", problem, part=part)
@@ -154,6 +154,6 @@ def _with_numbers(surface: Any, part: str) -> Surface:
 def _several(given: Any, part: str) -> Any:
     """Return a tuple or list unchanged; raise an error for anything else."""
     if not isinstance(given, tuple | list):
-        problem = f"numbers of a surface must be in a tuple, not {type(given).__name__}"
+        problem = f"numbers of a surface must be a tuple, not {type(given).__name__}"
         raise InputError("E-SENSE-032", problem, part=part)
     return given

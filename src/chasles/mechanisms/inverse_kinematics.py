@@ -228,7 +228,8 @@ class _Solver:
     def _by_group(self, goals: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Rows:
         """Solve problems whose guesses may differ in the positions of fixed joints.
 
-        Problems that are not solved from their guesses are solved in groups with equal positions.
+        Problems that are not solved from their guesses are then solved in groups in which the fixed
+        joints have equal positions.
         """
         found = self._searched(goals, rows, 0, weights)
         late = np.flatnonzero(found[1][:, STATUS] != 1.0)
@@ -276,7 +277,7 @@ class _Solver:
         most: int | None,
         weights: np.ndarray | None,
     ) -> Rows:
-        """Return the results of `_found`; fixed joints keep the first guess in later attempts."""
+        """Return the results of `_found`; later attempts take fixed joints from the first guess."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
         if most is None:
@@ -334,7 +335,7 @@ class _Solver:
         return every(self.mechanism, closed, goals, base, count, self._tried, self.threads)
 
     def _checked(self, closed: Branches, rows: np.ndarray | None, count: int) -> Solution:
-        """Return all configurations of a closed form, with a search for poses it misses."""
+        """Return all closed-form configurations; a search corrects those outside the tolerances."""
         base = self._base(rows)
         given = closed, self.goals, base, count, self._tolerances, self.threads
         q, residual, many, missed = checked(*given)

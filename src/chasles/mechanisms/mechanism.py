@@ -126,9 +126,9 @@ class Mechanism(Named):
         super().__init__(model)
         self.functions = Functions(model)
         self.t: np.ndarray | None = None
-        """Evaluation time (...) in s, or None if no time was given."""
+        """Evaluation time (s) of shape (...), or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Cache of compiled programs and other data. Keys contain all that affects a value."""
+        """Cache of compiled programs and other data. Keys hold everything that affects a value."""
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
@@ -233,7 +233,7 @@ class Mechanism(Named):
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
-        """Return a public function with options and external forces."""
+        """Return the public function of a key, with its options and external forces set."""
         name, words = key
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
@@ -245,7 +245,7 @@ class Mechanism(Named):
         return found
 
     def derivatives(self, name: str, *arrays: Any, wrt: Any = None, **options: Any) -> Any:
-        """Return exact derivatives of a function, as the robot's method does."""
+        """Return exact derivatives of a function, as `robot.derivatives` does."""
         options = order_option(name, arrays) | options
         key = ("derivatives", (name, wrt, *options.items()))
         found = self.found(key) or self.keep(key, self.derived("jacobian", name, wrt, **options)[0])
@@ -276,7 +276,7 @@ class Mechanism(Named):
         return self.functions(name, **options)
 
     def chosen(self, name: str) -> Model:
-        """Return the model for tracing a function, with a closure if the function needs it."""
+        """Return the model for tracing a function; it includes a loop closure if one is needed."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model
@@ -291,7 +291,7 @@ class Mechanism(Named):
         weights: Any = None,
         **options: Any,
     ) -> Caller:
-        """Return a public function with external forces and options. Loops stay closed."""
+        """Return a public function with its options and external forces set. Loops stay closed."""
         check_coordinates(name, coordinates)
         chosen = None if actuated is None else {*some_names("actuated", actuated, name)}
         if weights is not None or (chosen is not None and chosen != {*self.loops.freedoms}):
@@ -322,7 +322,7 @@ class Mechanism(Named):
         return np.zeros(0)
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
-        """Return the loop forces as additional arguments of a function."""
+        """Return the arguments that pass loop forces to a function: the multipliers, or nothing."""
         if multipliers is not None and some_numbers("multipliers", multipliers, name).size:
             self.require_loops(f"{name}(multipliers=)")
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
@@ -341,11 +341,11 @@ class Mechanism(Named):
         """Raise an error if the mechanism depends on time."""
 
     def opens(self, function: str) -> bool:
-        """Return True if this function, compiled alone, would not keep loops closed."""
+        """Return True if the compiled program of a function would not keep the loops closed."""
         return False
 
     def refuse_open(self, what: str, function: str) -> None:
-        """Raise an error if this function, compiled alone, would not keep loops closed."""
+        """Raise an error if the compiled program of a function would not keep the loops closed."""
 
 
 KINDS: dict[tuple[bool, bool], type[Mechanism]] = {}

@@ -124,7 +124,7 @@ def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
 
 
 def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return the forces (6, rows) that the only loop transmits, in the successor body's frame."""
+    """Return the forces (6, rows) that a model's only loop transmits, in the successor's frame."""
     (loop,) = model.loops
     T = loop.joint.constraint(
         loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))
@@ -154,7 +154,7 @@ def equivalent(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Gene
 
 
 def _closed_alike(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Generator) -> bool:
-    """Return True if two mechanisms move alike with closed loops. One may have no loops."""
+    """Return True if two mechanisms move in the same way with loops closed. One may have none."""
     loops = (a if a.rows else b).closing
     q = loops.solve(loops.references, loops.columns).q
     tau = rng.normal(size=(len(q), a.nv))

@@ -18,7 +18,7 @@ from chasles.model.joints import Joint
 from chasles.model.joints.several_freedoms import Rolling
 
 MORE = 2
-"""Number of velocity coordinates that a slipping sphere has in addition to a rolling one."""
+"""Number of additional velocity coordinates of a slipping sphere, compared with a rolling one."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Plan:
             if plain is None or plain != self._options[k]:
                 if max(map(np.ndim, options)) > 1:  # one row per problem
                     return False
-                self._options[k] = None  # until weight and tolerance are stored
+                self._options[k] = None  # invalid until weight and tolerance are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
                 if not self._weights.any():
@@ -99,9 +99,9 @@ class Quick:
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Plan] = {}
-        """Plans by target frames and target kinds."""
+        """Cached searches by target frames and target kinds."""
         self.plain: dict[tuple[str, ...], Plan] = {}
-        """Plans by target frames, for poses given as plain arrays."""
+        """Cached searches by target frames, for poses given as plain arrays."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
         """Cache a search for later calls with targets of the same frames and kinds.
@@ -158,7 +158,7 @@ class Quick:
             if plan.run(way):
                 return None
             answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()
-        except ChaslesError:  # the slow path names the frame
+        except ChaslesError:  # the slow path raises it with the name of the frame
             return None
         finally:
             plan.lock.release()

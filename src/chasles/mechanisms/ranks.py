@@ -2,9 +2,9 @@
 
 The numbers in a file close a loop only to the precision of the file. For example, the loop of a
 planar four-bar gives five equations for three joints. If its axes are parallel to six digits, two
-equations determine the motion, and the other three agree with these to six digits. Solved to
-machine precision, the five equations have no solution or lock the mechanism. Therefore equations
-that follow from others within a tolerance are dropped, once for all states.
+equations determine the motion, and the other three agree with these to six digits. To machine
+precision, the five equations have no solution or lock the mechanism. Therefore equations that
+follow from others within a tolerance are dropped, once for all states.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ The step size is in rad, and relative to the size of the largest loop.
 """
 
 BRANCHING = 0.2
-"""Fraction of its initial value below which the smallest singular value indicates a branch point.
+"""Below this fraction of its initial value, the smallest singular value indicates a branch point.
 
 At a branch point, several motions meet, and only the dropped equations distinguish them.
 """
@@ -76,12 +76,12 @@ def rank_of(
 
 
 def null_space(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return an orthonormal basis of the null space of A with the given rank, in columns."""
+    """Return an orthonormal basis, in columns, of the null space of a matrix A of this rank."""
     return np.asarray(np.swapaxes(np.linalg.svd(A)[2][..., rank:, :], -1, -2))
 
 
 def smallest(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the smallest nonzero singular value of A with the given rank (inf for rank 0)."""
+    """Return the smallest nonzero singular value of a matrix A of this rank (inf for rank 0)."""
     if not rank:
         return np.full(A.shape[:-2], np.inf)
     return np.asarray(np.linalg.svd(A, compute_uv=False)[..., rank - 1])
@@ -109,8 +109,8 @@ def independent_columns(
 ) -> np.ndarray:
     """Return independent columns of A (states, rows, nv), by threshold pivoting.
 
-    The other columns become dependent in the given order, but a column that contributes less than
-    `share` of the best candidate is skipped.
+    Columns are tried as dependent columns in the given order. A column that contributes less than
+    `share` times the best candidate is skipped.
     """
     left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
     for _ in range(rank):
@@ -255,7 +255,7 @@ def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> n
 
 
 def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
-    """Return the largest rank of all equations at q, with `share` as in `rank_of`."""
+    """Return the largest rank of the full set of equations over all q; share: see `rank_of`."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 

@@ -172,7 +172,7 @@ def _fixed(
 
 
 def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return limits that keep fixed coordinates at their values, not rounded to float32."""
+    """Return limits that keep fixed coordinates at their exact values, without float32 rounding."""
     lower, upper = bounds.lower.copy(), bounds.upper.copy()
     for place, value in held:
         lower[place] = upper[place] = value

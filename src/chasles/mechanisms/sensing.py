@@ -177,7 +177,7 @@ def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
 def _wander(
     shape: tuple[int, ...], correlation_time: float, dt: float, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return a Gauss-Markov process of standard deviation 1 along the axis before the last."""
+    """Return a Gauss-Markov process with standard deviation 1 along the second-to-last axis."""
     steps = generator.standard_normal(shape)
     keeps = math.exp(-dt / correlation_time) if math.isfinite(dt) else 0.0
     for k in range(1, shape[-2] if len(shape) > 1 else 1):

@@ -59,7 +59,7 @@ class DHRow:
     armature
         Rotor inertia reflected to the joint.
     damping, friction
-        Viscous coefficient and dry friction.
+        Viscous damping coefficient and dry friction.
     name, link
         Names of the joint and the link (default: "joint<i>" and "link<i>").
     where
@@ -266,9 +266,9 @@ def dh_chain(
 ) -> Description:
     """Return the description of an arm.
 
-    The links are named base, link1, ...; the joints joint1, ...; and the frames dh1, .... base:
-    pose of frame 0, which is the frame of link base, in the world. tips: named poses relative to
-    the table's last frame.
+    The links are named base, link1, ...; the joints joint1, ...; and the frames dh1, ....
+    `base` is the pose of frame 0 (the frame of link base) in the world. `tips` contains named poses
+    relative to the table's last frame.
     """
     links, joints, frames = [LinkData("base", RigidInertia.zero())], [], []
     if base is not None and base != Transform.identity():
@@ -304,8 +304,8 @@ def matrix(X: Transform) -> np.ndarray:
 class Factors(NamedTuple):
     """Parameters of Rx(alpha) Tx(a) Rz(theta) Tz(d), and a pose's deviation from this product.
 
-    tilt: cosine of the angle between the first x axis and the last z axis. across: distance between
-    these axes (m).
+    `tilt` is the cosine of the angle between the first x axis and the last z axis, and `across` is
+    the distance between these axes (m).
     """
 
     a: float

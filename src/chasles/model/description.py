@@ -53,8 +53,14 @@ class Mimic:
 class LinkData:
     """A link and its inertia in the link frame.
 
-    where: "file:line". massless: True if the link has no inertia on purpose. lifted: fraction of
-    the link's weight that is compensated (`gravcomp` in MuJoCo).
+    Attributes
+    ----------
+    where
+        "file:line".
+    massless
+        True if the link has no inertia on purpose.
+    lifted
+        Fraction of the link's weight that is compensated (`gravcomp` in MuJoCo).
     """
 
     name: str
@@ -154,8 +160,8 @@ def freedom_names(joint: str, count: int) -> tuple[str, ...]:
 class LoopData(JointData):
     """A joint that closes a kinematic loop.
 
-    parent (None for the world) and pose define the predecessor frame; child and child_pose define
-    the successor frame. kind: any joint type, or "fixed" for a weld. A loop joint has no
+    `parent` (None for the world) and `pose` define the predecessor frame; `child` and `child_pose`
+    define the successor frame. `kind` is any joint type, or "fixed" for a weld. A loop joint has no
     coordinates; it constrains the coordinates of the tree.
     """
 
@@ -164,7 +170,7 @@ class LoopData(JointData):
 
 @dataclass(frozen=True)
 class CouplingData:
-    """Equations residual = 0 between coordinates, velocities and frames, such as gears.
+    """Coupling of coordinates, velocities and frames by equations `residual` = 0, such as a gear.
 
     Couplings are created by `chasles.model.gear`, `chasles.model.coupling` or
     `chasles.model.rolling`.
@@ -272,7 +278,7 @@ class Precision:
     Attributes
     ----------
     significant, decimals
-        Largest numbers of significant digits and of decimal places of any number in the file.
+        Largest number of significant digits, and of decimal places, in the file's numbers.
     loops
         Tolerance for inconsistent loop equations, in rad and relative to the loop size. If None,
         the tolerance is derived from the digits.
@@ -384,7 +390,7 @@ class Description:
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData
 Named = Part | FrameData | Description
-"""Parts that error messages can name. All except frames record their file and line."""
+"""Objects that error messages can name. All except frames record their file and line."""
 
 
 def part_of(data: Named) -> str:
@@ -415,7 +421,7 @@ def traits(kind: str) -> type[Joint]:
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
     """Return a mapping from the joint type names of a file format to joint types.
 
-    own: include types that the format does not name, under their chasles names.
+    If `own` is True, types that the format does not name are included under their chasles names.
     """
     found: dict[str, str] = {}
     types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
@@ -431,6 +437,6 @@ def spelling(kind: str, format: str) -> str:
 
 
 def as_bounded(kind: str, bounded: bool) -> str:
-    """Return the joint type with or without limits, such as revolute or continuous."""
+    """Return the variant of a joint type with or without limits, such as revolute or continuous."""
     joint = traits(kind)
     return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind

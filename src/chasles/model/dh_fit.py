@@ -58,8 +58,8 @@ def dh_table(model: Model, convention: Convention, tool: str | None = None) -> D
     satisfy the convention are kept. Otherwise, frames follow the rules of Balafoutis and Patel
     (1991, section 2.3): the origin is where the common normal meets the joint axis, and the x axis
     is along the normal (along z(i) x z(i+1) where axes intersect). For parallel axes, the normal
-    nearest to the previous origin is used. tool: frame at the end of the table (default: the
-    robot's last frame on the last link). Fixed links are omitted.
+    nearest to the previous origin is used. Fixed links are omitted. `tool` is the frame at the end
+    of the table (default: the robot's last frame on the last link).
     """
     bodies, tip = _serial(model), _tip(model, tool)
     P = [matrix(body.joint.placement) for body in bodies]
@@ -172,7 +172,8 @@ def _fitted(
 ) -> list[OnAxis]:
     """Return a frame on every joint axis.
 
-    P: pose of each joint in the previous body. start: frame on the first axis for theta = d = 0.
+    `P` contains the pose of each joint in the previous body. `start` is the frame on the first axis
+    for theta = d = 0.
     """
     found = []
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):

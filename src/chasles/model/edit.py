@@ -89,7 +89,7 @@ def _turned_by(
 ) -> tuple[RotorData, ...]:
     """Remove locked joints from rotors, and remove rotors that no joint drives.
 
-    positions: coordinates of the locked joints.
+    `positions` contains the coordinates of the locked joints.
     """
     found, places = [], positions or {}
     for rotor in source.rotors:

@@ -38,12 +38,14 @@ def from_graph(
 ) -> Description:
     """Create a mechanism from links and joints that may form loops.
 
-    joints: joints between two links, or from the world (parent None) to a link, with the joint
-    frame `pose` in the parent and `child_pose` in the child. base: link that is fixed to the world,
-    if any. loops: names of joints that close loops. actuated: names of actuated joints. Further
-    loop joints are chosen if needed. The tree includes as many joints that need coordinates as
-    possible, and is as shallow as possible. A joint needs coordinates if it is actuated, coupled or
-    part of a mimic relation, or if it has armature, damping, friction or a spring.
+    Each joint connects two links, or the world (parent None) and a link. Its frame is `pose` in the
+    parent and `child_pose` in the child. `base` is the link that is fixed to the world, if any.
+    `loops` contains the names of joints that close loops, and `actuated` the names of actuated
+    joints.
+
+    Further loop joints are chosen if needed. The tree includes as many joints that need coordinates
+    as possible, and is as shallow as possible. A joint needs coordinates if it is actuated, coupled
+    or part of a mimic relation, or if it has armature, damping, friction or a spring.
 
     Links that are not connected to the base or the world get a free joint, which a note reports.
     Tree joints keep their order and coordinates. If the child link of a joint is closer to the base
@@ -208,9 +210,16 @@ def _turned_round(joint: JointData) -> JointData:
 class Numbering(NamedTuple):
     """A regular numbering of a graph (Featherstone 2008, section 4.1.2).
 
-    bodies: names of the moving links. joints: names of the tree joints in the same order, followed
-    by the loop joints. parents: index of each body's parent, or -1 for the base. predecessors,
-    successors: indices of the bodies that each joint connects.
+    Attributes
+    ----------
+    bodies
+        Names of the moving links.
+    joints
+        Names of the tree joints in the same order, followed by the loop joints.
+    parents
+        Index of each body's parent, or -1 for the base.
+    predecessors, successors
+        Indices of the bodies that each joint connects.
     """
 
     bodies: tuple[str, ...]
@@ -283,9 +292,10 @@ def in_series(
     Coordinates, velocities and forces are the same, in the same order. A joint "j" with several
     degrees of freedom becomes the joints "j[0]", "j[1]", ..., as in `robot.independent`. A screw or
     pinion "j" becomes a rotation "j" and a translation "j.slide" that mimics the rotation. The
-    links between the new joints are massless. The axes of a reversed joint change sign. keep: name
-    of a file format; joint types that it supports are kept unless the joint is reversed. only:
-    names of the joints to replace (default: all).
+    links between the new joints are massless. The axes of a reversed joint change sign.
+
+    If `keep` is the name of a file format, joint types that the format supports are kept unless the
+    joint is reversed. `only` contains the names of the joints to replace (default: all).
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)

@@ -1,4 +1,4 @@
-"""Limits of joints that mimic joints follow."""
+"""Limits of leader joints, reduced by the limits of their mimic joints."""
 
 import math
 from dataclasses import replace
@@ -6,17 +6,18 @@ from dataclasses import replace
 from chasles.model.description import Limits
 
 _ROOM = 1e-9
-"""Range (rad or m) below which a joint cannot move."""
+"""Range of motion (rad or m) below which a joint is treated as immovable."""
 
 
 def narrowed(leader: Limits, follower: Limits, ratio: float, offset: float) -> Limits | None:
-    """Return limits of a leader within which the position ratio * q + offset of a follower stays.
+    """Return the limits of a leader, reduced so that its follower stays within its own limits.
 
-    The result is None if no position of the leader satisfies both limits, or if the leader could
-    move before but not within the result. A velocity limit of 0 of the follower is ignored, because
-    many files contain it for joints without a motor. The follower's effort limit does not limit the
-    leader: the generalized force of the leader's coordinate is the sum of the leader's effort and
-    `ratio` times the follower's effort.
+    The follower's position is ratio * q + offset. The result is None if no position of the leader
+    satisfies both limits, or if the reduction would make a movable leader immovable. If the
+    follower's velocity limit is 0, it is ignored, because many files contain this value for joints
+    without a motor. The follower's effort limit does not limit the leader: the generalized force of
+    the leader's coordinate is the sum of the leader's effort and `ratio` times the follower's
+    effort.
     """
     if ratio == 0.0:
         inside = follower.lower - _ROOM <= offset <= follower.upper + _ROOM

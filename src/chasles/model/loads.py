@@ -10,7 +10,7 @@ from chasles.model.model import WORLD, Model
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An external wrench f on a body, with constant components in body coordinates.
+    """An external wrench on a body, with components f in body coordinates.
 
     Attributes
     ----------
@@ -19,11 +19,11 @@ class Load:
     moves
         True if the point moves with the body.
     turns
-        True if the axes rotate with the body.
+        True if the axes of the wrench rotate with the body.
     frame
         Frame or link on which the wrench acts.
     contact
-        Point and force in the world, for the normal force of a contact.
+        Contact point and force in the world, if the wrench is a contact's normal force.
     """
 
     body: int

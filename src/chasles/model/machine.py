@@ -18,7 +18,7 @@ Triple = tuple[float, float, float]
 class StretchData(NamedTuple):
     """A straight tendon segment between points on two links (m, in the link frames).
 
-    factor: weight of the segment in the tendon length, which is below 1 after a pulley.
+    `factor` is the weight of the segment in the tendon length, which is below 1 after a pulley.
     """
 
     start: str
@@ -49,7 +49,7 @@ class RotorData:
         Stiffness of a spring that pulls if the length is above `rest[1]` and pushes if it is below
         `rest[0]`.
     damping
-        Viscous coefficient.
+        Viscous damping coefficient.
     forces
         Range of the total actuator force.
     limits
@@ -134,7 +134,10 @@ TRANSMISSIONS = ("joint", "tendon", "site", "crank", "")
 
 
 class BoxData(NamedTuple):
-    """Box that approximates a link in a fluid: edge lengths `size` (m), `pose` in the link."""
+    """Box that approximates a link in a fluid.
+
+    `size` contains the edge lengths (m), and `pose` is the pose in the link frame.
+    """
 
     link: str
     pose: Transform

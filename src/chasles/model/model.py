@@ -46,7 +46,7 @@ LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
 
 
 class Share(NamedTuple):
-    """Contribution of a degree of freedom to a velocity.
+    """Contribution of a degree of freedom to the velocity of a joint, rotor or tendon.
 
     The contribution is ratio times the velocity of degree of freedom k of body i's joint. If all
     degrees of freedom of the joint contribute, k is the index of the first one.
@@ -174,10 +174,11 @@ class Model:
     """A kinematic tree with loops and couplings.
 
     Parents have lower indices than their children. Body frames are chosen to reduce the number of
-    operations (the joint axis is z); users refer to links and frames by name. source: description
-    from which the model was built. rotors: massless bodies, numbered after all other bodies. The
-    joint of a rotor has an armature and is driven by several joints of the tree. Algorithms treat
-    rotors like other bodies.
+    operations (the joint axis is z); users refer to links and frames by name. `source` is the
+    description from which the model was built.
+
+    `rotors` are massless bodies, numbered after all other bodies. The joint of a rotor has an
+    armature and is driven by several joints of the tree. Algorithms treat rotors like other bodies.
     """
 
     name: str
@@ -192,7 +193,7 @@ class Model:
     idle: tuple[str, ...] = field(default=(), compare=False)
     """Joints that move no inertia if loops are ignored. They make the mass matrix singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Carrier of each body whose carrier is not its parent (defined in `passes`)."""
+    """Carriers of bodies whose carrier is not the parent (see `passes` for the definition)."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
@@ -533,12 +534,12 @@ class Model:
 
     @cached_property
     def limits(self) -> Mapping[int, Limits]:
-        """Limits of joints with coordinates, within which their mimic joints satisfy theirs."""
+        """Limits of joints with coordinates, reduced so that mimic joints stay within limits."""
         return self._limits[0]
 
     @cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """Bodies of mimic joints whose limits are ignored: their leaders could not move."""
+        """Bodies of mimic joints whose limits are ignored, because the leader cannot meet them."""
         return self._limits[1]
 
     @cached_property

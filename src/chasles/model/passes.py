@@ -35,9 +35,9 @@ _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
 """Approximate operation counts in a Newton-Euler recursion.
 
-_ENTRY: operations for each nonzero entry of an offset between body frames. _DEPTH: additional
-operations for a nonzero z entry. _FORCE: operations for a joint whose force is needed in addition
-to its moment.
+`_ENTRY` is the count for each nonzero entry of an offset between body frames, and `_DEPTH` is the
+additional count for a nonzero z entry. `_FORCE` is the count for a joint whose force is needed in
+addition to its moment.
 """
 
 
@@ -98,7 +98,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operation count of all offsets at body i, and the nonzeros in its own offset."""
+    """Return the operation count of all offsets at body i, and the nonzero count of its own."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -107,7 +107,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operation count for offset r of body i, and True if its children need forces."""
+    """Return the operation count for offset r of body i, and whether its children need forces."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -296,8 +296,8 @@ def _offsets(model: Model) -> Iterator[Number]:
 class Turn(NamedTuple):
     """Motion of a body relative to its carrier, due to parallel joints.
 
-    joints: bodies of the parallel joints. X: transform from the carrier to the body. axis: common
-    axis, or zero if the carrier is the parent.
+    `joints` contains the bodies of the parallel joints. `X` is the transform from the carrier to
+    the body. `axis` is the common axis, or zero if the carrier is the parent.
     """
 
     carrier: int

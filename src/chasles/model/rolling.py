@@ -58,9 +58,9 @@ def rolling(
 
     Notes
     -----
-    Multipliers are forces (N). For a blade, the force is along its axis. For a wheel, forces are
-    along its heading and its axle, both projected onto the plane. For a ball, forces are along x
-    and y of the plane. If `touching` is True, the last multiplier is the normal force.
+    Lagrange multipliers are forces (N). For a blade, the force is along its axis. For a wheel,
+    forces are along its heading and its axle, both projected onto the plane. For a ball, forces are
+    along x and y of the plane. If `touching` is True, the last multiplier is the normal force.
 
     Examples
     --------

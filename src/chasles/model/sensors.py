@@ -106,8 +106,8 @@ SURFACES = {
 class Surface(NamedTuple):
     """A shape in a frame that a ray can hit, or the zone of a sensor.
 
-    size: as in `ShapeData`; for a plane z = 0, its lengths along x and y, which may be infinite.
-    triangles: triangles of a mesh, with nine coordinates each (m).
+    `size` is as in `ShapeData`. For a plane z = 0, it contains the lengths along x and y, which may
+    be infinite. `triangles` contains the triangles of a mesh, with nine coordinates each (m).
     """
 
     frame: str
@@ -165,9 +165,9 @@ class SensorData:
         Errors that `robot.sense` adds if it is called with a seed.
     numbers
         Magnetometer: magnetic field in the world. camera_projection: fx, fy, cx, cy in pixels.
-        frame_quaternion: value at the neutral configuration, which determines its sign. Joint
-        limits: margin. Range sensor: largest range, in m. Force and torque sensors: a factor, which
-        is -1 for the force that the link exerts on its parent.
+        frame_quaternion: value at the neutral configuration, which determines its sign.
+        joint_limit_*: margin. Range sensor: largest range, in m. Force and torque sensors: a
+        factor, which is -1 for the force that the link exerts on its parent.
     zone
         Zone in which a touch sensor measures contacts, or zone of a sensor of kind "inside".
     seen

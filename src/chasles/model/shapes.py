@@ -68,14 +68,15 @@ class HeightFieldData(ShapeData):
 
 
 ROLES = ("visual", "collision")
-"""Roles of a shape."""
+"""Valid roles of a shape."""
 
 
 class ShapeTraits(NamedTuple):
     """Properties of a kind of shape.
 
-    sizes: name of each size in files, and its number of values. halved: indices of the sizes that
-    MuJoCo stores as half lengths. urdf: True if URDF supports the shape.
+    `sizes` contains the name of each size in files, and its number of values. `halved` contains the
+    indices of the sizes that MuJoCo stores as half lengths. `urdf` is True if URDF supports the
+    shape.
     """
 
     sizes: tuple[tuple[str, int], ...]

@@ -38,7 +38,7 @@ class Space:
         return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
-        """Return the first index of each quaternion in the array, mapped to the joint's name."""
+        """Return the joint name of each quaternion in the array, keyed by its first index."""
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -163,8 +163,8 @@ class TwistsSpace(Space):
 class TreeSpace(Space):
     """A matrix with rows and columns in tree order, which `join` converts to file order.
 
-    rows, columns: numbers of rows and columns divided by nv; 1 for velocities, 2 for steps in q
-    followed by velocities.
+    `rows` and `columns` are the numbers of rows and columns divided by nv: 1 for velocities, 2 for
+    steps in q followed by velocities.
     """
 
     rows: int
@@ -242,7 +242,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (index, ratio, block) for each joint's block and each coordinate that moves it."""
+    """Yield (index, ratio, block) for each block and each coordinate that moves its joint."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -477,7 +477,7 @@ LoopMatrix = Annotated[
     Sequence[Mapping[int, Matrix]],
     Listed(lambda m: (m.loop_rows, m.nv), lambda m, value: _flat(loop_rows(m, value, m.movers))),
 ]
-"""A matrix with the rows of `LoopVector`, as blocks by body for each loop and coupling."""
+"""A matrix with one row per entry of `LoopVector`, as blocks by body for each loop and coupling."""
 
 LoopJointMatrix = Annotated[
     Sequence[Mapping[int, Matrix]],

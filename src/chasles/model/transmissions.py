@@ -37,7 +37,7 @@ def tendons(model: Model) -> tuple[Tendon, ...]:
 
 
 def tendon_of(model: Model, data: RotorData) -> Tendon:
-    """Create a tendon. Segments between points on the same body are added to its offset."""
+    """Create a tendon. The lengths of segments within one body are added to the tendon's offset."""
     known = freedoms(model)
     for name in data.freedoms:
         if name not in known:
@@ -70,7 +70,8 @@ def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
 class Actuator(NamedTuple):
     """An actuator and the part that it drives.
 
-    body: body of a driven joint. activation: index of the actuator's activation, or -1.
+    `body` is the body of a driven joint. `activation` is the index of the actuator's activation, or
+    -1.
     """
 
     data: ActuatorData

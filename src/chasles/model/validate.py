@@ -169,7 +169,7 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return names and distances of centers of mass that are farther than `FAR` from the joint."""
+    """Return the name and distance of each body whose center of mass is farther than `FAR`."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 
@@ -236,9 +236,9 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]:
     """Return the inertia that followers and rotors add to the joints that move them.
 
-    felt: inertia that each degree of freedom moves directly. `felt` and the result are indexed by
-    body and degree of freedom. The inertia of a rotor is added only once, preferably to a degree of
-    freedom that moves no other inertia.
+    `felt` contains the inertia that each degree of freedom moves directly. `felt` and the result
+    are indexed by body and degree of freedom. The inertia of a rotor is added only once,
+    preferably to a degree of freedom that moves no other inertia.
     """
     led = {i: [0.0] * len(own) for i, own in felt.items()}
     for i, body in enumerate(model.parts):

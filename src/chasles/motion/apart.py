@@ -1,4 +1,4 @@
-"""Copy user functions without sharing mutable objects with the original."""
+"""Copy user functions such that the copies share no mutable objects with the originals."""
 
 import builtins
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType

@@ -1,4 +1,4 @@
-"""Compile and run simulations on CPU or GPU, with the controller traced into the step."""
+"""Compile and run simulations on the CPU or a GPU, with the controller traced into the step."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -175,7 +175,7 @@ def _made(
 
 
 def _sampled(robot: Machine, plan: Plan) -> Any:
-    """Return a controller that reads samples of its target trajectory, or None if it has none."""
+    """Return a controller that reads samples of its trajectory, or None without a trajectory."""
     control: Any = plan.control
     target = control.target if follows(control) else plan.ctrl
     if not is_trajectory(target):

@@ -81,11 +81,20 @@ def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) 
 class PDControl(_Law):
     """PD controller: tau = stiffness (target - q) - damping qd + feedforward, for each joint.
 
-    stiffness: one number or nv numbers, in N m/rad (N/m). damping: one number or nv numbers, in N m
-    s/rad (N s/m). target (nq,): desired position; differences are taken on the configuration space.
-    feedforward (nv,): joint torques to add, in N m (N). The target may be a trajectory
-    (`chasles.trajectory`); damping then acts on velocities relative to that trajectory. In a robot
-    with closed loops, give joints without a motor a stiffness and damping of 0.
+    In a robot with closed loops, give joints without a motor a stiffness and damping of 0.
+
+    Attributes
+    ----------
+    stiffness : float or array_like, shape (nv,)
+        Proportional gain, in N m/rad (N/m).
+    damping : float or array_like, shape (nv,)
+        Derivative gain, in N m s/rad (N s/m).
+    target : array_like, shape (nq,), or trajectory
+        Desired position; differences are taken on the configuration space. The target may be a
+        trajectory (`chasles.trajectory`); damping then acts on velocities relative to that
+        trajectory.
+    feedforward : float or array_like, shape (nv,)
+        Joint torques to add, in N m (N).
     """
 
     stiffness: Any
@@ -125,10 +134,18 @@ class GravityCompensation(_Law):
 class ComputedTorque(_Law):
     """Computed-torque controller for accelerations qdd = stiffness (target - q) - damping qd.
 
-    stiffness: one number or nv numbers, in 1/s2. damping: one number or nv numbers, in 1/s. target:
-    position (nq,), or a trajectory (`chasles.trajectory`). The accelerations of a trajectory are
-    added to qdd. For a robot with closed loops, the independent coordinates have these
-    accelerations (see `computed_torque`).
+    For a robot with closed loops, the independent coordinates have these accelerations (see
+    `computed_torque`).
+
+    Attributes
+    ----------
+    stiffness : float or array_like, shape (nv,)
+        Proportional gain (1/s2).
+    damping : float or array_like, shape (nv,)
+        Derivative gain (1/s).
+    target : array_like, shape (nq,), or trajectory
+        Desired position, or a trajectory (`chasles.trajectory`). The accelerations of a trajectory
+        are added to qdd.
     """
 
     stiffness: Any
@@ -483,7 +500,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the fast entry of a kernel. It calls `fallback` for arguments it does not accept."""
+    """Return a fast entry point of a kernel, which passes unsupported arguments to `fallback`."""
     names = ", ".join(variable.name for variable in kernel.interface.inputs)
     facts = {"name": name, "signature": names, "doc": "", "holder": None}
     return backends.fast_entry(kernel, fallback=fallback, **facts)

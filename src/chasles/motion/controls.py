@@ -32,7 +32,7 @@ class Controls:
 
     function: function ctrl(t, q, qd) that returns the controls (..., nu), or None if the controls
     are given as numbers. Parameters, if any, are a fourth argument. parts: fractions of a step at
-    which a trajectory of controls is sampled; empty if there is none.
+    which a trajectory of controls is sampled; empty if the controls are not a trajectory.
     """
 
     function: Callable[..., Any] | None = None

@@ -32,7 +32,8 @@ PARTS = ("begin", "refine", "rescue", "end")
 
 ERRORS = {"float64": 1e-6, "float32": 3e-2}
 """Error tolerance of the exported test, relative to the largest result. Stiff contacts amplify
-rounding errors: relative to the momentum, an impulse error is about 1e4 times a velocity error."""
+rounding errors: relative to the momentum, errors of impulses are about 1e4 times as large as errors
+of velocities."""
 
 
 def exported_step(

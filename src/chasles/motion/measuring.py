@@ -144,7 +144,7 @@ def _controls(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
 
 
 def _along(function: Any, size: int, run: Trajectory, plan: Plan) -> np.ndarray:
-    """Evaluate a function at the states of a trajectory and return (..., n, size)."""
+    """Return the values (..., n, size) of a function at the states of a trajectory."""
     extra = () if plan.parameters is None else (np.asarray(plan.parameters, dtype=float),)
     rows = [
         np.broadcast_to(function(float(t), run.q[..., k, :], run.qd[..., k, :], *extra), shape)

@@ -16,7 +16,7 @@ from chasles.motion.options import Plan
 from chasles.motion.steps.parameters import FRICTION, STIFFNESS, parameter_shape
 
 POSITIVE = ("mass", "damping", "friction", "armature", "stiffness")
-"""Kinds of parameters that must not be negative (joint stiffness may be)."""
+"""Kinds of parameters that must not be negative, except that joint stiffness may be negative."""
 
 
 def check_names(source: Description, plan: Plan) -> None:

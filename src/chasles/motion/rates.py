@@ -21,14 +21,14 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Upper limit of the default number of passes; robots with few joints use fewer."""
+"""Upper limit of the default number of active-set iterations (`passes`), which is nv + 4."""
 
 
 class ResolvedRate:
     """Compiled velocity step of a robot; see `chasles.control.resolved_rate`.
 
     The arrays `weights`, `lower`, `upper`, `velocity`, `acceleration` and `dt` may be changed in
-    place between calls. `rows` holds the names of the entries of the argument `rates`.
+    place between calls. `rows` lists the names of the entries in the argument `rates`.
     """
 
     def __init__(
@@ -96,11 +96,29 @@ class ResolvedRate:
     ) -> np.ndarray:
         """Return the joint velocities (..., nv) to command for the next time step.
 
-        q (..., nq): positions. qd (..., nv): the last commanded velocities, from which the
-        accelerations are computed. rates (..., rows): the desired velocities, in the order of
-        `rows`. preferred (..., nv): preferred joint velocities in the null space of the tasks.
-        Default: 0. If an input contains NaN, an error is raised. With `out`, an array for the
-        result, the inputs are not checked, and NaN leads to NaN.
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        qd : array_like, shape (..., nv)
+            Last commanded velocities (rad/s or m/s), from which the accelerations are computed.
+        rates : array_like, shape (..., rows)
+            Desired velocities, in the order of `rows`.
+        preferred : array_like, shape (..., nv), optional
+            Preferred joint velocities in the null space of the tasks. Default: 0.
+        out : ndarray, shape (..., nv), optional
+            Array for the result. If it is given, the inputs are not checked, and NaN in the inputs
+            leads to NaN in the result.
+
+        Returns
+        -------
+        ndarray, shape (..., nv)
+            Joint velocities (rad/s or m/s).
+
+        Raises
+        ------
+        InputError
+            If an input contains NaN and `out` is not given.
         """
         rest = self._rest if preferred is None else preferred
         limits = (self.lower, self.upper, self.velocity, self.acceleration, self.dt)
@@ -115,7 +133,7 @@ class ResolvedRate:
 
 
 def _unknown(found: Any) -> bool:
-    """Return True if velocities contain NaN, which any NaN in the inputs leads to."""
+    """Return True if velocities contain NaN; any NaN in the inputs leads to NaN velocities."""
     if type(found) is not np.ndarray:
         return False
     return bool(np.isnan(found).any()) if found.ndim > 1 else math.isnan(found.dot(found))

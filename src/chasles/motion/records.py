@@ -13,17 +13,26 @@ from chasles.motion.contract import read_only
 
 @dataclass(frozen=True)
 class Event:
-    """Zero crossing of function(t, q, qd).
-
-    direction: detect only upward (1), only downward (-1), or both (0) crossings. then: a function
-    (t, q, qd) -> (q, qd) that returns the state from which the motion continues, for example after
-    an impact. terminal: True if the motion ends at the event. Default: True if `then` is not given.
-    The arrays passed to `function` are read-only; `then` receives copies, which it may change and
-    return.
+    """Event of a simulation: a zero crossing of a function of time and state.
 
     Sign changes are detected between the ends of each step, so dt must be small enough that the
     function does not change its sign twice within one step. A value of zero at the start of a step
     is not a sign change.
+
+    Attributes
+    ----------
+    function : callable
+        Function (t, q, qd) -> float whose zero crossings are detected, for t (s), q (nq,) and
+        qd (nv,). Its arrays are read-only.
+    direction : {0, 1, -1}
+        Detect all crossings (0), only upward (1), or only downward crossings (-1).
+    then : callable, optional
+        Function (t, q, qd) -> (q, qd) that returns the state from which the motion continues, for
+        example after an impact. It receives copies of q and qd, which it may change and return.
+    terminal : bool, optional
+        True if the motion ends at the event. Default: True if `then` is not given.
+    name : str
+        Name of the event in `Trajectory.events` and in messages.
     """
 
     function: Callable[[float, np.ndarray, np.ndarray], float]
@@ -125,11 +134,16 @@ class Occurrence(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """Contact forces, gaps and states at the times of a trajectory.
+    """Contact forces, gaps and states at the n times of a trajectory.
 
-    `forces` (..., n, points, 3) act on the body, along the world axes, in N. `gaps` (..., n,
-    points) are in m. `states` (..., n, states) are the states of soft surfaces and friction,
-    ordered by contact point.
+    Attributes
+    ----------
+    forces : array, shape (..., n, points, 3)
+        Forces on the body at each contact point, along the world axes (N).
+    gaps : array, shape (..., n, points)
+        Distances at the contact points (m).
+    states : array, shape (..., n, states)
+        States of soft surfaces and friction, ordered by contact point.
     """
 
     forces: np.ndarray
@@ -140,10 +154,19 @@ class Touching(NamedTuple):
 class End(NamedTuple):
     """End of a partial motion, with all data needed to continue it with `simulate(resume=end)`.
 
-    t: time in s. q, qd: the state; states of soft contacts and activations are appended to q. over:
-    True if the duration has passed or an event ended the motion. memory: additional data that the
-    motion keeps between steps, as a mapping from names to arrays. Examples are the number of steps,
-    the next step size, and the independent coordinates of closed loops.
+    Attributes
+    ----------
+    t : float
+        Time (s).
+    q : array, shape (..., nq + m)
+        Joint positions (rad or m), followed by m states of soft contacts and activations.
+    qd : array, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    over : bool
+        True if the duration has passed or an event ended the motion.
+    memory : mapping from str to array
+        Other data that the motion keeps between steps, such as the number of steps, the next step
+        size, and the independent coordinates of closed loops.
     """
 
     t: float
@@ -155,24 +178,55 @@ class End(NamedTuple):
 
 @dataclass(frozen=True)
 class Trajectory:
-    """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
+    """Result of a simulation: the states at n times, and records of contacts, events and sensors.
 
-    rechosen: times at which the independent coordinates of closed loops changed for some member of
-    the batch. events: the events that occurred, in order. touching: record of contact points if
-    `contacts` were given. end: the state to resume from. compiled: True if all steps ran in machine
-    code. why: the reason if some steps ran in Python. unstable (...): with soft contacts, the first
-    step after which velocities at contacts reverse from step to step, because the step size is too
-    large for the ground; -1 if there is no such step. sensors: {name: (..., n, size)} if `sensors`
-    were requested. act (..., n, na): activations if controls were given.
+    The leading shape (...) is the shape of the batch, empty for a single motion. The attributes
+    from `iterations` to `overflow` are None unless the integrator is "time-stepping".
 
-    The following attributes, each with shape (...), are set only by "time-stepping". iterations:
-    mean number of iterations per step. unsolved: number of steps whose friction does not agree with
-    the normal impulses, or that did not converge. held: number of unsolved steps that converged
-    with fixed normal impulses in the friction bounds. residual: largest residual of the momentum
-    balance, relative to the momentum. work: work of all impulses at end-of-step velocities (J).
-    excess: largest work in a step in excess of the energy that overlaps and restitution release
-    (J). overflow: number of steps in which more points overlapped than there are shared slots, so
-    some of them did not act (see `contact.Pair`).
+    Attributes
+    ----------
+    t : array, shape (n,)
+        Times of the recorded states (s).
+    q : array, shape (..., n, nq)
+        Joint positions (rad or m).
+    qd : array, shape (..., n, nv)
+        Joint velocities (rad/s or m/s).
+    rechosen : tuple of float
+        Times (s) at which the independent coordinates of closed loops changed for at least one
+        member of the batch.
+    events : tuple of Occurrence
+        Events that occurred, in order.
+    touching : Touching or None
+        Contact forces, gaps and states if `contacts` were given.
+    end : End or None
+        State from which the motion can be resumed.
+    compiled : bool
+        True if all steps ran in machine code.
+    why : str
+        Reason why some steps ran in Python, if any did.
+    unstable : array of int, shape (...), or None
+        With soft contacts, the first step after which velocities at contacts reverse from step to
+        step, because the step size is too large for the ground; -1 if there is no such step.
+    sensors : mapping from str to array, shape (..., n, size)
+        Values of the requested sensors, by name.
+    act : array, shape (..., n, na), or None
+        Activations of the actuators if controls were given.
+    iterations : array, shape (...)
+        Mean number of iterations per step.
+    unsolved : array, shape (...)
+        Number of steps whose friction does not agree with the normal impulses, or that did not
+        converge.
+    held : array, shape (...)
+        Number of unsolved steps that converged with fixed normal impulses in the friction bounds.
+    residual : array, shape (...)
+        Largest residual of the momentum balance, relative to the momentum.
+    work : array, shape (...)
+        Work of all impulses at end-of-step velocities (J).
+    excess : array, shape (...)
+        Largest work in a step in excess of the energy that overlaps and restitution release (J).
+    overflow : array, shape (...)
+        Number of steps in which more points overlapped than there are shared slots, so some of
+        them did not act (see `contact.Pair`).
     """
 
     t: np.ndarray

@@ -133,8 +133,8 @@ def rollout(
         trajectory, or a function tau(t, q, qd) that returns nv values and uses only arithmetic and
         functions of `chasles.expr`.
     ctrl : array_like or function, optional
-        Controls of actuators instead of torques: constant (nu,), one row per step (..., steps, nu),
-        a function or a trajectory, as in `simulate`.
+        Actuator controls instead of joint torques: constant (nu,), one row per step
+        (..., steps, nu), a function or a trajectory, as in `simulate`.
     act : array_like, shape (..., na), optional
         Initial activations. Default: zero.
     dt : float
@@ -179,9 +179,9 @@ def rollout(
     are float32, without checks for finite values.
 
     With PyTorch (on the CPU) or JAX arrays, `q` and `qd` of the result are arrays from that
-    library, differentiable once by `rollout_pullback`; the result has no other records. The motion
-    is computed in float64 on the CPU. Gradients with respect to quaternions are tangent to the unit
-    sphere.
+    library, differentiable once (through `rollout_pullback`); the result has no other records. The
+    motion is computed in float64 on the CPU. Gradients with respect to quaternions are tangent to
+    the unit sphere.
 
     Examples
     --------
@@ -236,8 +236,8 @@ def rollout_pullback(
     The gradient is exact as long as small changes do not alter which contacts and limits act, stick
     or slide in the step. Where a contact is made or lost, or begins to stick or to slide, the
     result has a kink (with restitution, a jump), and the gradient is one-sided. With closed loops,
-    gradients apply to changes of q and qd that satisfy the loops. Gradients are not supported with
-    height fields.
+    gradients apply to changes of q and qd that satisfy the loop constraints. Gradients are not
+    supported with height fields.
 
     Examples
     --------

@@ -107,7 +107,7 @@ def simulate(
         Constant joint torques (N m or N) instead of `control`. A compiled motion also accepts one
         row per step, (..., steps, nv).
     ctrl : array_like, callable or trajectory, optional
-        Controls of the file's actuators (`robot.actuators`) instead of joint torques: constant
+        Controls for the file's actuators (`robot.actuators`) instead of joint torques: constant
         (..., nu), one row per step (..., steps, nu), a function ctrl(t, q, qd), a function of time,
         or a trajectory whose positions are the controls. Controls are clamped to their ranges.
     act : array_like, shape (..., na), optional
@@ -117,12 +117,13 @@ def simulate(
         External wrenches, as in `forward_dynamics`.
     dissipation : bool, optional
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
-        load exceeds the friction. With rigid contacts or limits, it needs an explicit integrator.
+        load exceeds the friction. With rigid contacts or limits, this option requires an explicit
+        integrator.
     start : float, optional
         Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional
-        Events of a single state; see `chasles.Event`. If an event changes the state, the states
-        before and after are both recorded.
+        Events to detect (single states only); see `chasles.Event`. If an event changes the state,
+        the states before and after the event are both recorded.
     times : array_like, shape (n,), optional
         Increasing times (s) at which states are recorded by interpolation, instead of after each
         step.
@@ -136,9 +137,8 @@ def simulate(
         Seed of the sensor noise. Default: no noise.
     contacts : sequence of Pair or "file", optional
         Contact pairs, `contact.Pair(body, surface, law)`, all with soft laws or all with rigid
-        laws; see Notes. "file" uses the shapes, planes and friction of the robot's file with
-        "time-stepping" (unless another integrator is given), joint limits, damping and dry
-        friction.
+        laws; see Notes. "file" uses the shapes, planes and friction of the robot's file. The
+        default integrator is then "time-stepping", with joint limits, damping and dry friction.
     contact_states : array_like, shape (..., states), optional
         Initial states of soft surfaces and friction. Default: at rest.
     limits : bool, optional
@@ -414,8 +414,8 @@ def check_damping(
 def _fastest(robot: Machine, q: np.ndarray, d: np.ndarray, limit: float) -> tuple[float, str]:
     """Return the largest eigenvalue of M^-1 diag(d) at q (1/s), and the main joint of its mode.
 
-    The root of the sum of all squared eigenvalues is an upper bound. If it is at most `limit`, it
-    is returned instead, with an empty name.
+    The square root of the sum of all squared eigenvalues is an upper bound. If this bound is at
+    most `limit`, it is returned instead, with an empty name.
     """
     try:
         inverse = np.linalg.inv(robot.mechanism.mass_matrix(q))

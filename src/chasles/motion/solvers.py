@@ -417,7 +417,7 @@ def solve_quadratic(
 
 
 class Cone(NamedTuple):
-    """Constraint on x (n,): rows x + offsets (k,) is in a second-order cone, or >= 0 if `flat`."""
+    """Constraint on x (n,): rows @ x + offsets is in a second-order cone, or >= 0 if `flat`."""
 
     rows: np.ndarray
     offsets: np.ndarray

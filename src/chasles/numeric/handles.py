@@ -1,9 +1,9 @@
-"""Forward dynamics of a long chain with logarithmic depth (Featherstone 2008, section 7.5).
+"""Divide-and-conquer forward dynamics of long chains (Featherstone 2008, section 7.5).
 
 The chain is assembled level by level from subchains, called pieces. At each level, one program
 joins all pairs of adjacent pieces as a batch with one row per pair. Forward dynamics of N joints
-takes about 3 log2(N) batches per state, whose rows run in parallel in SIMD lanes and threads.
-Velocities along the chain are computed as a prefix sum with the same number of levels.
+takes about 3 log2(N) batches in succession. The rows of each batch run in parallel, in SIMD lanes
+and threads. Velocities along the chain are computed as a prefix sum with the same number of levels.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ SIZES = {
 - inertia: mass, first moment and rotational inertia of the body.
 - inverse: upper triangle of the inverse spatial inertia.
 - hinge: X, the angular and linear entries of S along z, and c.
-- A, B: inverse inertias 11, 12 and 22 of a piece, and bias accelerations of its two handles.
+- A, B: blocks 11, 12 and 22 of a piece's inverse inertia, and bias accelerations of its handles.
 - record: W, Y S, 1/D, g, the force due to tau, and tau.
 - force: forces on both handles.
 """

@@ -32,10 +32,10 @@ from chasles.model.loads import by_body
 from chasles.model.model import Loop
 
 PROXIMAL = 1e-8
-"""Compliance mu of each joint equation, multiplied by the largest diagonal entry of M.
+"""Product of the compliance mu of each joint equation and the largest diagonal entry of M.
 
 Iterative refinement removes the effect of mu on the accelerations. Redundant equations share the
-force.
+constraint force.
 """
 
 STEPS = 30
@@ -43,7 +43,7 @@ STEPS = 30
 
 
 CONSISTENT = 1e-7
-"""Residual, relative to the largest acceleration, above which the equations are inconsistent."""
+"""Residual, relative to the largest acceleration, above which equations are inconsistent."""
 
 
 _AXES = [Vector(row) for row in Matrix.identity().rows]
@@ -261,8 +261,8 @@ class Solution(NamedTuple):
 class Columns(NamedTuple):
     """Sparsity pattern in CSC format, with a column order.
 
-    `slots` and `rows` contain the entry and the row of each stored value, and `starts` the index of
-    the first value of each column.
+    For each stored value, `slots` contains the index of its entry, and `rows` its row. `starts`
+    contains the index of the first value of each column.
     """
 
     order: np.ndarray

@@ -20,7 +20,7 @@ Parents = Sequence[int]
 class _Row(NamedTuple):
     """Ancestors of a row, starting with its parent, and all pairs of ancestors.
 
-    In each pair, `upper` has the larger index.
+    `upper` and `lower` contain the indices of each pair, with upper >= lower.
     """
 
     ancestors: np.ndarray
@@ -31,9 +31,9 @@ class _Row(NamedTuple):
 class Operations(NamedTuple):
     """Operation counts from table 6.6 for a tree with n rows.
 
-    D1 and D2 are the sums of d - 1 and of d (d - 1) / 2 over all rows, where d is the number of
-    rows on the path to the root (Eq 6.26 and 6.27). A factorization takes D2 multiplications, D2
-    additions and D1 divisions; LTL also takes n square roots. A solution takes 2 D1
+    If d is the number of rows on the path from a row to the root, D1 and D2 are the sums of d - 1
+    and of d (d - 1) / 2 over all rows (Eq 6.26 and 6.27). A factorization takes D2 multiplications,
+    D2 additions and D1 divisions; LTL also takes n square roots. A solution takes 2 D1
     multiplications, 2 D1 additions and n divisions (2 n for LTL).
     """
 
@@ -95,7 +95,7 @@ def pattern(parents: Parents) -> np.ndarray:
 
 
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
-    """Convert the parent of each body to the parent of each row of H (table 6.4).
+    """Return the parent of each row of H, given the parent of each body (table 6.4).
 
     Parameters
     ----------
@@ -543,6 +543,6 @@ def _check_pivot(function: str, pivot: np.ndarray, k: int, *, positive: bool) ->
         raise InputError(
             "E-MATH-347",
             problem,
-            "check the inertias of the bodies that this row moves",
+            "check the inertias of the bodies that the joint of this row moves",
             part=function,
         )

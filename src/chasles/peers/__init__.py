@@ -187,7 +187,7 @@ def _known_here(robot: Robot, name: str) -> str:
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return the robot with each revolute joint continuous or bounded as in the library."""
+    """Return a robot whose revolute joints are continuous or bounded, as in the library."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))

@@ -85,7 +85,7 @@ class MuJoCo:
 
 
 def _read(mujoco: Any, path: Path) -> Any:
-    """Compile a file, without the meshes of URDF files, whose names MuJoCo cannot resolve."""
+    """Compile a file; omit meshes in URDF files, because MuJoCo cannot resolve their names."""
     if path.suffix != ".urdf":
         return mujoco.MjModel.from_xml_path(str(path))
     robot = parse(str(path), load(str(path)))

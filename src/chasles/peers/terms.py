@@ -347,7 +347,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Return a note about an impossible inertia on the link's body, which libraries replace."""
+    """Return a note about an impossible inertia on the link's body; other libraries replace it."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
@@ -356,7 +356,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Return a note about a massless link on the body; MuJoCo computes its mass from shapes."""
+    """Return a note about a massless link, whose mass MuJoCo computes from shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:

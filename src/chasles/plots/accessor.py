@@ -32,9 +32,9 @@ Plane = Literal["xy", "xz", "yz", "3d"]
 """Plane onto which points are projected, or "3d" for a three-dimensional plot."""
 
 FEW = 5
-"""Maximum number of methods in a legend inside the plot. Longer legends are next to it."""
+"""Maximum number of methods in a legend inside the plot. Longer legends are placed next to it."""
 
-_CLOSED = "use a robot without loops and couplings, because the Jacobian ignores them"
+_CLOSED = "use a robot without loops or couplings, because the Jacobian ignores them"
 
 
 class Plots:
@@ -341,7 +341,7 @@ class Plots:
         axes: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Plot the operation counts of a function's methods over the number of joints.
+        """Plot the operation counts of a function's methods against the number of joints.
 
         Operations are multiplications and additions.
 
@@ -371,7 +371,7 @@ class Plots:
         1
         """
         robot = self._robot
-        remedy = "use a robot without loops and couplings"
+        remedy = "use a robot without loops or couplings"
         robot.mechanism.refuse_loops("cost", remedy)
         checked_options(robot.model, function, options)
         known = [m.name for m in METHODS[function] if not m.steep]
@@ -399,7 +399,7 @@ class Plots:
 
 
 def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
-    """Return the singular values (..., min(rows, nv)) of the selected Jacobian rows, descending."""
+    """Return singular values (..., min(rows, nv)) of the Jacobian rows, in descending order."""
     if rows not in ROWS:
         raise InputError("E-PLOT-007", f"rows must be {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:

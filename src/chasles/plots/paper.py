@@ -175,7 +175,7 @@ def state(robot: Robot, q: Any) -> np.ndarray:
     """Check that q is one finite configuration (nq,), and return it."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
-        problem = f"q must be a single state of {robot.nq} numbers, not shape {found.shape}"
+        problem = f"q must be one configuration of {robot.nq} numbers, not shape {found.shape}"
         raise InputError("E-PLOT-018", problem)
     return _finite("q", found)
 

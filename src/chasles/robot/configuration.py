@@ -31,7 +31,7 @@ class Configuring(Computing):
     """Robot methods for configurations, mobility, closed loops and inverse kinematics."""
 
     def neutral(self, *, within: bool = False) -> np.ndarray:
-        """Return the initial configuration (nq,) defined in the file.
+        """Return the initial configuration defined in the robot's file.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Configuring(Computing):
         return np.asarray(inside.all(axis=-1))[()]
 
     def state(self, values: Mapping[str, Array], *, default: Array = None) -> np.ndarray:
-        """Return a configuration from joint positions by name.
+        """Return the configuration with the given joint positions.
 
         Parameters
         ----------
@@ -128,8 +128,7 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (..., nq)
-            Configuration. `chasles.conventions.position_by_name` and `velocity_by_name` convert
-            back.
+            Configuration. `chasles.conventions.position_by_name` is the inverse.
 
         Examples
         --------
@@ -205,7 +204,8 @@ class Configuring(Computing):
         q : array_like, shape (nq,), optional
             Configuration (rad or m) in which the loops are closed. Default: a generic one.
         tolerance : float, optional
-            Residual above which a loop counts as open (rad, and relative to the loop size).
+            Residual above which a loop counts as open, in rad for angles and relative to the loop
+            size for lengths.
 
         Returns
         -------
@@ -267,7 +267,7 @@ class Configuring(Computing):
         ydd : array_like, shape (..., n), optional
             Accelerations of the `independent` coordinates (rad/s2 or m/s2).
         tolerance : float, optional
-            Largest loop residual, as in `mobility`.
+            Residual above which a loop counts as open, as in `mobility`.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class Configuring(Computing):
         Raises
         ------
         OpenLoop
-            If q is not closed.
+            If the loops are not closed in configuration q.
         SingularPosition
             If yd does not determine qd.
 
@@ -322,8 +322,8 @@ class Configuring(Computing):
             Mapping from frames to targets. A target is a pose (..., 4, 4) in the world, an object
             from `chasles.targets` (`Pose`, `Position`, `Orientation`, `Axis`, `LookAt`,
             `Relative`), or a list of such objects. The key "center of mass" requires a
-            `CenterOfMass`. Leading axes are batch axes and broadcast. A target without a frame
-            applies to `robot.tool`.
+            `CenterOfMass`. Leading axes are batch axes and broadcast. A target passed instead of
+            a mapping applies to `robot.tool`.
         avoid
             Obstacles by name, or `chasles.distances.Avoid`. Solutions avoid self-collisions and
             collisions with the obstacles.
@@ -335,18 +335,18 @@ class Configuring(Computing):
             nearest to it is returned.
         fixed
             Names of joints that keep their position in the guess. Without a guess, they keep their
-            position in `near`; without both, in the neutral configuration.
+            position in `near` or, without either, in the neutral configuration.
         solutions
             "first" for one solution per problem, "all" for all distinct solutions.
         count
             Maximum number of solutions per problem with `solutions="all"`.
         comfort
-            Configuration (..., nq), or "limits" for the middle between the joint limits. For a
-            redundant robot, the solution is as close to it as the targets allow.
+            Preferred configuration (..., nq), or "limits" for the midpoints of the joint limits.
+            For a redundant robot, the solution is as close to it as the targets allow.
         comfort_weight
             Weights (nv,) of the squared distances from `comfort`.
         wraps
-            Include solutions that differ by full turns of joints, with `solutions="all"`.
+            With `solutions="all"`, include solutions that differ by full turns of joints.
         seed
             Seed for the initial configurations. Default: 0.
         tries
@@ -363,16 +363,17 @@ class Configuring(Computing):
         Notes
         -----
         The solver takes damped Gauss-Newton steps on the configuration space (Sugihara, IEEE
-        Transactions on Robotics 27, 2011), with an active set of joint limits, from starting
-        configurations near the targets. The result of a problem is bitwise identical whether it is
-        solved alone or in a batch, with any number of threads. For a robot with loops, the
-        target and loop equations are solved together. For arms with six joints, if three
-        consecutive axes intersect or are parallel, all solutions are found in closed form (Pieper
-        1968; Elias and Wen 2022). For arms with seven joints, these solutions are computed for
-        sampled positions of one joint. For other arms, only the solutions reached from the starting
-        configurations are found. Without a guess, the search for one pose starts at a closed-form
-        solution, if there is one. Rolling spheres are placed anywhere on their planes, because they
-        can roll there along some path.
+        Transactions on Robotics 27, 2011), with an active set of joint limits. Its starting
+        configurations are near the targets. The result of a problem is bitwise identical whether it
+        is solved alone or in a batch, with any number of threads. For a robot with loops, the
+        target and loop equations are solved together.
+
+        For arms with six joints, if three consecutive axes intersect or are parallel, all solutions
+        are found in closed form (Pieper 1968; Elias and Wen 2022). For arms with seven joints,
+        these solutions are computed for sampled positions of one joint. For other arms, only the
+        solutions reached from the starting configurations are found. Without a guess, the search
+        for one pose starts at a closed-form solution, if there is one. A rolling sphere may be
+        placed anywhere on its plane, because some rolling path leads there.
 
         Examples
         --------
@@ -409,7 +410,7 @@ class Configuring(Computing):
 
 
 def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
-    """Return the interval between two limits. Its length is 2 span if a limit is missing."""
+    """Return the interval between two limits, with length 2 * span if a limit is missing."""
     if math.isfinite(lower):
         return lower, upper if math.isfinite(upper) else lower + 2.0 * span
     return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)

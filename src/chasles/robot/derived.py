@@ -90,12 +90,12 @@ class Deriving(Moving):
         ----------
         function
             Name of a robot function, or a Python function of arrays that may call robot functions
-            and functions of the library. Its arguments must be named q, qd, qdd or tau, or be
+            and functions of the array library. Its arguments must be named q, qd, qdd or tau, or be
             listed in `shapes`.
         batch
             Number of states, or the leading shape of all arrays.
         library
-            Library whose arrays, memory and stream are used.
+            Array library whose arrays, memory and stream are used.
         dtype
             "float64" or "float32".
         device
@@ -236,7 +236,7 @@ class Deriving(Moving):
         Returns
         -------
         ndarray or tuple of ndarray
-            Covector of each argument in `wrt`.
+            Vector-Jacobian product for each argument in `wrt`.
 
         Examples
         --------
@@ -282,25 +282,23 @@ class Deriving(Moving):
             Default: all joints.
         coordinates : {"independent", "tree"}, optional
             Coordinates of a robot with loops; see Notes.
-        f_ext, dissipation
-            As in `forward_dynamics`.
-        out, threads
+        f_ext, dissipation, out, threads
             As in `forward_dynamics`.
 
         Returns
         -------
         A : ndarray, shape (..., 2nv, 2nv)
-            State matrix, [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad = 0 for joints with
-            additive steps.
+            State matrix, [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad = 0 for joints for which
+            `integrate` adds v to q.
         B : ndarray, shape (..., 2nv, m)
             Input matrix, [0; M^-1 S].
 
         Raises
         ------
         OpenLoop
-            If q or qd violates the loops.
+            If q or qd violates the loop constraints.
         SingularPosition
-            If the loops lose rank at q.
+            If `loop_matrix` loses rank at q.
 
         Notes
         -----

@@ -116,9 +116,9 @@ class Editing(Parametric):
         ----------
         motions : mapping from str to callable
             For each joint, a function that maps time (s) to the joint coordinates (rad or m). The
-            function is traced once and may use only arithmetic and functions from `chasles.expr`. A
-            single degree of freedom of a universal, cylindrical or yaw_pitch_roll joint is named
-            "joint[0]".
+            function is traced once and may use only arithmetic and functions from `chasles.expr`.
+            Use names such as "joint[0]" to drive a single degree of freedom of a universal,
+            cylindrical or yaw_pitch_roll joint.
 
         Returns
         -------
@@ -246,8 +246,8 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot with the same equations of motion. Inertia of a link that does not affect its
-            joint is moved to the parent link. Masses may be zero or negative.
+            Robot with the same equations of motion. The part of a link's inertia that does not
+            affect its joint is moved to the parent link. Masses may be zero or negative.
 
         Notes
         -----
@@ -300,7 +300,7 @@ class Editing(Parametric):
         Parameters
         ----------
         *loops : LoopData
-            For each loop, the joint that closes it: a weld or any joint type. For example,
+            For each loop, the joint that closes it, which may have any type. For example,
             `LoopData("left", "fixed", None, "left_foot", pose, child_pose=...)` welds a frame of
             link "left_foot" to a pose in the world.
 

@@ -32,7 +32,7 @@ class Computing(Identity):
         v : array_like, shape (..., nv)
             Constant joint velocity (rad/s or m/s) during one second.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -64,7 +64,7 @@ class Computing(Identity):
         q1 : array_like, shape (..., nq)
             Final configuration (rad or m).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -103,7 +103,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -161,7 +161,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -227,7 +227,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -285,7 +285,7 @@ class Computing(Identity):
             Reference point of the linear components: the frame origin (default), a point (m) in
             frame coordinates, or "world" for the body point that coincides with the world origin.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -345,7 +345,7 @@ class Computing(Identity):
             Reference point of the linear components: the frame origin (default), a point (m) in
             frame coordinates, or "world" for the body point that coincides with the world origin.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -387,7 +387,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -419,7 +419,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -447,7 +447,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -479,7 +479,7 @@ class Computing(Identity):
         qd : array_like, shape (..., nv)
             Joint velocities (rad/s or m/s).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -513,14 +513,15 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         B : ndarray, shape (..., degrees of freedom, nv)
-            One row for each degree of freedom of each loop joint, from predecessor to successor.
+            One row for each degree of freedom of each loop joint. The velocities are those of the
+            child link relative to the parent link.
 
         Notes
         -----
@@ -571,12 +572,13 @@ class Computing(Identity):
             Time constant (s) of Baumgarte stabilization, which reduces loop errors. Default: no
             stabilization.
         tolerance : float, optional
-            Largest residual of a closed loop (rad, and relative to the loop size).
+            Residual above which a loop counts as open, in rad for angles and relative to the loop
+            size for lengths.
         method : str, optional
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -591,15 +593,15 @@ class Computing(Identity):
         Raises
         ------
         OpenLoop
-            If q or qd violates the loops.
+            If q or qd violates the loop constraints.
         SingularPosition
-            If the loops lose rank at q.
+            If `loop_matrix` loses rank at q.
 
         Notes
         -----
         Methods: "multipliers" (Featherstone 2008, Eq 8.38), "direct" (Eq 8.36), "minimal" (Eq 8.43)
         and "divide-and-conquer" (section 7.5). A good value for `stabilization` is the time between
-        recorded states (section 8.3).
+        recorded states of a simulation (section 8.3).
 
         Examples
         --------
@@ -641,7 +643,7 @@ class Computing(Identity):
         multipliers : array_like, shape (..., rows)
             Loop multipliers, the second result of `constrained_dynamics`.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -709,7 +711,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -726,11 +728,14 @@ class Computing(Identity):
         Notes
         -----
         Methods: "newton-euler-vector" (Luh, Walker, Paul 1980), "spatial" (Featherstone 2008, table
-        5.1), "homogeneous" (Legnani et al. 1996, part II, section 2.3), "homogeneous-link" (section
-        2.3, in link frames), "lagrange" (section 3), "parallel-axes", and the methods of Balafoutis
-        and Patel (1991, chapter 5): "augmented-tensor", "newton-euler-tensor", "lagrange-4x4",
-        "lagrange-3x3", "spatial-1987", "kane", "kane-sum", "uicker-kahn", "waters", "christoffel",
-        "vukobratovic" and "spatial-operator".
+        5.1) and "parallel-axes" (Newton-Euler recursion, with joints on parallel axes combined).
+
+        Methods from Legnani et al. (1996, part II): "homogeneous" (section 2.3), "homogeneous-link"
+        (section 2.3, in link frames) and "lagrange" (section 3).
+
+        Methods from Balafoutis and Patel (1991, chapter 5): "augmented-tensor",
+        "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3", "spatial-1987", "kane", "kane-sum",
+        "uicker-kahn", "waters", "christoffel", "vukobratovic" and "spatial-operator".
 
         Examples
         --------
@@ -790,7 +795,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -801,14 +806,20 @@ class Computing(Identity):
 
         Notes
         -----
-        Methods: "articulated-body" (Featherstone 2008, table 7.1), "mass-matrix" (chapter 6),
-        "homogeneous" and "lagrange" (M and h from joint actions and from traces, respectively;
-        Legnani et al. 1996), "parallel-axes", "augmented-tensor", "unit-acceleration",
-        "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement" and
-        "spatial-operator" (Balafoutis and Patel 1991, chapter 6), "floating-base" (Featherstone,
-        table 9.4, for robots with a floating base), and "assembly-inertia", "assembly-inverse"
-        (table 7.2) and "divide-and-conquer" (section 7.5). The last three support neither armature
-        nor links without mass or without a moment of inertia.
+        Methods from Featherstone (2008): "articulated-body" (table 7.1), "mass-matrix" (chapter 6),
+        "floating-base" (table 9.4, for robots with a floating base), "assembly-inertia" and
+        "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). The last three
+        support neither armature nor links without mass or without a moment of inertia.
+
+        Methods from Legnani et al. (1996): "homogeneous" (M and h from joint actions) and
+        "lagrange" (M and h from traces of matrix products).
+
+        Methods from Balafoutis and Patel (1991, chapter 6): "augmented-tensor",
+        "unit-acceleration", "composite-3x3", "conjugate-gradient" (without derivatives),
+        "orthogonal-complement" and "spatial-operator".
+
+        "parallel-axes" uses the mass matrix and bias forces computed by the methods of the same
+        name.
 
         Examples
         --------
@@ -839,7 +850,7 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """Return the unknown torques and accelerations of a robot, one for each joint.
+        """Return the unknown torque or acceleration of each joint.
 
         For joints in `known`, accelerations are given and torques are returned. For all other
         joints, torques are given and accelerations are returned. If all joints are known, the
@@ -868,7 +879,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -883,9 +894,9 @@ class Computing(Identity):
         OverDetermined
             If the known accelerations contradict the loops.
         OpenLoop
-            If q or qd violates the loops.
+            If q or qd violates the loop constraints.
         SingularPosition
-            If the loops lose rank at q.
+            If `loop_matrix` loses rank at q.
 
         Notes
         -----
@@ -922,7 +933,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -954,7 +965,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -998,7 +1009,7 @@ class Computing(Identity):
         act : array_like, shape (..., na), optional
             Activations in the order of `robot.actuators.active`. Default: zero.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1039,7 +1050,7 @@ class Computing(Identity):
         act : array_like, shape (..., na), optional
             Activations in the order of `robot.actuators.active`. Default: zero.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1083,7 +1094,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1121,7 +1132,7 @@ class Computing(Identity):
         qd : array_like, shape (..., nv)
             Joint velocities (rad/s or m/s).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1160,7 +1171,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1210,15 +1221,15 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries listed by `packed_entries`, without zeros and the symmetric
-            half. Large batches then need about half the memory.
+            Return only the entries listed by `packed_entries`, as a vector. Large batches then need
+            about half the memory.
         coordinates : {"tree", "independent"}, optional
             Coordinates in which the matrix is expressed, for a robot with loops; see Notes.
         method : str, optional
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1235,11 +1246,14 @@ class Computing(Identity):
         Eq 8.44), with the kinetic energy yd' M yd / 2. With `packed`, the lower triangle is
         returned row by row (see `packed_entries`).
 
-        Methods: "spatial" (composite rigid bodies, Featherstone 2008, table 6.2), "homogeneous"
-        (joint actions) and "lagrange" (traces, both Legnani et al. 1996, part II), "parallel-axes",
-        and the methods of Balafoutis and Patel (1991, chapter 6): "augmented-tensor",
-        "composite-3x3", "orthogonal-complement", "factored-complement", "unit-acceleration" and
-        "spatial-operator".
+        Methods: "spatial" (composite rigid bodies, Featherstone 2008, table 6.2) and
+        "parallel-axes" (composite rigid bodies, with joints on parallel axes combined).
+
+        Methods from Legnani et al. (1996, part II): "homogeneous" (joint actions) and "lagrange"
+        (traces of matrix products).
+
+        Methods from Balafoutis and Patel (1991, chapter 6): "augmented-tensor", "composite-3x3",
+        "orthogonal-complement", "factored-complement", "unit-acceleration" and "spatial-operator".
 
         Examples
         --------
@@ -1279,7 +1293,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1346,7 +1360,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1396,26 +1410,27 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries listed by `packed_entries`, without zeros and the symmetric
-            half. Large batches then need about half the memory.
+            Return only the entries listed by `packed_entries`, as a vector. Large batches then need
+            about half the memory.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         L : ndarray, shape (..., nv, nv)
-            Unit lower triangular factor, with the sparsity of M. Its shape is (..., k) if packed.
+            Unit lower triangular factor, with the sparsity of M. Its shape is (..., number of
+            entries) if packed.
         D : ndarray, shape (..., nv)
             Diagonal factor.
 
         Notes
         -----
         See Featherstone (2008), section 6.5. L is triangular if the coordinates are in tree order.
-        If the file lists a child before its parent, the rows and columns of L are permuted like the
-        coordinates. A packed L contains only entries for pairs of joints on the same branch (see
-        `packed_entries`). All other entries are zero.
+        If the robot's file lists a child before its parent, the rows and columns of L are permuted
+        like the coordinates. A packed L contains only entries for pairs of joints on the same
+        branch (see `packed_entries`). All other entries are zero.
 
         Examples
         --------
@@ -1438,17 +1453,18 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries listed by `packed_entries`, without zeros and the symmetric
-            half. Large batches then need about half the memory.
+            Return only the entries listed by `packed_entries`, as a vector. Large batches then need
+            about half the memory.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         L : ndarray, shape (..., nv, nv)
-            Lower triangular factor, with the sparsity of M. Its shape is (..., k) if packed.
+            Lower triangular factor, with the sparsity of M. Its shape is (..., number of entries)
+            if packed.
 
         Notes
         -----
@@ -1478,14 +1494,15 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         A : ndarray, shape (..., nv, nv)
-            Factor with unit diagonal. Other entries are nonzero only for a joint and its ancestors.
+            Factor with unit diagonal. Off-diagonal entries are nonzero only between a joint and its
+            ancestors.
         B : ndarray, shape (..., nv, nv)
             Inverse of A.
         D : ndarray, shape (..., nv, nv)
@@ -1534,7 +1551,7 @@ class Computing(Identity):
         multipliers : array_like, shape (..., rows), optional
             Loop multipliers, the second result of `constrained_dynamics`.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1595,7 +1612,7 @@ class Computing(Identity):
         dissipation : bool, optional
             Include joint damping and friction. Default: False.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1653,7 +1670,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1712,21 +1729,21 @@ class Computing(Identity):
         qdd : array_like, shape (..., nv)
             Joint accelerations (rad/s2 or m/s2).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
-        Y : ndarray, shape (..., nv, 10 moving joints)
+        Y : ndarray, shape (..., nv, 10 * len(moving_joints))
             Regressor, with columns in the order of `inertial_parameters`.
 
         Notes
         -----
-        See Atkeson, An and Hollerbach (1986). Y does not include springs, armature and dissipation,
-        because they are not link parameters. Add `spring_forces`, armature * qdd, and the damping
-        and friction torques. For a robot with loops, the torques are those for which the loop
-        joints transmit no force, as in `inverse_dynamics`.
+        See Atkeson, An and Hollerbach (1986). Y does not include springs, armature or dissipation,
+        because they are not link parameters. To obtain the total torques, add `spring_forces`,
+        armature * qdd, and the damping and friction torques. For a robot with loops, the torques
+        are those for which the loop joints transmit no force, as in `inverse_dynamics`.
 
         Examples
         --------
@@ -1761,7 +1778,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1772,7 +1789,8 @@ class Computing(Identity):
 
         Notes
         -----
-        Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces, Legnani et al. 1996).
+        Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces of matrix products, Legnani
+        et al. 1996).
 
         Examples
         --------
@@ -1798,7 +1816,7 @@ class Computing(Identity):
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1809,7 +1827,8 @@ class Computing(Identity):
 
         Notes
         -----
-        Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces, Legnani et al. 1996).
+        Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces of matrix products, Legnani
+        et al. 1996).
 
         Examples
         --------
@@ -1830,7 +1849,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1868,7 +1887,7 @@ class Computing(Identity):
         at : {"com", "world"}, optional
             Reference point: the center of mass (default) or the world origin.
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1898,7 +1917,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Output array for each result.
+            Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 

@@ -23,13 +23,13 @@ from chasles.robot.html import as_html
 from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
 Array = Any
-"""NumPy, PyTorch, JAX or CuPy array, or any array_like. Results belong to the same library. For
-brevity, annotations mention only NumPy.
+"""NumPy, PyTorch, JAX or CuPy array, or any array_like. Results are arrays of the same library.
+For brevity, annotations mention only NumPy.
 """
 
 
 class Identity(Named):
-    """A model, and the mechanism that evaluates its functions."""
+    """Base class that contains a model and the `Mechanism` that evaluates its functions."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
         self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
@@ -37,7 +37,7 @@ class Identity(Named):
     def _begin(self, mechanism: Mechanism) -> None:
         """Initialize the robot from a mechanism. Subclasses may define another `__init__`."""
         self.mechanism: Mechanism = mechanism
-        """Mechanism that evaluates the functions."""
+        """Object that evaluates the functions of the robot."""
         self.model = mechanism.model
         self.mimic: bool = mechanism.model.mimic
         """True if mimic joints follow their leader; False if they have independent coordinates."""
@@ -89,9 +89,9 @@ class Identity(Named):
         """Independent coordinates, which determine all other coordinates through the loops.
 
         Names are joint names, with [k] for a joint with several degrees of freedom. The coordinates
-        are selected once, from the rank of the loop matrix at closed configurations. Joints that
-        come first are preferred. Use `with_independent` to select other coordinates. Without loops,
-        all coordinates are independent.
+        are selected once, from the rank of the loop matrix at closed configurations. Earlier joints
+        are preferred. Use `with_independent` to select other coordinates. Without loops, all
+        coordinates are independent.
         """
         return self.mechanism.independent
 
@@ -99,8 +99,8 @@ class Identity(Named):
     def independent_positions(self) -> tuple[str, ...]:
         """Names of the coordinates that `assemble` takes as input.
 
-        They include all `independent` coordinates. Rolling constraints (`chasles.model.rolling`) do
-        not constrain positions, so they add independent positions.
+        They include all `independent` coordinates. There are more of them if the robot has rolling
+        constraints (`chasles.model.rolling`), which constrain velocities but not positions.
         """
         loops = self.mechanism.loops
         return tuple(loops.freedoms[k] for k in loops.positions.independent)
@@ -144,10 +144,11 @@ class Identity(Named):
         """Joint limits.
 
         The limits of a universal or yaw-pitch-roll joint apply to each of its angles. Joints with
-        quaternions, or with both angles and lengths, have no limits. A joint with mimic joints is
-        limited to positions and velocities at which they satisfy their limits, too. Limits of mimic
-        joints that would leave it no range are ignored; `notes` names them. Effort limits of mimic
-        joints do not apply, because the generalized force is the sum of all efforts.
+        quaternions, or with both angles and lengths, have no limits. The position and velocity
+        limits of a joint are narrowed so that the joints that mimic it also stay within theirs. A
+        limit of a mimic joint that would leave no range is ignored and listed in `notes`. Effort
+        limits of mimic joints do not apply, because the generalized force is the sum of all
+        efforts.
         """
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
@@ -165,7 +166,7 @@ class Identity(Named):
         return Actuators(self.model.source.actuators)
 
     def activations(self, act: Array = None) -> Array:
-        """Return activations, which are zero by default.
+        """Return the given activations, or zeros if none are given.
 
         Parameters
         ----------
@@ -175,7 +176,7 @@ class Identity(Named):
         Returns
         -------
         ndarray, shape (..., na)
-            The given activations, or zeros of shape (na,).
+            Activations. The shape is (na,) if they are not given.
 
         Examples
         --------
@@ -353,7 +354,7 @@ class Identity(Named):
             self.mechanism.called.add(function)
             return
         method = getattr(type(self), function, None)
-        own = method is not None and method.__module__.startswith("chasles.")  # not user-defined
+        own = method is not None and method.__module__.startswith("chasles.")  # not a user's
         if function in self.__dict__ or not own or not (plain or closed or learnable(ready)):
             return
         method = getattr(self, function)
@@ -379,7 +380,7 @@ class Identity(Named):
             _HEARD.call = None
         if heard and heard[0] is self and heard[1] == function and heard[-1] is answer:
             _, _, arrays, ready, f_ext, _ = heard
-            if arguments and type(arguments[-1]) is str:  # the entry point accepts a frame name
+            if arguments and type(arguments[-1]) is str:  # the last argument is the frame
                 *given, frame = arguments
                 arguments, named = tuple(given), {"frame": frame, **named}
             if len(arrays) == len(arguments) and all(map(operator.is_, arrays, arguments)):

@@ -1,4 +1,4 @@
-"""Time derivatives of any order of a frame's motion, as vectors and as Mitra's matrices."""
+"""Velocities and higher time derivatives of frames, as vectors and as Mitra's matrices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ class Moving(Configuring):
         frame : str
             Name of a link or frame. It may be the last positional argument, after the rates.
         axes : {"world", "frame"}, optional
-            Axes along which vectors are expressed.
+            Axes in which vectors are expressed.
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point, as in `frame_velocity`. It moves with the body.
         method : str, optional
@@ -95,10 +95,10 @@ class Moving(Configuring):
         axes, at
             As in `jacobian`.
         order : int, optional
-            Expected number of rates. Another number raises an error.
+            Expected number of rates. A different number raises an error.
         method : str, optional
-            "spatial" (Featherstone 2008, example 2.5; first order), "joint-motion" (Mitra, 2.9) or
-            "fastest".
+            "spatial" (Featherstone 2008, example 2.5; first order only), "joint-motion" (Mitra,
+            section 2.9) or "fastest".
         out, threads
             As in `jacobian`.
 
@@ -131,7 +131,7 @@ class Moving(Configuring):
     def joint_motion_matrices(
         self, q: Array, *rates: Array | str, frame: str | None = None
     ) -> np.ndarray:
-        """Return Mitra's joint-motion property matrices D for the body of a frame.
+        """Return Mitra's joint-motion property matrices D for the body that carries a frame.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Moving(Configuring):
     def motion_matrices(
         self, q: Array, *rates: Array | str, frame: str | None = None
     ) -> np.ndarray:
-        """Return Mitra's motion matrices for the body of a frame, in the base frame.
+        """Return Mitra's motion matrices, in the base frame, for the body that carries a frame.
 
         Parameters
         ----------
@@ -186,8 +186,8 @@ class Moving(Configuring):
 
         Notes
         -----
-        Each matrix is a time derivative of the body's position matrix M times M^-1 (Mitra, sections
-        2.6 and 2.7).
+        If M is the body's position matrix, each result is a time derivative of M, multiplied from
+        the right by M^-1 (Mitra, sections 2.6 and 2.7).
 
         Examples
         --------

@@ -19,7 +19,7 @@ class Parametric(Deriving):
 
         Returns
         -------
-        ndarray, shape (10 moving joints,)
+        ndarray, shape (10 * len(moving_joints),)
             For each joint in `moving_joints`, the parameters of its child link and everything
             rigidly attached to it, in the link frame: mass (kg), first moment (3, kg m), inertia
             about the frame origin (xx, yy, zz, xy, xz, yz, kg m2).

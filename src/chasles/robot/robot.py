@@ -126,8 +126,8 @@ class Robot(Sensing):
             "hull" replaces each mesh by its convex hull. "triangles" treats meshes as surfaces
             without volume, so the distance between overlapping meshes is not the penetration depth.
         threads
-            Number of threads of the compiled program, and of processes for coal (where the system
-            can fork). Default: all threads for large batches, one process.
+            Number of threads for the compiled program, and of processes for coal (see Notes) if the
+            system can fork. Default: all threads for large batches, one process.
 
         Returns
         -------
@@ -142,10 +142,10 @@ class Robot(Sensing):
 
         Notes
         -----
-        One compiled program with threads and SIMD handles pairs of spheres and capsules, pairs of
-        these with planes, and pairs of spheres with boxes fixed in the world. coal (`pip install
-        'chasles[contact]'`) computes all other pairs. Its Python module holds the global
-        interpreter lock, so using several cores requires several processes.
+        A compiled program with threads and SIMD computes the distances among spheres and capsules,
+        from spheres and capsules to planes, and from spheres to boxes fixed in the world. The
+        library coal (`pip install 'chasles[contact]'`) computes all other distances. Its Python
+        module holds the global interpreter lock, so using several cores requires several processes.
 
         Examples
         --------
@@ -171,9 +171,9 @@ class Robot(Sensing):
         Returns
         -------
         tuple of (str, str)
-            All pairs of links with collision shapes that move relative to each other, except links
-            connected by a joint and pairs excluded in the file by `<disable_collisions>` (SRDF) or
-            by `<exclude>`, contype and conaffinity (MJCF).
+            All pairs of links with collision shapes that move relative to each other. Pairs
+            connected by a joint are omitted, as are pairs excluded in the file, by
+            `<disable_collisions>` (SRDF) or by `<exclude>`, contype and conaffinity (MJCF).
 
         Notes
         -----
@@ -215,8 +215,8 @@ class Robot(Sensing):
         The union of the shapes contains the convex hull of every collision shape, to within
         rounding error. A positive distance between enclosing shapes is therefore a lower bound for
         the distance between the collision shapes. If enclosing shapes overlap, the collision shapes
-        may still be apart, or they may overlap by more or less: a negative distance is the depth
-        between two single spheres or capsules, not between the unions.
+        may still be apart, or they may overlap by a different depth. A negative distance is the
+        penetration depth of one pair of spheres or capsules, not of the unions.
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 

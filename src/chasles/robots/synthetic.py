@@ -80,9 +80,9 @@ def zigzag(n: int) -> Description:
 
     Notes
     -----
-    The rods are the same as in `planar` (moment of inertia 1/12 about the center). At q = 0, the
-    angles between rods alternate between +75 and -75 degrees, so that the neutral configuration is
-    the one in the book.
+    The rods are the same as in `planar` (moment of inertia 1/12 kg m2 about the center). At q = 0,
+    the angles between rods alternate between +75 and -75 degrees, so that the neutral configuration
+    is the one in the book.
 
     Examples
     --------
@@ -114,7 +114,8 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
     n : int
         Number of joints, at least 1.
     right_angles : bool, optional
-        Use a twist of 90 degrees at every joint, a case with its own column in the book's tables.
+        Use a twist of 90 degrees at every joint, a case that Balafoutis and Patel (1991) tabulate
+        separately.
 
     Returns
     -------

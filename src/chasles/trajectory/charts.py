@@ -67,7 +67,7 @@ class Chart:
         last = np.abs(near[-1] - self.given[-1]).max()
         if last > SAMES:
             problem = (
-                f"the loops close {last:.3g} (rad or m) away from the last given configuration"
+                f"the motion ends {last:.3g} (rad or m) away from the last given configuration"
             )
             remedy = "use configurations on one assembly branch, or add points between them"
             raise InputError("E-PATH-015", problem, remedy, part="trajectory")

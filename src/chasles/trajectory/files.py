@@ -21,7 +21,7 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     Parameters
     ----------
     path
-        A .csv with a header, or a table of q qd qdd (see the page on motion files).
+        Motion file, such as a .csv file with a header or a table of q, qd and qdd (docs/motion.md).
     robot
         The robot that moves. The file must contain its joints.
     step

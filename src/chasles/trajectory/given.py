@@ -1,4 +1,4 @@
-"""Checks of trajectory inputs: states, times and limits."""
+"""Checks for trajectory inputs: states, times and limits."""
 
 import math
 from typing import Any

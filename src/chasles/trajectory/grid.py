@@ -108,7 +108,7 @@ class Grid:
         ]
 
     def _round_parts(self) -> list[Any]:
-        """Return the programs of one iteration: find the speeds, and tighten limits if needed."""
+        """Return programs that find the speeds and tighten limits if needed (one iteration)."""
         n, _, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))

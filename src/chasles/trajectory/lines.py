@@ -1,4 +1,4 @@
-"""Motions of a frame along straight lines and arcs, by inverse kinematics."""
+"""Motions of a frame along straight lines and arcs, computed by inverse kinematics."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -285,7 +285,7 @@ class Guided:
         return q, robot.forward_kinematics(q, frame=self.frame)
 
     def followed(self, route: Route, q: np.ndarray) -> Move:
-        """Return the motion along a route. Errors name a start outside the limits as the cause."""
+        """Return the motion along a route; errors mention a start outside the joint limits."""
         try:
             return self._followed(route, q)
         except InputError as error:

@@ -331,7 +331,7 @@ class Closed(Move):
         return (*found, self._jerk(t)) if order > 2 else found[: order + 1]
 
     def _jerk(self, t: np.ndarray) -> np.ndarray:
-        """Return the jerk by central differences of accelerations (relative error about 1e-7)."""
+        """Return the jerk from central differences of accelerations (relative error about 1e-7)."""
         h = 1e-4 * self.duration
         low, high = np.clip(t - h, 0.0, self.duration), np.clip(t + h, 0.0, self.duration)
         change = self.inside(high, 2)[2] - self.inside(low, 2)[2]

@@ -42,8 +42,8 @@ def time_optimal(
     Parameters
     ----------
     robot
-        The robot. Torque limits apply to the torques of `robot.inverse_dynamics`. Loops stay
-        closed.
+        The robot. Torque limits apply to the torques that `robot.inverse_dynamics` returns. Loops
+        stay closed.
     path
         A trajectory, such as `spline` or `line`, whose time serves as the path parameter s. Its
         velocity must not be zero. If the trajectory was timed by `line`, `arc` or this function,
@@ -68,8 +68,8 @@ def time_optimal(
     Raises
     ------
     InputError
-        If no speed satisfies the limits. The message gives the position along the path and, if its
-        static torque exceeds the limit, the joint.
+        If no speed satisfies the limits. The message gives the position along the path, and the
+        name of the joint if a static torque exceeds its limit.
 
     Notes
     -----
@@ -97,7 +97,7 @@ def time_optimal(
             f"the path has positions of shape {path.start.shape}, but the robot has "
             f"{robot.nq} coordinates"
         )
-        raise InputError("E-PATH-025", problem, "pass a path of this robot", part="time_optimal")
+        raise InputError("E-PATH-025", problem, "pass a path for this robot", part="time_optimal")
     if robot.nq != robot.nv and path.inside(np.array(0.0), 1)[1].shape != (robot.nv,):
         problem = f"the path has {robot.nq} velocities, but the robot has {robot.nv}"
         raise InputError("E-PATH-060", problem, "create the path with robot=", part="time_optimal")
@@ -222,7 +222,7 @@ class Along:
         return kept[key]
 
     def fill(self, course: Grid) -> None:
-        """Store the path, its torques and its limits at all points of a grid."""
+        """Store the path, and the torques and limits along it, at all points of a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
         self._follow(course)
         course.bound(self.limits[0], self.limits[1:][self.finite[1:]])
@@ -236,7 +236,7 @@ class Along:
                 tau[...] = self.torques(course.q, *rates)[..., loaded]
 
     def _follow(self, course: Grid) -> None:
-        """Store the path in the grid: coefficients of polynomials, otherwise q, q' and q''."""
+        """Store the path in the grid, as polynomial coefficients or else as q, q' and q''."""
         path, begin = self.polynomial, self.s[:-1]
         if path is None:
             # stay inside each interval, since rates may jump at its ends
@@ -285,7 +285,7 @@ def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """Return an error that gives the location, and the joint if its static torque is too large."""
+    """Return an error with the location, and the joint if a static torque is too large."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.limits[2]

@@ -2,10 +2,10 @@
 
 The velocity of a coordinate changes from v0 to a peak value, stays constant, and changes to v1.
 With limited jerk, accelerations are zero at both ends and at the peak. Without a jerk limit, a
-change of velocity dv takes dv / a seconds. With limited jerk, it takes dv / a + a / j, or 2 sqrt(dv
-/ j) if it does not reach the acceleration a. The distance covered is this time multiplied by the
-mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic Machines and Robots,
-2008, sections 3.2 and 3.4).
+change of velocity dv takes dv / a seconds. With limited jerk, it takes dv / a + a / j seconds, or
+2 sqrt(dv / j) if the acceleration limit a is not reached. The distance covered is this time
+multiplied by the mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic
+Machines and Robots, 2008, sections 3.2 and 3.4).
 """
 
 import math
@@ -23,12 +23,12 @@ from chasles.trajectory.given import bounds, finite, positive, two_points
 from chasles.trajectory.moves import Array, Move
 
 SAMPLES = 129
-"""Number of equally spaced peak velocities that are evaluated to find sign changes."""
+"""Number of equally spaced peak velocities at which `Axis.peaks` looks for sign changes."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
-"""Offsets of additional peak velocities from the end velocities, near which distances vary fast.
+"""Offsets of additional peak velocities from v0 and v1, relative to the velocity limit.
 
-They are relative to the velocity limit.
+Near v0 and v1, the distance covered changes rapidly with the peak velocity.
 """
 
 NEARLY = 1e-12
@@ -61,7 +61,7 @@ def trapezoid(
     qd0, qd1
         Velocities (nv,) at the ends, within the limits; zero by default.
     duration
-        Duration (s). It must not be shorter than the shortest duration, which is the default.
+        Duration (s), at least the shortest possible duration, which is the default.
     synchronize
         Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
         possible.
@@ -107,7 +107,7 @@ def s_curve(
     qd0, qd1 : array_like, shape (nv,), optional
         Velocities at the ends, within the limits. Default: zero. Accelerations are zero there.
     duration : float, optional
-        Duration (s). It must not be shorter than the shortest duration, which is the default.
+        Duration (s), at least the shortest possible duration, which is the default.
     synchronize : bool, optional
         Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
         possible.
@@ -151,12 +151,12 @@ class Axis:
         return np.where(dv < self.a**2 / self.j, short, dv / self.a + self.a / self.j)
 
     def ramps(self, peak: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the duration and distance of both velocity changes, for a peak velocity."""
+        """Return the total duration and distance of both velocity changes, for a peak velocity."""
         up, down = self.time(peak - self.v0), self.time(self.v1 - peak)
         return up + down, 0.5 * ((self.v0 + peak) * up + (peak + self.v1) * down)
 
     def peaks(self, lacks: Callable[[np.ndarray], np.ndarray]) -> list[float]:
-        """Return peak velocities at which a continuous function is zero."""
+        """Return the peak velocities at which the continuous function `lacks` is zero."""
         turn = 0.0 if math.isinf(self.j) else self.a**2 / self.j
         special = [x + s * turn for x in (self.v0, self.v1) for s in (-1.0, 0.0, 1.0)] + [0.0]
         even = np.linspace(-self.v, self.v, SAMPLES)
@@ -222,7 +222,7 @@ class Axis:
         return scipy.interpolate.PPoly(np.array(rows).T, np.array(t))
 
     def _ramp(self, change: float, time: float) -> list[tuple[float, float, float]]:
-        """Return durations, initial accelerations and jerks of the pieces of a velocity change."""
+        """Return the duration, initial acceleration and jerk of each piece of a velocity change."""
         sign = math.copysign(1.0, change)
         if math.isinf(self.j):
             return [(time, sign * self.a, 0.0)]
@@ -339,7 +339,7 @@ def _together(
     x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
     x = x[np.append(True, np.diff(x) > NEARLY * duration)]
     x[-1] = duration
-    middle = 0.5 * (x[:-1] + x[1:])  # determines the piece of each interval
+    middle = 0.5 * (x[:-1] + x[1:])  # used to find the piece that contains each interval
     values = np.zeros((4, len(middle), len(curves)))
     for k, curve in enumerate(curves):
         piece = np.clip(np.searchsorted(curve.x, middle) - 1, 0, len(curve.x) - 2)

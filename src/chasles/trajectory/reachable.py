@@ -44,17 +44,17 @@ PLACES = 3
 """Number of points in a grid interval where constraints are evaluated: start, middle and end."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
-"""Newton's method: steps per call, maximum number of steps, relative change at convergence."""
+"""Newton's method: steps per call, maximum number of calls, relative change at convergence."""
 
 CUBIC = 1.0 / 24.0
-"""Ratio of the error bound for the parabolas to the change in second differences.
+"""Error bound for parabolic interpolation, relative to the change in second differences.
 
 For a cubic, the error of the parabola through the three points of an interval is at most 1/31 of
 the change in the second difference from one interval to the next.
 """
 
 CAUTION = 1.2
-"""Ratio of the amount by which limits are tightened to the errors of the parabolas.
+"""Amount by which limits are tightened, relative to the interpolation errors.
 
 It is larger than 1 because the errors change slightly with the speeds.
 """
@@ -63,12 +63,12 @@ SMALL = 1e-11
 """Smallest coefficient of u, relative to the coefficient of x, and smallest slope of a row."""
 
 SLACK = 5e-7
-"""Fraction of each limit reserved for rounding errors and errors of the parabolas."""
+"""Fraction of each limit reserved for rounding and interpolation errors."""
 
 STEADY = 0.5
-"""Ratio of the smallest to the largest q'^2 in an interval above which its speed bound may vary.
+"""Threshold for the ratio of the smallest to the largest q'^2 in an interval.
 
-For smaller ratios, one bound applies to the whole interval.
+Above this ratio, the speed bound may vary within the interval; otherwise, it is constant.
 """
 
 RELAXED = 0.5
@@ -106,11 +106,11 @@ def bernstein(values: Numbers) -> list[Number]:
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the initial point, memory and data of Newton's method for the bounds on x.
+    """Return the initial point, memory and data with which Newton's method finds the bounds on x.
 
-    The data are high, low and slope of the rows of all constraints. The limits are -hi and hi. top
-    is the middle Bernstein coefficient of the largest x allowed. The last input contains the bounds
-    on x found so far.
+    The data are high, low and slope for the rows of all constraints. The limits are -hi and hi, and
+    top is the middle Bernstein coefficient of the largest x allowed. The last input contains the
+    bounds on x found so far.
     """
     hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []
@@ -135,12 +135,12 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
 
 
 def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return the next point and memory of Newton's method for the ends of the feasible set of x.
+    """Take Newton steps toward the ends of the feasible set of x; return the point and memory.
 
     The set is {x: low + slope x <= high + slope x for all pairs of rows}. The iteration starts
     above its upper end (side -1), and then finds the lower end (side 1) unless x = 0 is in the set.
     If the set is empty, x diverges. point: x, the upper end and the side. memory: 1 if both ends
-    have been found, and the number of steps.
+    have been found, and the number of calls.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)
@@ -174,7 +174,7 @@ def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _split(data: Numbers, m: int) -> list[list[Number]]:
-    """Split the data into high, low, slope and the remaining numbers."""
+    """Split the data of Newton's method into high, low, slope and the remaining numbers."""
     whole = list(data)
     return [whole[:m], whole[m : 2 * m], whole[2 * m : 3 * m], whole[3 * m :]]
 
@@ -193,7 +193,7 @@ def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[l
 
 
 def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alone: Numbers) -> Any:
-    """Return the interval of x from which the interval at the next grid point can be reached."""
+    """Return the interval of squared speeds that can reach the interval at the next grid point."""
     (least, most), (bottom, top) = state, alone
     tops, bottoms = [top], [bottom]
     for up, down, by in zip(high, low, inverse, strict=True):
@@ -204,7 +204,7 @@ def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alo
 
 
 def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: Numbers) -> Any:
-    """Return the largest x at the next grid point."""
+    """Return the largest squared speed at the next grid point."""
     (x,), (least, most), more = state, ends, RELAXED * SLACK
     found = [most]
     for up, down, by in zip(high, low, slope, strict=True):
@@ -315,7 +315,7 @@ def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _common(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return the middle coefficient of the largest x, and initial bounds on x at a grid point.
+    """Return the middle coefficient of the largest squared speed, and its bounds at a grid point.
 
     given: first and middle coefficients of the interval that starts at the grid point, and the last
     coefficient of the interval that ends there.
@@ -338,7 +338,7 @@ def _ends(given: Sequence[Numbers]) -> Sequence[Numbers]:
 
 
 def _timing(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return an interval's duration, half of u, and the speed at its start."""
+    """Return an interval's duration, half of its acceleration u, and the speed at its start."""
     (x,), (y,), (d,) = given
     begin, end = (sqrt(maximum(each, 0.0)) for each in (x, y))
     return [[2.0 * d / (begin + end)], [0.25 * (y - x) / d], [begin]]
@@ -381,7 +381,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Functions that define the programs for one interval, and functions for their input sizes."""
+"""Functions that define the programs for one interval, and functions that return input sizes."""
 
 
 def _traced(

@@ -22,7 +22,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Segment:
-    """A line or an arc: shift(s) (..., 3) is the displacement at arc length s (...) <= `length`."""
+    """A line or an arc: shift(s) returns displacements (..., 3) at arc lengths s (...)."""
 
     length: float
     shift: Callable[[np.ndarray], np.ndarray]

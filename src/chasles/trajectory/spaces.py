@@ -1,9 +1,9 @@
-"""Configuration spaces of trajectories: vectors, robots with quaternions, rotations, poses.
+"""Configuration spaces for trajectories: vectors, robots with quaternions, rotations, poses.
 
 A curve near an anchor a is integrate(a, y(t)), where y is a displacement vector. If displacements
-are not additive, the velocity of the curve is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the
-right Jacobian of the exponential (Iserles, Munthe-Kaas, Norsett and Zanna, Acta Numerica 9, 2000,
-section 2.5).
+are not additive, the velocity of the curve is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x. The
+matrix phi(-ad(y)) is the right Jacobian of the exponential (Iserles, Munthe-Kaas, Norsett and
+Zanna, Acta Numerica 9, 2000, section 2.5).
 """
 
 from collections.abc import Callable, Sequence

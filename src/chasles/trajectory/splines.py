@@ -19,7 +19,7 @@ Ends = Literal["natural", "clamped", "periodic"]
 """End conditions: "natural" (zero accelerations), "clamped" (zero velocities), "periodic"."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
-"""Maximum number of iterations for the velocities at the points, and their tolerance."""
+"""Iteration limit for the velocities at the points, and their tolerance at convergence."""
 
 ORTHOGONAL = 1e-6
 """Largest allowed deviation of an entry of R'R from the identity."""
@@ -84,7 +84,7 @@ def spline(
     t = increasing(times, len(at.points), "spline")
     gap = np.abs(at.space.difference(at.points[-1], at.points[0])).max()
     if ends == "periodic" and gap > 1e-9:
-        problem = f"the distance between the first and last points is {gap:.3g}"
+        problem = f"the first and last points of a periodic spline are {gap:.3g} apart"
         raise InputError("E-PATH-020", problem, "repeat the first point at the end", part="spline")
     curved = [row for where, _ in at.space.brackets for row in range(where.start, where.stop)]
     if degree > 3 and curved:
@@ -161,7 +161,7 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
             break
     else:
         problem = "the iteration for the velocities at the points did not converge"
-        remedy = "add points less than a quarter turn apart"
+        remedy = "add points, so that consecutive points are less than a quarter turn apart"
         raise InputError("E-PATH-023", problem, remedy, part="spline")
     ends_at = at.space.rates(d, [w[1:]])[0]
     pieces = [

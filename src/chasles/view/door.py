@@ -56,10 +56,10 @@ _starting = Lock()
 class Door:
     """Access control for one viewer server.
 
-    A request is accepted if its path contains the token, its `Host` header names this machine or a
-    host in `allow`, and its `Origin` header, if any, names the same host or a host in `allow`. A
-    page from another origin can guess the port, but not the token. Checking the `Host` header
-    prevents DNS rebinding.
+    The path of a request must contain the token. Its `Host` header must name this machine or a host
+    in `allow`. Its `Origin` header, if any, must name the same host or a host in `allow`. Other
+    requests are rejected. A page from another origin can guess the port, but not the token.
+    Checking the `Host` header prevents DNS rebinding.
     """
 
     host: str

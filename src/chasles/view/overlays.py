@@ -286,7 +286,7 @@ class Trace(Overlay):
 
 
 class Target(Overlay):
-    """Handle that moves a frame by inverse kinematics when it is dragged."""
+    """Draggable handle that moves a frame by inverse kinematics."""
 
     label = "Drag target"
 

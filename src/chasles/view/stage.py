@@ -136,7 +136,7 @@ class Stage:
         server.on_client_connect(self.fit)
 
     def expect_recording(self, size: tuple[int, int]) -> None:
-        """Fit the initial camera of new pages to an image size (pixels), without the panel.
+        """Fit the initial camera for new pages to an image size (pixels), without the panel.
 
         The initial camera must fit too, because a slow page may apply it after `fit` has moved the
         camera.

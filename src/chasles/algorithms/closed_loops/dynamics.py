@@ -77,7 +77,7 @@ def constraints(model: Model, q: Position, rows: Sequence[int]) -> Matrix:
 
 
 def entries(parts: LoopVector, rows: Sequence[int]) -> Vector:
-    """Return the selected entries of a loop vector."""
+    """Return the entries of a loop vector that belong to the selected loop equations."""
     flat = loop_entries(parts)
     return Vector(tuple(flat[r] for r in rows))
 
@@ -137,8 +137,8 @@ def by_multipliers(
 ) -> tuple[Vector, Vector, list[Number]]:
     """Solve A lam = b as in `multipliers`, then H qdd = f + K' lam. Return qdd, lam, margins.
 
-    Margins are defined in `health`. H must have the sparsity pattern of a tree or a subset of its
-    joints.
+    Margins are defined in `health`. H must have the sparsity pattern of a tree's mass matrix, or of
+    its block for a subset of the joints.
     """
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
@@ -186,7 +186,7 @@ def direct(
 
 
 class Elimination(NamedTuple):
-    """Solution x = G y + g of K x = k in tree order, where y are the independent coordinates.
+    """Solution x = G y + g of K x = k in tree order, where y contains the independent coordinates.
 
     `ratios` contains each pivot divided by its value at the position where the closure was chosen.
     """
@@ -197,7 +197,7 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Squares of `ratios`: 1 where the closure was chosen, 0 at a singular position."""
+        """Squares of `ratios`: 1 at the position used to choose the closure, 0 at a singularity."""
         return [ratio * ratio for ratio in self.ratios]
 
 
@@ -243,7 +243,7 @@ def minimal(
     """Solve G' H G ydd = G' (f - H g), with qdd = G ydd + g (Featherstone 2008, Eq 8.42-8.46).
 
     If a dependent coordinate moves much faster than the independent coordinates, the condition
-    number of G' H G grows with the square of their velocity ratio. One step of iterative refinement
+    number of G' H G grows with the square of the velocity ratio. One step of iterative refinement
     restores the lost digits. The loop forces are computed from the residual in the dependent
     coordinates.
     """

@@ -115,7 +115,8 @@ def inverse_dynamics_link(
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
     """Return M[i, j] = L_j (x) skew(L_i J), where J is the inertia of all bodies beyond joint i.
 
-    skew(L_i J) is the action for a unit acceleration of joint i at rest (section 2.3).
+    skew(L_i J) is the action for a unit acceleration of joint i if all velocities are zero (section
+    2.3).
     """
     return _paired(model, q, lambda LJ: Action(*LJ.skew()).pseudo)
 

@@ -162,7 +162,10 @@ def lagrange_3x3(
 def uicker_kahn(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Evaluate Uicker's and Kahn's sums at O(n^4) cost (Balafoutis and Patel 1991, Eq 5.2.7-8)."""
+    """Evaluate the sums of Uicker and Kahn, at O(n^4) cost.
+
+    See Balafoutis and Patel 1991, Eq 5.2.7-8.
+    """
     return efforts(model, q, qd, qdd, f_ext, closed_form_uicker_kahn(model, q))
 
 

@@ -118,7 +118,10 @@ def inverse_dynamics_derivatives(
 
 
 def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
-    """Add the derivatives of passive loads (springs, tendons, fluid etc.) to dq and dqd."""
+    """Add the derivatives of passive loads (springs, tendons, fluid etc.) to the given blocks.
+
+    `dq` and `dqd` contain the derivatives of joint forces with respect to q and qd.
+    """
     for blocks, slopes in zip(
         (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
     ):
@@ -201,9 +204,9 @@ def _acceleration_slopes(
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
     """Return the bias forces: gravity, dissipation, Coriolis, external and driven-joint forces.
 
-    Coriolis forces are quadratic in qd, so they are half of their derivative times qd (Euler's
-    theorem on homogeneous functions). The caller needs this derivative as well, so it adds few
-    operations.
+    Coriolis forces are quadratic in qd, so they equal half of their derivative with respect to qd,
+    times qd (Euler's theorem on homogeneous functions). The caller needs the same derivative, so
+    computing the forces from it adds few operations.
     """
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)

@@ -29,7 +29,7 @@ def center_of_mass(model: Model, q: Position) -> Point:
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
         problem = "the moving bodies have no mass, so the center of mass is undefined"
-        remedy = "give the links masses, or use the original robot without regrouped inertias"
+        remedy = "assign masses to the links, or use the original robot without regrouped inertias"
         raise ModelError("E-CALL-001", problem, remedy, part=f"robot {model.name!r}")
     return h * (1.0 / m)
 

@@ -101,7 +101,7 @@ def _courses(
 
 
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:
-    """Add the joint forces due to a force with the given moment arms."""
+    """Add to `tau` the joint forces due to a force with the given moment arms."""
     for (i, k), arm in arms.items():
         entries = list(tau[i])
         entries[k] = entries[k] + arm * force

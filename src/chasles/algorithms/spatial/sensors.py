@@ -47,7 +47,10 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """Return the frame at a pose in the named frame, or in the world if `frame` is empty."""
+        """Return the frame that has the given pose relative to the named frame.
+
+        An empty name denotes the world.
+        """
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 

@@ -141,7 +141,7 @@ def stretch(tendon: Tendon, length: Number) -> Number:
 
 
 def _stretched(model: Model, body: Body, moving: Moving) -> Body:
-    """Return a rotor with gear ratios computed from its path, if it has one."""
+    """Return a rotor with gear ratios computed from its tendon path, if it has a path."""
     if not body.path:
         return body
     found = course(model, body.path, moving)

@@ -295,7 +295,7 @@ def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
 
 
 def _rounded(s: Vector) -> Vector:
-    """Set entries that are zero except for rounding errors to exactly zero."""
+    """Replace entries that differ from zero only by rounding errors with exact zeros."""
     size = max(abs(x) if type(x) is float else 0.0 for x in s)
     return Vector(tuple(0.0 if type(x) is float and abs(x) < 4e-16 * size else x for x in s))
 

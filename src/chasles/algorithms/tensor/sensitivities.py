@@ -24,9 +24,9 @@ class Change(NamedTuple):
     Pairs are (effect on the rotation, effect on the origin). `freedom` is (z, 0) for a revolute
     joint and (0, z) for a prismatic joint. `zd2` is twice the change of angular velocity for a unit
     change of the coordinate. `by_q` is the corresponding change of acceleration, (Omega z, sdd x z)
-    or (0, Omega z). `slid` is the second entry of `by_q` without the rotation of the body, 0 or
-    Omega z. `by_qd` is half the change of acceleration for a unit change of velocity, (w x z, 0) or
-    (0, w x z).
+    or (0, Omega z). `slid` is the second entry of `by_q` without the contribution of the body's
+    rotation: 0 or Omega z. `by_qd` is half the change of acceleration for a unit change of
+    velocity, (w x z, 0) or (0, w x z).
     """
 
     freedom: Motion

@@ -35,7 +35,7 @@ class Number:
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
-        """Return a C literal that represents a value, rounded to this type, exactly."""
+        """Return a C literal that exactly represents a value rounded to this type."""
         with np.errstate(over="ignore"):
             rounded = np.dtype(self.dtype).type(value)
         if math.isnan(rounded):
@@ -103,8 +103,8 @@ def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str
 class Statements:
     """Writer of the C statements for one part of a program.
 
-    Values are named t1, t2, ... in order, and are stored as soon as they are computed. `lines`
-    holds the statements.
+    Values are named t1, t2, ... in order. Results and values for later parts are stored as soon as
+    they are computed. `lines` holds the statements.
 
     - names: names of the inputs.
     - lane: suffix of array indices.

@@ -210,7 +210,7 @@ def _one(function: Function) -> str:
 
 
 def _tiles(function: Function) -> str:
-    """Return a C function for each part of a program; it processes columns in a loop over lanes."""
+    """Return C functions, one per part of a program, that process columns in a loop over lanes."""
     names = _tile_names(function)
     heads = [f"{function.number.name} (*restrict {name})[LANES]" for name in names]
     texts = []

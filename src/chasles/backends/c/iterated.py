@@ -1,7 +1,8 @@
 """An iterative step in C: initialization, iterations until convergence, and results.
 
-The parts are the same four functions as in `llvm.iterated`. The caller provides the memory, so the
-step keeps no state, allocates nothing, and needs little stack. The number of iterations is bounded.
+The parts are the functions `begin`, `refine`, `rescue` and `end`, as in `llvm.iterated`. The caller
+provides the memory, so the step keeps no state, allocates nothing, and needs little stack. The
+number of iterations is bounded.
 """
 
 from collections.abc import Iterable
@@ -175,7 +176,7 @@ def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
 
 
 def iteration_test(it: Iteration) -> list[str]:
-    """Return a C function that runs steps with stored inputs and counts results that are wrong."""
+    """Return a C function that runs steps with stored inputs and counts wrong results."""
     T, number = it.parts[0].number.name, it.parts[0].number
     count = len(next(iter(it.sample.values())))
     rows = [stepped(it, row)[1] for row in range(count)]

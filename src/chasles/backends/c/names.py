@@ -1,8 +1,8 @@
 """Prefixes for exported C code that do not conflict with compilers, headers, CMake or file systems.
 
 A prefix names files (`PREFIX.h`), CMake targets (`PREFIX`, `PREFIX_test`) and functions
-(`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name;
-likewise, a target or a library (such as `m`) would hide a CMake target or a system library.
+(`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name.
+Likewise, a target or a library (such as `m`) would hide a CMake target or a system library.
 """
 
 import hashlib
@@ -59,18 +59,18 @@ RESERVED: dict[str, frozenset[str]] = {
         ),
     }.items()
 }
-"""Words that a prefix must not equal, by reason. The comparison ignores case, as some file systems
-do."""
+"""Reserved words, by reason. A prefix must not equal any of them. The comparison ignores case, as
+some file systems do."""
 
 
 def identifier(text: str) -> str:
-    """Return a text as a C identifier, which consists of letters, digits and underscores."""
+    """Convert text to a C identifier, which consists of letters, digits and underscores."""
     name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", text)).strip("_")
     return name if re.match(r"[A-Za-z]", name) else f"x{name}"
 
 
 def prefix_for(robot: str) -> tuple[str, str]:
-    """Return the prefix for a robot, and a note. The note is "" if the prefix equals the name."""
+    """Return the prefix for a robot, and a note if its name could not be used, else ""."""
     name, why = identifier(robot).lower(), ""
     if name == "x" and robot.lower() != "x":
         why = "the name has no ASCII letter or digit" if robot else "the robot has no name"

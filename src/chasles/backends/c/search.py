@@ -2,8 +2,8 @@
 
 The iteration is a `Function` that maps a point and a memory (with goals, weights, tolerances and a
 mask) to the next point and memory. The search starts at the caller's point, restarts from stored
-points in order of distance from the goals, and ends at the best point found. The search has no
-state and no allocation, and the header states its largest number of iterations.
+points in order of distance from the goals, and ends at the best point found. The search keeps no
+state and allocates no memory, and the header states its largest number of iterations.
 """
 
 from collections.abc import Iterable

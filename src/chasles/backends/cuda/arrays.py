@@ -1,4 +1,4 @@
-"""Readers of array objects for the GPU entry, in LLVM IR.
+"""Readers of array objects for the GPU entry (`cuda.entry`), in LLVM IR.
 
 An array is represented as a DLTensor of DLPack: data, device, rank, dtype, shape, strides, offset.
 For each library, one function (the reader) fills a DLTensor from an object, and another returns the
@@ -16,19 +16,20 @@ AXES = 8
 """Largest number of array axes."""
 
 TENSOR = 7 + 2 * AXES
-"""Number of words in a DLTensor, with space for its shape and strides and for a columns flag."""
+"""Number of words in a DLTensor, including the space after it for its shape and strides, and a flag
+that is set if the array is in columns."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
-"""Offsets (bytes) of the fields of a DLTensor, and of the space and the flag that follow it."""
+"""Offsets (bytes) of a DLTensor's fields, of the space for shape and strides, and of the flag."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
 """Indices of words in the entry's descriptor.
 
 - INPUTS, OUTPUTS: numbers of inputs and outputs.
 - TYPE, OTHER: the array type and an alternative type.
-- READER, STREAM: the library's functions in this file.
-- HELPER, READ, CURRENT: an object and C functions that these functions use.
+- READER, STREAM: the library's functions (of this module) that read an array and return the stream.
+- HELPER, READ, CURRENT: a Python object and two C functions that READER and STREAM use.
 - COUNT: number of plans.
 - FIRST: index of the first word after these.
 """

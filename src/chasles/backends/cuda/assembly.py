@@ -1,6 +1,6 @@
 """The statements of a function in PTX, NVIDIA's assembly language, within CUDA C.
 
-The optimizer of NVRTC takes seconds for long straight-line programs, and cannot improve them: their
+NVRTC's optimizer takes seconds for long straight-line programs, but cannot improve them: their
 common expressions are already shared, and products are fused where it is exact to do so. Therefore
 arithmetic is written as `asm` statements, which the optimizer passes on to the assembler. Other
 functions, such as sine and cosine, stay in CUDA C. The registers of `asm` statements are declared
@@ -36,7 +36,7 @@ OPERATIONS = {
     "equal": "setp.eq.{t} {p}, {0}, {1}; selp.{t} {r}, {one}, {zero}, {p};",
     "select": "setp.neu.{t} {p}, {0}, {zero}; selp.{t} {r}, {1}, {2}, {p};",
 }
-"""PTX instructions for the operations. r: result; p: a predicate; n: a further register."""
+"""PTX instructions for the operations. r: result; p: a predicate; n: another register."""
 
 TYPED = {
     "float": {
@@ -45,7 +45,7 @@ TYPED = {
     },
     "double": {"div": "div.rn.{t} {r}, {0}, {1};"},
 }
-"""Further instructions for each number type."""
+"""Additional instructions for each number type."""
 
 PROPAGATING = {
     "min": "min.NaN.{t} {r}, {0}, {1};",
@@ -56,8 +56,9 @@ PROPAGATES = 80
 architecture that has them. They exist for float32 only."""
 
 WINDOW = 200
-"""Number of instructions during which a value that was read is used again. The assembler itself
-reads a value again if registers are scarce, but rarely finds that a value is still in a register.
+"""Number of instructions during which a value read from the tile is reused from its register. The
+assembler itself reads a value again if registers are scarce, but rarely finds that a value is still
+in a register.
 """
 
 COMPARED = ("less", "less_equal", "equal")
@@ -89,7 +90,7 @@ class Assembly(Body):
 
     @property
     def _kind(self) -> str:
-        """Constraint of operands in `asm` statements."""
+        """Register constraint for operands of `asm` statements."""
         return self.number.name[0]
 
     @cached_property
@@ -116,7 +117,7 @@ class Assembly(Body):
         super().say(line)
 
     def _flush(self) -> None:
-        """Write all waiting instructions as one statement."""
+        """Write all pending instructions as one statement."""
         if self._waiting:
             self.lines.append("  asm volatile(")
             self.lines += [f'    "{line}\\n"' for line in self._waiting]
@@ -124,13 +125,13 @@ class Assembly(Body):
             self._waiting.clear()
 
     def name(self, k: int, text: str, *, fixed: bool = True) -> None:
-        """Declare a register for a value, given as an expression of CUDA C."""
+        """Declare a register for a value, given as a CUDA C expression."""
         super().name(k, text, fixed=fixed)
         if fixed:
             self._given(f"t{k}", f"t{k}")
 
     def _given(self, register: str, value: str) -> None:
-        """Set a register to a value of CUDA C."""
+        """Set a register to the value of a CUDA C expression."""
         super().say(f'asm volatile("mov.{self._type} {register}, %0;" :: "{self._kind}"({value}));')
 
     def seen(self, k: int) -> str:
@@ -187,7 +188,7 @@ class Assembly(Body):
 
 
 def literal(value: float, size: int) -> str:
-    """Return a number in PTX, by its bits. size: bytes of a number."""
+    """Return the PTX literal of a number, written as its bits. size: bytes of a number."""
     kind = "f" if size == 4 else "d"
     try:
         bits = struct.pack(f">{kind}", value)

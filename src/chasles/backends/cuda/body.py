@@ -27,7 +27,7 @@ NEAR = 8
 
 MANY, TURNS, LONG = 100, 8, 5000
 """If more than MANY values are alive, TURNS - 1 cyclic shifts of the result order are also tried.
-Programs of LONG instructions or more keep the first order, because trials would take too long."""
+Programs with LONG or more instructions keep the first order, because trials would take too long."""
 
 SMALL = 7
 """Upper bound (rad) on a constant that is added to a checked input."""
@@ -236,7 +236,7 @@ class Body:
         return text
 
     def _deliver(self, k: int, output: int, index: int) -> None:
-        """Write the statement that stores a result, if it needs one."""
+        """Write the statement that stores a result, if one is needed."""
         if stored := self.store(output, index, self.use(k)):
             self.say(stored)
 
@@ -284,7 +284,7 @@ class Body:
                 self._compute(a)
 
     def _compute(self, k: int) -> None:
-        """Write the statement for an instruction, if it needs one."""
+        """Write the statement for an instruction, if one is needed."""
         op, args, _ = self.plan.code[k]
         if k in self._named or op in ("const", "input"):
             return

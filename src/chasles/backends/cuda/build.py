@@ -22,9 +22,13 @@ from chasles.backends.cuda.tiles import WARP, Tiled
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
-"""Purpose of a kernel: many states in rows ("rows"); many states in columns or with any strides
-("strided"); few states with any strides ("few"); or a step that is repeated, either a number of
-times ("loop") or until problems are solved ("search", "tries").
+"""Purpose of a kernel.
+
+- "rows": many states in rows.
+- "strided": many states in columns or with any strides.
+- "few": few states with any strides.
+- "loop": a step that is repeated a given number of times.
+- "search", "tries": a step that is repeated until each problem is solved or given up.
 """
 
 BLOCK = 128
@@ -49,10 +53,10 @@ OTHERS = 18
 """Number of registers per thread that hold addresses and counters instead of values."""
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
-"""Candidate crew sizes: the number of warps, and the registers per thread for values."""
+"""Candidate sizes of a crew (`cuda.crew`): number of warps, and registers per thread for values."""
 
 LENGTHY = 2000
-"""Number of instructions above which a crew is faster for few states."""
+"""Number of instructions above which a crew of warps is faster than single warps for few states."""
 
 GAIN, PARKED = 1.75, 1.3
 """Factors by which a crew must increase the number of active warps. A smaller increase does not
@@ -86,8 +90,8 @@ class Built:
     - columns: outputs that must be passed as columns.
     - registers, spilled: registers and spilled bytes per thread.
     - crew: number of warps that together process 32 states.
-    - stays: True if a block processes one state after another, so that one block per multiprocessor
-      is enough.
+    - stays: True if each thread processes one state after another, so that one block per
+      multiprocessor is enough.
     """
 
     form: Form
@@ -160,7 +164,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
 
 
 class _Chosen(NamedTuple):
-    """A crew, and the number of such crews that fit on a multiprocessor."""
+    """A crew of warps, and the number of such crews that fit on a multiprocessor."""
 
     crew: Crew
     fits: int
@@ -236,7 +240,7 @@ def shared_memory(architecture: str) -> int:
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
-    """Compile the kernel. If it spills more than `SLIGHT`, also try a version with cuts."""
+    """Compile the kernel. If it spills more than `SLIGHT`, also try it with cuts (`cuda.body`)."""
     block = BLOCK if form in ALONE else WARP
     found = []
     # Two blocks must fit, each with 1 KiB for the driver.

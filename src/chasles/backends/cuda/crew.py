@@ -407,5 +407,5 @@ def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | Non
 
 
 def _spelled(start: int, number: int) -> str:
-    """Return the expression for a column, whose number is counted from column `start`."""
+    """Return the expression for the column with a given number, counted from column `start`."""
     return str(column(start + number))

@@ -113,7 +113,7 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Yield candidate paths of the compiler library: a toolkit, `nvidia` packages, the system."""
+    """Yield possible paths of the compiler library: in a toolkit, `nvidia` packages, the system."""
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]
@@ -147,7 +147,7 @@ MOST = 2**31 - 1
 
 
 class Function:
-    """A kernel that stays loaded for the life of the process, because graphs may refer to it."""
+    """A kernel that stays loaded for the life of the process, because CUDA graphs may use it."""
 
     def __init__(self, code: bytes, name: str, target: str, shared: int = 0) -> None:
         library, kernel = ctypes.c_void_p(), ctypes.c_void_p()

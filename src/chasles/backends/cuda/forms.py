@@ -1,7 +1,7 @@
 """Kernels in which every thread computes one state by itself.
 
-"direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step:
-the outputs of a step (states) are the first inputs of the next step and stay in registers; the
+"direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step.
+The outputs of a step (states) are the first inputs of the next step and stay in registers. The
 other inputs (controls) are read in every step. States are written to records after every `every`
 steps and after the last step.
 """
@@ -17,10 +17,10 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:
-    """Base class for kernel writers. It writes the input and output of each thread.
+    """Base class for kernel writers. It writes code that locates a thread's inputs and outputs.
 
     - tables: additional constants.
-    - more: further parameters of the kernel.
+    - more: additional parameters of the kernel.
     - strides: names of the strides of an array.
     - before, after: lines before and after the body.
     """

@@ -9,10 +9,10 @@ The programs are the same as in `llvm.iterated`; `rescue` is optional. Each thre
 robot. Its states and controls, and values passed between the programs, are kept in columns of a
 tile of shared memory. Each program is a function, so that all registers serve one program at a
 time. The first entry of a memory is nonzero once a robot has converged. A converged robot waits
-until enough other robots of its block have converged; then they end this step and begin the next
+until enough other robots of its block have converged. Then they end this step and begin the next
 one together, so robots of a block may be at different steps. In the same way, late robots, which
-have run `quick` iterations or more, wait until there are enough of them to be rescued. A thread
-whose robot has finished all steps takes another robot.
+have run `quick` iterations or more, wait until there are enough of them to run `rescue` together. A
+thread whose robot has finished all steps takes another robot.
 
 The programs together exceed the instruction cache of a multiprocessor. Therefore all its warps form
 one block and run the same program at the same time, so that they share cached instructions.
@@ -41,7 +41,7 @@ RESCUED = 1 / 16
 """Fraction of a block's robots that must be late before they are rescued while others refine."""
 
 NAMES = ("refine", "rescue")
-"""Names of the iterations."""
+"""Names of the programs that run an iteration."""
 
 WARPS = REGISTERS // (WARP * 256)
 """Number of warps on a multiprocessor if each thread uses the largest number of registers."""
@@ -50,8 +50,7 @@ WARPS = REGISTERS // (WARP * 256)
 def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
     """Return a kernel that repeats a step made of several programs.
 
-    - kernels: the kernels of `begin`, of `refine`, optionally of `rescue`, and of `end`, with the
-      same dtype.
+    - kernels: kernels for `begin`, `refine`, `rescue` (optional) and `end`, with the same dtype.
     - quick: number of iterations after which `rescue` is used instead of `refine`, if it is given.
     """
     begin, end = kernels[0], kernels[-1]
@@ -127,7 +126,7 @@ def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
 
 
 def _tile(programs: Sequence[Program]) -> _Tile:
-    """Return the tile of a step. Both iterations use the same columns."""
+    """Return the tile of a step. `refine` and `rescue` use the same columns."""
     return _Tile(programs[0], programs[1], programs[-1])
 
 
@@ -241,7 +240,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -
 
 
 def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]:
-    """Return code for an iteration of robots that have not converged."""
+    """Return code that refines or rescues robots that have not converged."""
     moved = sum(v.size for v in begin.outputs[:2])
     taken = _copied(moved, tile.moving[0].start, _place(tile.refined[0].start))
     if not quick:

@@ -109,9 +109,9 @@ class Kernel:
     def run(
         self, name: str, library: Arrays, arrays: Sequence[Any], out: Sequence[Any] | None = None
     ) -> Sequence[Any]:
-        """Run the kernel on a library's arrays with its dtype, on the current device.
+        """Run the kernel on a library's arrays of the kernel's dtype, on the current device.
 
-        The results are new arrays, or `out` filled with the results.
+        Return new arrays, or `out` filled with the results.
         """
         inputs, outputs = self.interface.inputs, self.interface.outputs
         looks = [library.look(a) for a in arrays]
@@ -316,8 +316,8 @@ class _CuPy:
 def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
     """Copy rows from host memory to the current GPU. A repeated row is copied once.
 
-    Unlike in `cupy.asarray`, rows are not staged in page-locked memory, which was never faster
-    (docs/gpu.md). Rows that are already in page-locked memory are copied fastest.
+    Unlike `cupy.asarray`, this function does not stage rows in page-locked memory, which was never
+    faster (docs/gpu.md). Rows that are already in page-locked memory are copied fastest.
     """
     once = rows if rows.strides[0] else rows[:1]
     array = cupy.empty((len(once), *variable.shape), rows.dtype)

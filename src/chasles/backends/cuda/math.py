@@ -1,4 +1,4 @@
-"""Common definitions of all CUDA kernels: number type, sine and cosine, and copies of rows.
+"""Definitions shared by all CUDA kernels: number type, sine and cosine, and copying of rows.
 
 Sine and cosine are computed as in the vector code (`llvm.math`).
 """

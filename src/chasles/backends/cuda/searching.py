@@ -25,12 +25,12 @@ BLOCK = 128
 class Searching(Threads):
     """Kernel that runs searches, with goals in shared memory and points and memories in registers.
 
-    The first input and output are points, the second are memories. The first entry of a memory is
-    the status of a search (0: running, 1: solved), the second is its distance from the goals. The
-    first two inputs of the kernel are the starting points of the first tries, and an initial memory
-    for each try. `next` counts the problems that threads have taken. `left` holds the number of
-    hard problems, followed by their indices: "search" adds problems that it does not solve, and
-    "tries" takes them.
+    The first input and output of the step are points, the second are memories. The first entry of a
+    memory is the status of a search (0: running, 1: solved), the second is its distance from the
+    goals. The first two inputs of the kernel are the starting points of the first tries, and an
+    initial memory for each try. `next` counts the problems that threads have taken. `left` holds
+    the number of hard problems, followed by their indices: "search" adds problems that it does not
+    solve, and "tries" takes them.
     """
 
     more = (

@@ -3,9 +3,9 @@
 There are six forms. "direct" reads all inputs into registers first, from arrays with any strides.
 It is best if a state has few inputs, or if the same input of successive states is contiguous
 (columns). "rows" and "columns" keep inputs, sines and cosines in shared memory (`cuda.tiles`).
-"loop" repeats a step (`cuda.forms`); "search" and "tries" do so until problems are solved
-(`cuda.searching`). In all forms, a thread computes one state, unless a crew of warps shares the
-work of a large robot (`cuda.crew`).
+"loop" repeats a step (`cuda.forms`); "search" and "tries" do so until each problem is solved or
+given up (`cuda.searching`). In all forms, a thread computes one state, unless a crew of warps
+shares the work of a large robot (`cuda.crew`).
 """
 
 from dataclasses import dataclass

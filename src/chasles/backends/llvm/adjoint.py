@@ -30,8 +30,8 @@ def _machine_code() -> bytes:
     """Compile `perform`, which makes the calls to `repeat` that are listed in tables.
 
     A row of a table holds the address of `repeat`, followed by the arguments of one call. `perform`
-    is a body in the sense of `llvm.threads`. Its argument lists the number of rows and the address
-    of each table.
+    is a thread body (`llvm.threads`). Its argument lists the number of rows and the address of each
+    table.
     """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES
     lines = []

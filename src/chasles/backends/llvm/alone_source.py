@@ -24,7 +24,7 @@ OWN = (
 """
 
 REFUSED = 2
-"""Status of `alone` if a pose is invalid or a guess is not finite."""
+"""Status that `alone` returns if a pose is invalid or a guess is not finite."""
 
 _FIELDS = "\n".join("  " + field(*each, "own", 8 * k) for k, each in enumerate(OWN))
 

@@ -1,11 +1,11 @@
 """A debug mode, `CHASLES_CHECKED=1`, in which generated code checks every load and store.
 
 The text of a module is instrumented before it is compiled. Memory that code may access is listed in
-a table of regions: arrays and tables passed from Python (`address`, `start_of`), NumPy arrays of
-the fast entry, stack slots, memory from `malloc`, and constants of the module. Every access must
-lie in a region. If the pointer from which its address was computed is known within the function,
-the region must also contain this pointer. If an access is not allowed, the process reports it on
-standard error and aborts.
+a table of regions. A region is an array or a table passed from Python (`address`, `start_of`), a
+NumPy array passed to the fast entry, a stack slot, memory from `malloc`, or a constant of the
+module. Every access must lie in a region. If the pointer from which its address was computed is
+known within the function, the region must also contain this pointer. If an access is not allowed,
+the process reports it on standard error and aborts.
 
 Code that also accesses Python objects is checked only for pointers into known regions (`opaque` in
 `instrumented`). Two cases are not checked: stores with a mask that is not a constant
@@ -186,7 +186,7 @@ class _Module:
         self._sizes, self._known = sizes, str(not opaque).lower()
 
     def function(self, lines: list[str]) -> list[str]:
-        """Return the lines of a function with checks of its accesses."""
+        """Return the lines of a function with checks of its memory accesses."""
         self._root: dict[str, str] = {}
         self._name = re.findall(r"@[\w.]+", lines[0])[0]
         head = lines.index("entry:") + 1

@@ -55,11 +55,11 @@ _MAGIC = b"chasles objects\n"
 _LINKER: list[Any] = []
 _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
-"""Pieces of code to be unloaded."""
+"""Pieces of code without references, which are to be unloaded."""
 BUSY = threading.Lock()
-"""Lock held during long LLVM operations. Unloading code waits for it; freeing an owner does not."""
+"""Lock held while LLVM compiles. Code that is freed meanwhile is unloaded later."""
 _FORKING: list[None] = []
-"""Nonempty while the process forks."""
+"""List that is nonempty while the process forks, when code must not be unloaded."""
 _SWEEPING: list[int] = []
 """Identifiers of threads that are unloading code, one entry per call to `sweep`."""
 
@@ -190,8 +190,8 @@ class Function:
 def split(text: str, cores: int, worth: int | None = None, count: int = 0) -> list[str]:
     """Move the long functions of a module to at most `count` other modules, by default `cores`.
 
-    The first result is the module of short functions. With one core, or if the long functions have
-    fewer lines than `worth` (by default `WORTH`), return only the module itself.
+    The first result is the module with the short functions. With one core, or if the long functions
+    have fewer lines than `worth` (by default `WORTH`), return only the module itself.
     """
     worth = WORTH if worth is None else worth
     rest, functions = _parsed(text)
@@ -251,7 +251,7 @@ def interpreter() -> str | None:
 def compiled(
     text: str, machine: Mapping[str, Any], cores: int, assemble: Callable[[str], bytes]
 ) -> bytes:
-    """Compile a module, with other processes if it is long; return the code as `joined` does.
+    """Compile a module, in several processes if it is long; return code in the format of `joined`.
 
     machine: triple, cpu, features and effort. assemble: function that compiles in this process.
     """

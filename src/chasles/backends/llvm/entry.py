@@ -104,7 +104,7 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Write a function that tests if a dictionary holds the wrenches of a way in the same order.
+    """Write a function that tests if `f_ext` holds the same wrenches as %way, in the same order.
 
     The wrenches are stored in %found. A wrench is an array, or an object of the way's type, whose
     fields are read directly.
@@ -154,7 +154,7 @@ def _loads() -> str:
 
 
 def _fits() -> str:
-    """Write a function that returns the kernel's arguments if a call matches a way, else null."""
+    """Write a function that returns the kernel's arguments if a call matches %way, else null."""
     w = Routine(
         "internal ptr @fits(ptr %way, ptr %args, i64 %nargs, ptr %names, ptr %values, i64 %options,"
         " ptr %given, ptr %found, ptr %items)"
@@ -238,7 +238,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that reads keywords and runs a matching way, or else the Python path."""
+    """Write a function that reads keywords and runs a matching way's kernel, or the Python path."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -260,7 +260,7 @@ def _general() -> str:
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
     def attempt(words: str, holder: str) -> None:
-        """Emit code that uses a way if the call matches it. holder: the learned way, or null."""
+        """Emit code that selects a way if it matches the call. holder: the learned way, or null."""
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)
         with w.when(w.opposite(w.is_null(fits)), go=found):

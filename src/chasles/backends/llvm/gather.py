@@ -13,7 +13,7 @@ NUMBERS = {12: "double", 11: "float", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.
 """Element types that can be read: NumPy's type numbers, and the types' names in LLVM."""
 
 ELEMENTS = ("double", "float")
-"""Element types of kernels, indexed by the word `element` of a way."""
+"""Element types of kernels, indexed by the word `element` in `objects.WAY`."""
 
 
 def context(w: Routine, name: str) -> str:
@@ -22,7 +22,7 @@ def context(w: Routine, name: str) -> str:
 
 
 def word(w: Routine, name: str, kind: str = "i64", base: str = "%way") -> str:
-    """Emit code that loads one of the words of a way."""
+    """Emit code that loads one of the words listed in `objects.WAY`."""
     return w.field(base, 8 * WAY.index(name), kind)
 
 

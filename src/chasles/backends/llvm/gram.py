@@ -29,9 +29,10 @@ def lanes() -> int:
 def _square(w: Writer, many: int) -> str:
     """Return the function that accumulates `many` adjacent squares.
 
-    In the function, left and right are addresses, in the first row of W, of the squares' first
-    columns. row_size and far are the lengths of a row of W and of the Gram matrix. sums is the
-    address of the squares in the Gram matrix.
+    In the function, `left` and `right` point to two entries in the first row of W. Their columns
+    correspond to the first row and to the first column of the squares, respectively. `row_size` and
+    `far` are the row lengths of W and of the Gram matrix. `sums` points to the squares in the Gram
+    matrix.
     """
     width, each = w.width, range(many)
     cells = [(i, v) for i in range(width) for v in each]

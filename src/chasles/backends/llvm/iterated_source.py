@@ -23,7 +23,8 @@ class Layout:
     - sizes: numbers of entries in a state's point, memory and data.
     - size: bytes per number.
     - quick: number of iterations after which states are rescued, or 0 if they are not rescued.
-    - marks: number of entries of a memory that begin with a mark, or 0 if states are not marked.
+    - marks: number of entries at the end of a memory, of which the first is the mark; 0 if states
+      are not marked.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ def even(place: int) -> int:
 
 
 def text(layout: Layout) -> str:
-    """Return the LLVM module of the function `batch`, which processes states in chunks."""
+    """Return the LLVM module with the function `batch`, which processes states in chunks."""
     pooled = ["refine", *(["rescue"] if layout.quick else [])]
     names = ["begin", *pooled, *(["adjust"] if layout.marks else []), "end"]
     declared = "\n".join(f"declare void @{name}_tiled({TAKEN})" for name in names)

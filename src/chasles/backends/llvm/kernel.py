@@ -198,11 +198,11 @@ the arguments and the keyword arguments, and returns the result or NotImplemente
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Values of a way's word `single`, which selects calls by dtype (see `objects.WAY`)."""
+"""Values of the word `single` in `objects.WAY`, which selects calls by dtype."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
-    """Return the way for calls with arrays only, or None if the kernel has too many arrays."""
+    """Return the way to call a kernel with arrays only, or None if it has too many arrays."""
     interface = kernel.interface
     variables = (*interface.inputs, *interface.outputs)
     few = 0 < len(interface.outputs) <= objects.MOST_OUTPUTS
@@ -250,7 +250,7 @@ def way_of(
     options: Mapping[str, Any] | None = None,
     loads: Sequence[Load] | None = None,
 ) -> Way:
-    """Return the words of a way and the objects that they point to.
+    """Return a way of calling a kernel: its words, and the objects that they point to.
 
     kept: the words of the variables, and objects that must stay alive.
     """

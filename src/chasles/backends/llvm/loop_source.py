@@ -26,19 +26,19 @@ GIVEN = (
 - size, space: size (bytes) of a thread's memory, and offset of the workspace in it.
 - ins, in_rows, in_steps, sizes: tables of the inputs of the first state, as for `repeat`.
 - records, record_rows, record_steps: tables of the records of the first state, as for `repeat`.
-- fresh_places, near_places: offsets in the thread's memory at which results and records are
-  collected.
+- fresh_places, near_places: offsets in the thread's memory at which results and records,
+  respectively, are collected.
 - near_rows: row strides (bytes) of the collected records.
 """
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that compute the address of an entry of a table."""
+    """Return lines that compute the address of a table entry."""
     return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
 
 
 def entry(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that load an entry of a table."""
+    """Return lines that load a table entry."""
     return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 

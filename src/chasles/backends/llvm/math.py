@@ -229,7 +229,7 @@ class Writer:
 
 
 def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
-    """Emit the sine and cosine of x, which are accurate up to the element's limit."""
+    """Emit the sine and cosine of x, which are accurate for |x| up to `w.element.limit`."""
     e = w.element
     shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(e.shift))
     turns = w.sub(shifted, w.constant(e.shift))

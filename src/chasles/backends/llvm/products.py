@@ -266,7 +266,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Emit calls that compute a state's products. last: names of the groups' last functions."""
+        """Emit calls that compute a state's products. last: functions of the last products."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:
@@ -325,7 +325,7 @@ def _fresh(w: Writer) -> Writer:
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
-    """Yield rows that are summed at once and the order of their terms, unit entries first."""
+    """Yield groups of rows summed at once, and the order of their terms, unit entries first."""
     for top in range(0, len(left), TOGETHER):
         rows = range(top, min(top + TOGETHER, len(left)))
         terms = dict.fromkeys(k for r in rows for k in left[r])

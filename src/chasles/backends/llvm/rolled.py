@@ -35,7 +35,7 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Writer of a form, whose constants and memory locations are read from rows of tables."""
+    """Writer of a form's function, which reads constants and memory locations from tables."""
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}
@@ -66,7 +66,7 @@ class _Body(Body):
 
 
 def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
-    """Return `tile0`, which runs all segments on a tile of inputs, scratch and results."""
+    """Return `tile0`, which runs all segments on a tile of inputs, scratch slots and results."""
     names = [f"%tile{k}" for k in range(len(program.inputs) + 2)]
     parameters = ", ".join(f"ptr {name}" for name in names)
     w = target.writer()

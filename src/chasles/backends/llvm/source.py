@@ -60,9 +60,9 @@ time, and the code is equally fast. Shorter programs would be 3 to 11 % slower.
 """
 
 FAR_TILED = 70
-"""Number of instructions, as FAR, for programs with tiled arrays of any length. These programs use
-most of their inputs several times, and are 10 to 20 % faster. With 100, contact steps take 1 to 2 %
-longer.
+"""Threshold that replaces FAR in programs with tiled arrays, whatever their length. These programs
+use most of their inputs several times, and loading values again makes them 10 to 20 % faster. With
+a threshold of 100, contact steps take 1 to 2 % longer.
 """
 
 SHARE = 10000
@@ -277,7 +277,7 @@ def _vector_parts(
 
 
 def _own(program: Program) -> list[int]:
-    """Return the outputs whose results are stored directly in tiles of the caller.
+    """Return the outputs whose results are stored directly in the caller's tiles.
 
     An output that may share its memory with an input of the same name is stored after the program.
     """
@@ -403,7 +403,7 @@ def _tiled(
 ) -> tuple[str, int]:
     """Return the function for one tile, and the size of its workspace in vectors.
 
-    The arrays in `Program.tiled` are tiles of the caller.
+    The arrays in `Program.tiled` are the caller's tiles.
     """
     w, others = target.writer(), list[str]()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))

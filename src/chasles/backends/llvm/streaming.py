@@ -1,4 +1,4 @@
-"""Stores of results that bypass the cache (non-temporal stores), in whole cache lines.
+"""Stores that bypass the cache (non-temporal stores), for results written in whole cache lines.
 
 The results are rows of tiles (`scatter_past`), or matrices whose rows are computed in vectors of
 several columns. `packing` chooses the columns in each vector; this module restores their order.
@@ -67,7 +67,7 @@ class Lines:
         return line, w.at(self._first, start, w.element.name)
 
     def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Write the lanes of a line that `comparison` selects.
+        """Write the lanes of a cache line that `comparison` selects.
 
         comparison: "slt" selects the lanes whose index is below `limit`, "uge" selects all others.
         """
@@ -191,7 +191,7 @@ class Stream:
         self._last = ""
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Add some columns of a row, and write all lines that are complete."""
+        """Add some columns of a row, and write all complete cache lines."""
         w, first = self._w, row * self._columns
         self._waiting |= {first + c: (vector, lane) for lane, c in enumerate(columns)}
         while self._made < self._vectors:

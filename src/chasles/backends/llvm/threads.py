@@ -32,11 +32,12 @@ _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0,
 """Offsets of the fields of a job, which is on its caller's stack.
 
 - _NEXT: the next job.
-- _BODY, _GIVEN: the function `body(given, first, last)`, which computes rows first, ..., last - 1
-  and returns 0 on success, and its argument.
+- _BODY: the function `body(given, first, last)`, which computes rows first, ..., last - 1 and
+  returns 0 on success.
+- _GIVEN: the argument `given` of this function.
 - _END, _SHARE: index after the last row, and number of rows that a thread takes at once.
 - _TAKEN: the first row that is not taken.
-- _WANTED, _ACTIVE: the numbers of threads that may still join and that have not left.
+- _WANTED, _ACTIVE: number of threads that may still join, and number of threads that have not left.
 - _STATUS: a nonzero status, if any.
 """
 

@@ -51,7 +51,7 @@ class Target:
     element: Element = DOUBLE
 
     def writer(self, width: int | None = None) -> Writer:
-        """Return a new writer for all lanes, or for another number of lanes."""
+        """Return a new writer for the target's number of lanes, or for another number of lanes."""
         return Writer(width or self.width, self.fuse, self.element, self.width)
 
 
@@ -217,8 +217,8 @@ def scatter(
     """Return the function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of constant columns are written without a transpose. If the rows' alignment
-    allows it, no store straddles a cache line. alone: True if the module has no function without
-    `clip`, whose tables this function would otherwise use.
+    allows it, no store straddles a cache line. alone: True to define the function's tables here,
+    because the module has no function without `clip` that defines them.
     """
     width, n, rows = w.width, len(columns), row_places(w, clip)
 

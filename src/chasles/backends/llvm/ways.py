@@ -11,7 +11,7 @@ from chasles.backends.llvm.kernel import ALWAYS, NEVER, Owner, Way, way_of
 from chasles.backends.objects import MOST_OPTIONS, MOST_WRENCHES
 
 MOST_WAYS = 64
-"""Largest number of registered ways per entry."""
+"""Largest number of ways of calling kernels that one fast entry registers."""
 
 
 def learn(
@@ -20,10 +20,11 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Add the way of a call that took the Python path to the owner's fast entry.
+    """Register a call that took the Python path, so that the fast entry can handle such calls.
 
-    The way is added only if the machine code can handle it. make: function that returns the
-    resolved call, or None if no kernel's entry can be called directly.
+    The call is registered only if the machine code can handle it. owner: the `__self__` of the fast
+    entry. make: function that returns the resolved call, or None if no kernel's entry can be called
+    directly.
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:
         return
@@ -61,7 +62,7 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """Return the array-only way of the target's kernel. short: True for float32 arguments."""
+    """Return the way to call the target's kernel with arrays. short: True if all are float32."""
     owner = getattr(target.entry, "__self__", None)
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None

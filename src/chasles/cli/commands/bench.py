@@ -114,7 +114,7 @@ class Bench:
 
 
 class Peer(NamedTuple):
-    """Pinocchio model of the robot, and the conversion between its coordinates and ours."""
+    """Pinocchio model of the robot, and the conversion between Pinocchio and chasles states."""
 
     robot: Pinocchio
     convention: conventions.Convention

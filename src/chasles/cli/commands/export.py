@@ -84,7 +84,7 @@ def _stepping(robot: Robot, functions: Sequence[str], dt: float) -> dict[str, An
 def _viewpoint(
     robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
 ) -> dict[str, Any]:
-    """Return the options of functions with a `frame` argument (default: the robot's tool)."""
+    """Return the `frame`, `axes` and `at` options. The default frame is the robot's tool."""
     given: dict[str, Any] = {"axes": axes} if axes else {}
     if at:
         given["at"] = at if at in ("frame", "world") else _point(at)

@@ -39,7 +39,7 @@ from chasles.view.video import check_video
 from chasles.writing import check_target, whole
 
 MOST_SHOWN = 4000
-"""Approximate maximum number of instants in a plot."""
+"""Approximate maximum number of samples in a plot."""
 
 Arrays = Mapping[str, np.ndarray]
 

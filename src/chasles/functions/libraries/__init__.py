@@ -1,4 +1,4 @@
-"""Support for other array libraries. Each module is named after its package."""
+"""Support for other array libraries. Each module is named after the package that it supports."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from chasles.backends.cuda.resident import Library, resident
 def in_front(
     function: Any, arrays: Sequence[Any], places: Sequence[int | None], move: Callable[..., Any]
 ) -> list[Any]:
-    """Move the axis that vmap maps in front of all other leading axes of each array."""
+    """Make the axis mapped by vmap the first axis of each array."""
     sizes = [len(v.shape) for v in function.interface.inputs]
     ranks = [
         a.ndim - size - (place is not None)

@@ -1,4 +1,4 @@
-"""Support for JAX arrays through a primitive with compiled derivatives, which XLA calls directly.
+"""Support for JAX arrays through a primitive that XLA calls directly, with compiled derivatives.
 
 Each call binds the primitive `chasles` with the compiled function as its parameter. The JVP rule
 binds the primitive with the pushforward of the function, and the transpose rule with the pullback.

@@ -140,7 +140,7 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
 
 
 def _bare(tensors: Sequence[Any]) -> bool:
-    """Return True if no tensor is differentiated, mapped by vmap, or without memory."""
+    """Return True if all tensors have memory, and none is differentiated or mapped by vmap."""
     recording = torch.is_grad_enabled()
     try:
         for t in tensors:

@@ -230,7 +230,8 @@ class Block(Factor, Additive):
         Returns
         -------
         c : Vector
-            Vector of the 3x3 block. If X = W J, it is the angular momentum about the origin.
+            Axial vector of the 3x3 block. If X = W J, it is the angular momentum about the
+            origin.
         f : Vector
             Last column. If X = W J, it is the linear momentum.
 

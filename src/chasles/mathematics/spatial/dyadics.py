@@ -42,7 +42,7 @@ class Dyadic(Additive):
         return _KINDS[_DUAL[self.gives], _DUAL[self.takes]](self.entries.T)
 
     def __matmul__(self, other: Any) -> Any:
-        """Apply the map to a vector or to columns, or compose it with another dyadic."""
+        """Apply the map to a vector or a matrix of columns, or compose it with another dyadic."""
         if type(other) is self.takes:
             return self.gives.of(*(self.entries @ Vector(tuple(other))))
         if type(other) is _COLUMNS[self.takes]:
@@ -64,28 +64,28 @@ class Dyadic(Additive):
 
 @dataclass(frozen=True, slots=True)
 class MotionMap(Dyadic):
-    """Linear map from motions to motions, such as v x. It transforms by similarity."""
+    """Linear map from motions to motions, such as the operator v x. It transforms by similarity."""
 
     takes = Motion
     gives = Motion
 
     @staticmethod
     def of(v: Motion) -> "MotionMap":
-        """Return the operator v x, the rate of a motion vector that moves with v (Eq 2.31)."""
+        """Return the operator v x for the rate of a motion vector that moves with v (Eq 2.31)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return MotionMap(_blocks(w, Matrix.zero(), u, w))
 
 
 @dataclass(frozen=True, slots=True)
 class ForceMap(Dyadic):
-    """Linear map from forces to forces, such as v x*. It transforms by similarity."""
+    """Linear map from forces to forces, such as the operator v x*. It transforms by similarity."""
 
     takes = Force
     gives = Force
 
     @staticmethod
     def of(v: Motion) -> "ForceMap":
-        """Return the operator v x*, the rate of a force vector that moves with v (Eq 2.32)."""
+        """Return the operator v x* for the rate of a force vector that moves with v (Eq 2.32)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return ForceMap(_blocks(w, u, Matrix.zero(), w))
 

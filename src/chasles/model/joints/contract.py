@@ -52,8 +52,9 @@ Bounds = Literal["needed", "allowed", "none"]
 class Numbers(NamedTuple):
     """Names of a joint's coordinates and velocities, in order.
 
-    qw qx qy qz: quaternion. cos sin: cosine and sine of the angle. w and v: angular and linear
-    velocity along the body's axes. Capital letters denote components along the parent's axes.
+    "qw qx qy qz" is a quaternion, and "cos sin" is the cosine and sine of the angle. w and v are
+    the angular and linear velocity along the body's axes. Capital letters denote components along
+    the parent's axes.
     """
 
     position: str
@@ -63,9 +64,9 @@ class Numbers(NamedTuple):
 class Part(NamedTuple):
     """One of the joints in series that are equivalent to a compound joint.
 
-    kind: joint type. axis: index of its axis among the natural axes x, y and z of the compound
-    joint. ratio: for a translation that is coupled to a rotation, name of the field with the
-    distance per radian.
+    `kind` is the joint type, and `axis` is the index of its axis among the natural axes x, y and z
+    of the compound joint. For a translation that is coupled to a rotation, `ratio` is the name of
+    the field with the distance per radian.
     """
 
     kind: str
@@ -76,9 +77,16 @@ class Part(NamedTuple):
 class Slopes(NamedTuple):
     """Derivatives of a joint's motion with respect to its coordinates, in the body frame.
 
-    subspace: derivatives of S, one for each coordinate. velocity: derivative of S qd. acceleration:
-    derivative of S qdd + c_J. bias: derivative of c_J with respect to qd. The last three have one
-    column for each coordinate. All are zero if S is constant.
+    All derivatives are zero if S is constant.
+
+    Attributes
+    ----------
+    subspace
+        Derivatives of S, one for each coordinate.
+    velocity, acceleration
+        Derivatives of S qd and of S qdd + c_J, with one column for each coordinate.
+    bias
+        Derivative of c_J with respect to qd, with one column for each coordinate.
     """
 
     subspace: tuple[Motions, ...]
@@ -98,7 +106,7 @@ class Joint:
     armature
         Rotor inertia added to the diagonal of the mass matrix.
     damping, friction
-        Viscous coefficient and dry friction of each degree of freedom.
+        Viscous damping coefficient and dry friction of each degree of freedom.
     stiffness
         Spring stiffness of each degree of freedom, with rest position `rest`.
     load
@@ -335,7 +343,7 @@ class Joint:
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
-        """Return the n-th time derivative of S for n rates."""
+        """Return the n-th time derivative of S, where n is the number of rates."""
         if not rates:
             return self.subspace(q)
 

@@ -228,7 +228,7 @@ class Free(Natural):
     ) -> tuple[Number, tuple[Number, ...]]:
         """Return length 0 and the moment arms.
 
-        gear: force along the parent's axes, followed by the moment.
+        `gear` contains the force along the parent's axes, followed by the moment.
         """
         E, moment = _orientation(q), Vector(gear.entries[3:])
         return 0.0, (*(E @ moment if in_parent else moment), *(E @ _first(gear, 3)))
@@ -388,7 +388,8 @@ def _turn(q0: Vector, q1: Vector) -> Vector:
 def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
     """Return the components of a constant vector n in a rotating frame, and their derivatives.
 
-    The derivative is n' = n x w. spins: angular velocity w of the frame and its derivatives.
+    The derivative is n' = n x w. `spins` contains the angular velocity w of the frame and its
+    derivatives.
     """
     found = [n]
     for k in range(len(spins)):

@@ -214,7 +214,7 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
-    """Return velocity index, sign and distance of each joint limit within a distance (rad or m).
+    """Return velocity index, sign and distance of joint limits up to `within` (rad or m) away.
 
     The sign is 1 for a lower and -1 for an upper limit. Only joints with one coordinate are
     considered. Limits that the joint leaves faster than `speed` are ignored; if it approaches a
@@ -241,7 +241,7 @@ def limit_rows(
 def one_state(
     function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
-    """Return q, qd and tau as arrays of one state. Error messages start with `function`."""
+    """Return q, qd and tau as arrays for a single state. Error messages start with `function`."""
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
@@ -285,7 +285,7 @@ def _moves(
 
 
 def _arm(contact: Contact) -> float:
-    """Return the lever arm (m) at which a tangential force of mu f_n yields the largest torsion."""
+    """Return the lever arm (m) at which the force mu f_n yields the largest torsional moment."""
     return contact.torsion / contact.friction if contact.torsion else 0.0
 
 

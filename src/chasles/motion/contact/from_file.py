@@ -50,7 +50,8 @@ def file_pairs(
     robot : Robot
         The robot.
     ground : Plane, Ground, HeightField or bool, optional
-        Additional ground that all collision shapes touch, for files without one, such as URDF.
+        Additional ground that all collision shapes can touch, for files without ground, such as
+        URDF.
         True adds the plane z = 0 of the world.
     friction : float, optional
         Sliding friction coefficient for all pairs. Default: the coefficient in the file, or 1.

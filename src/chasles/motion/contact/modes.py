@@ -35,8 +35,8 @@ ACTS = 1e-9
 """Values above this fraction of the largest force or free acceleration count as nonzero."""
 
 BOUND = 1e-7
-"""Fraction of the largest force by which a force may exceed its bound without a change of mode. It
-exceeds the error of the complementarity solver."""
+"""Fraction of the largest force by which a force may exceed its bound without a change of mode.
+This fraction exceeds the error of the complementarity solver."""
 
 DEPENDENT = 1e-9
 """Relative threshold for singular values. A point is already held by other points if its direction
@@ -164,7 +164,7 @@ def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     """Return slip vectors (k, 2) along the tangents, and their lengths (k, 1).
 
-    If a velocity opposes the slip direction of the mode, its component along it is reversed.
+    If a velocity opposes the mode's slip direction, its component along that direction is reversed.
     """
     along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
@@ -271,7 +271,7 @@ def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.nd
 
 
 def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Convert vectors (k, 2) in contact tangents to vectors (k, 3) in world axes."""
+    """Convert vectors (k, 2) along the contact tangents to vectors (k, 3) along the world axes."""
     return applied(np.swapaxes(axes[:, :2], 1, 2), u)
 
 
@@ -332,7 +332,7 @@ class Sets(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Event that changes the sets: "gain", "loss" or "negative force", and a contact's index."""
+    """Event that changes `Sets`: "gain", "loss" or "negative force", and a contact's index."""
 
     kind: str
     contact: int

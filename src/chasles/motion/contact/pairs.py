@@ -1,6 +1,6 @@
-"""Contact pairs (two shapes and a contact law), and soft contacts as part of a step.
+"""Contact pairs (two shapes and a contact law), and soft contacts within an integration step.
 
-Soft-contact forces and surface states are expressions that are traced into a step.
+Soft-contact forces and surface states are expressions that become part of a step's program.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _kind(body: Body, surface: Surface | HeightField) -> Any:
 
 
 def meeting(body: Body, surface: Surface) -> Meeting | None:
-    """Return the feature pairs of a body and a surface, or None if the features do not vary."""
+    """Return the feature pairs of a body and a surface, or None if their features are fixed."""
     kind = _kind(body, surface)
     return None if kind is None else kind(body, surface)
 
@@ -67,15 +67,25 @@ def meeting(body: Body, surface: Surface) -> Meeting | None:
 class Rigid:
     """Contact law of rigid bodies that touch, separate, slide, stick and collide.
 
-    friction: Coulomb's coefficient mu during contact. restitution: coefficient e of Newton's impact
-    law, with the same friction. Impulses act at all points between bodies that approach each other,
-    then at points between bodies that approach as a result, so that an impact propagates through
-    Newton's cradle. impact: a single-point impact law to use instead; it is applied to one point at
-    a time. torsion, rolling: torsional and rolling friction in m; the largest moments about the
-    normal and the tangents are these lengths times the normal force. Only the integrator
-    "time-stepping" supports torsion and rolling. sequence: True to solve the impacts of one time
-    step one after another, so that an impact propagates through touching balls. By default,
-    "time-stepping" solves them together; other integrators ignore this option.
+    Attributes
+    ----------
+    friction : float
+        Coulomb's friction coefficient mu (dimensionless).
+    restitution : float
+        Coefficient e of Newton's impact law (dimensionless), which uses the same friction. Impulses
+        act at all points between bodies that approach each other, then at points between bodies
+        that approach as a result, so that an impact propagates through Newton's cradle.
+    impact : ImpactLaw, optional
+        Single-point impact law to use instead of Newton's law. It is applied to one point at a
+        time.
+    torsion, rolling : float
+        Coefficients of torsional and rolling friction (m). The largest moments about the normal and
+        the tangents are these lengths times the normal force. Only the integrator "time-stepping"
+        supports torsion and rolling.
+    sequence : bool
+        True to solve the impacts of one time step one after another, so that an impact propagates
+        through touching balls. By default, "time-stepping" solves them together; other integrators
+        ignore this option.
     """
 
     friction: float = 0.0
@@ -363,7 +373,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Contacts(Placed):
-    """All soft contact pairs of a robot, evaluated with expressions."""
+    """All soft contact pairs of a robot, with their forces as expressions."""
 
     def __post_init__(self) -> None:
         for pair in self.pairs:
@@ -542,7 +552,7 @@ class Contacts(Placed):
         return [z for law, part, f, gap in ended for z in law.advanced(part, f, gap, h)]
 
     def settled(self, arena: Arena, state: Numbers, found: Pressed, q: Numbers) -> list[Number]:
-        """Correct integrated states so that they agree with the gaps and the forces.
+        """Correct integrated state variables so that they agree with the gaps and the forces.
 
         Parameters
         ----------

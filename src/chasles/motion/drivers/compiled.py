@@ -40,7 +40,9 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH, FORCES = "compiled steps", "watch", "contact forces"
-"""Keys of the data for resuming a motion: completed steps, contact watch, last contact forces."""
+"""Keys of the data for resuming a motion: number of completed steps, data for detecting unstable
+contacts (`contact.watch`), and contact forces in the last step.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,10 @@ class Course:
     """Initial state, inputs and step counts of a simulation.
 
     `tau` is None if a controller computes it. `done` of `total` steps have been completed. `ctrl`
-    holds controls given as numbers, and `act` the initial activations. `known` is the contact watch
-    (or the contact forces) at the end of an earlier part of the motion, if any. `function` is the
-    function name in messages. `model_parameters` holds the concatenated values of the step's model
-    parameters.
+    holds controls given as numbers, and `act` the initial activations. If the motion is resumed,
+    `known` holds the data of `contact.watch` (or the contact forces) at the end of the earlier
+    part. `function` is the function name in messages. `model_parameters` holds the concatenated
+    values of the step's model parameters.
     """
 
     q: Any
@@ -204,7 +206,7 @@ class Rollout:
         )
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
-        """Return the contact watch (count, size) before the first step."""
+        """Return the initial data (count, size) for detecting unstable contacts."""
         assert self.contacts is not None
         shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
         before = np.zeros(shape) if course.known is None else course.known.reshape(shape).copy()
@@ -267,7 +269,7 @@ class Rollout:
 
     @cached_property
     def _arguments(self) -> tuple[list[Variable], dict[str, int]]:
-        """Variables of all arguments, and their sizes."""
+        """Variables that describe all arguments, and the size of each argument by name."""
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = self._sizes | own | {"tau": self.model.nv} | self._given | self._free
         return [Variable(name, (n,)) for name, n in sizes.items()], sizes
@@ -339,8 +341,9 @@ def pulled_back(
 ) -> RolloutGradient:
     """Return the gradient of a rollout, computed by its adjoint loop.
 
-    names: inputs, other than states, to differentiate with respect to. sizes: sizes of the states'
-    covectors by name, in order. shapes: shapes of the model parameters that are inputs.
+    names: inputs, in addition to the initial state, for which to compute gradients. sizes: number
+    of entries of each part of the state, by name. shapes: shapes of the model parameters that are
+    inputs.
     """
     steps, every = course.steps, course.every
     records = len(kept_steps(steps, every))

@@ -1,7 +1,7 @@
 """Slots for possible rigid contacts: body points, limits, and joints with dry friction.
 
-Joint limits, tendon limits and joints at rest are treated as contacts with a single direction
-(rad or m).
+Joint limits, tendon limits and joints at rest are treated as contacts with a single direction.
+Their gaps are in rad or m.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,10 @@ ROUNDED = 1e-12
 
 
 class Varying:
-    """Contact points between two bodies whose touching features vary, in a single state."""
+    """Contact points of two bodies whose touching features (such as corners and edges) vary.
+
+    Only single states are supported.
+    """
 
     def __init__(self, mechanism: Mechanism, pair: Pair, features: Meeting) -> None:
         self._mechanism, self._frames, self._features = mechanism, pair.frames, features
@@ -47,7 +50,7 @@ class Varying:
         """Return the gaps of all feature pairs, and the motion of held and touching pairs.
 
         A gap is infinite if other features are nearer. alone: True to evaluate only the held
-        pairs; the gaps and `room` of all other pairs are then infinite.
+        pairs; the gaps of other pairs, and `Moves.room` of all pairs, are then infinite.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
@@ -142,7 +145,7 @@ class Slots:
         return qd
 
     def freedoms(self, which: np.ndarray) -> np.ndarray:
-        """Return the velocity indices of the joints with dry friction in the mask `which`."""
+        """Return the velocity indices of dry-friction joints that the mask `which` selects."""
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
@@ -180,7 +183,7 @@ class Slots:
     ) -> list[Occurrence]:
         """Return an `Occurrence` for each contact change.
 
-        late (slots,): time (s) until each point comes to rest.
+        late (slots,): time (s) until each point comes to rest, added to the time of a "gain".
         """
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
@@ -279,7 +282,7 @@ def _moves(gap: np.ndarray, speed: np.ndarray, J: np.ndarray) -> Moves:
 
 
 class Stops:
-    """Joint and tendon limits as contacts with a single direction (rad or m)."""
+    """Joint and tendon limits as contacts with a single direction; gaps are in rad or m."""
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
         self._mechanism, self._start = mechanism, mechanism.neutral()
@@ -303,7 +306,7 @@ class Stops:
         self.names += [f"{name} {ends[sign]} limit" for _, name, sign, _ in ended]
 
     def __call__(self, at: State) -> Moves:
-        """Return the distances of joints and tendons from their limits, and their motion."""
+        """Return the gaps between joints or tendons and their limits, and the gap velocities."""
         moved = self._mechanism.difference(self._start, at.q)[self._freedom]
         speed = self._sign * at.qd[self._freedom]
         joints = _moves(self._gap + self._sign * moved, speed, self._J)
@@ -358,7 +361,7 @@ class Resting:
         return tau + self._friction * wrong
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return the state with the joints of the mask `held` (k,) at their initial positions."""
+        """Return the state with joints in the mask `held` (k,) at their positions in `start`."""
         q, places = at.q.copy(), self._places[held & (self._places >= 0)]
         q[places] = start.q[places]
         return at._replace(q=q)

@@ -215,7 +215,7 @@ def _paced(
 
 
 def step_count(whole: float, longest: float) -> int:
-    """Return the number of equal steps, no longer than `longest`, that make up `whole` seconds."""
+    """Return the number of equal steps of at most `longest` seconds that add up to `whole` s."""
     count = whole / longest
     if count > MOST_STEPS:
         problem = f"{whole:g} s needs {count:.3g} steps of {longest:g} s (limit: {MOST_STEPS:,})"

@@ -24,11 +24,12 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""New independent coordinates are chosen if the margin of a chart falls below this fraction of its
-initial value. The margin is the square of a pivot, so the pivot is then a third of its initial
-value. With a fraction of 0.01, the equations are still accurate, but the coordinates reverse within
-a few steps of 1 ms, and the energy becomes inaccurate. The table lists the energy error of a
-five-bar linkage after ten seconds with rates up to 15 rad/s, relative to the kinetic energy.
+"""New independent coordinates are chosen if the margin of a chart (a choice of independent
+coordinates) falls below this fraction of its initial value. The margin is the square of a pivot, so
+the pivot is then a third of its initial value. With a fraction of 0.01, the equations are still
+accurate, but the coordinates reverse direction within a few steps of 1 ms, and the energy becomes
+inaccurate. The table lists the energy error of a five-bar linkage after ten seconds with rates up
+to 15 rad/s, relative to the kinetic energy.
 
 fraction   energy error
 0.01       5e-3
@@ -40,10 +41,12 @@ STEPS = 20
 """Maximum number of Newton steps; two or three are typical."""
 
 CONSISTENT = 1e-6
-"""Largest initial closure error of positions (rad, or relative to the loop size) and velocities."""
+"""Tolerance for loop closure errors in the initial positions (rad, or relative to the loop size)
+and velocities.
+"""
 
 BRANCH = 1e-3
-"""Displacement (rad, m) due to loop closure above which q is on another branch."""
+"""If closing the loops moves the initial q by more than this (rad, m), q is on another branch."""
 
 
 # User-defined closure functions ------------------------------------------------------------------
@@ -58,10 +61,10 @@ class ClosureFunction:
     """Loop closure q = gamma(y), qd = G yd, qdd = G ydd + g (Featherstone 2008, 8.11).
 
     For a time-dependent robot, q = gamma(y, t) and qd = G yd + d gamma/dt; the last argument of
-    gamma must then be named t. gamma is called once, with symbols, and may use + - * / and the
-    functions `sin`, `cos`, `atan2`, `sqrt`, `select` and others of `chasles.expr`. gamma
-    determines the branch; G and g are its derivatives. The velocities of every joint must be the
-    time derivatives of its coordinates, which excludes spherical, planar and free joints.
+    gamma must then be named t. gamma is called once, with symbols, and may use + - * / and
+    functions of `chasles.expr`, such as `sin`, `cos`, `atan2`, `sqrt` and `select`. gamma
+    determines the branch; G and g are derivatives of gamma. The velocities of every joint must be
+    the time derivatives of its coordinates, which excludes spherical, planar and free joints.
     """
 
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
@@ -84,11 +87,27 @@ class ClosureFunction:
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
 
     def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:
-        """Return q (..., nq) at y (..., n).
+        """Return q for independent coordinates y and, if rates are given, qd and qdd.
 
-        With yd, the result is a tuple that also contains qd; with ydd, it also contains qdd.
-        t: time (...) in s, ignored if gamma depends only on y. Raises `chasles.ImpossiblePosition`
-        if gamma is undefined at y.
+        Parameters
+        ----------
+        y : array_like, shape (..., n)
+            Independent coordinates (rad or m).
+        yd, ydd : array_like, shape (..., n), optional
+            Velocities and accelerations of the independent coordinates.
+        t : array_like, shape (...), optional
+            Time (s), ignored if gamma depends only on y.
+
+        Returns
+        -------
+        q : ndarray, shape (..., nq)
+            Joint positions. With yd, the result is the tuple (q, qd); with ydd, it is the tuple
+            (q, qd, qdd).
+
+        Raises
+        ------
+        ImpossiblePosition
+            If gamma is undefined at y.
         """
         zero = np.zeros(len(self.independent))
         rates = [zero if rate is None else rate for rate in (yd, ydd)]
@@ -190,9 +209,10 @@ class Lost(SingularPosition):
 class Closed(Looped, Remembering):
     """Position updates in which Newton's method closes the loops.
 
-    The independent entries of d and v determine the result. Members of a batch may use
-    different charts, because they reach singularities at different times. Beyond a singularity of a
-    chart, its margin has the opposite sign.
+    The result of `place` depends only on the independent entries of the displacement d and the
+    velocity v. Members of a batch may use different charts (choices of independent coordinates),
+    because they reach singularities at different times. Beyond a singularity of a chart, its margin
+    has the opposite sign.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:

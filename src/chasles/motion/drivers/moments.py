@@ -49,9 +49,9 @@ def _earliest(
 ) -> tuple[float, np.ndarray]:
     """Return the fraction of a step at which margins first become negative, and their indices.
 
-    The fraction lies just beyond the zero crossing, where new features are already the nearest if
-    the features change. A margin that starts at zero is treated as negative only beyond a small
-    fraction of its negative final value.
+    The fraction lies just beyond the zero crossing. If the nearest features change there, the new
+    features are already the nearest at this fraction. A margin that starts at zero is treated as
+    negative only beyond a small fraction of its negative final value.
     """
 
     def left(part: float) -> np.ndarray:

@@ -70,7 +70,10 @@ class Place:
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return record arrays for a state that is not recorded, if needed, and its last value."""
+        """Return placeholder records for a state that is not recorded, and its last value.
+
+        The list of placeholders is empty if the loop does not need them.
+        """
         return [], state
 
     def joined(self, parts: Sequence[Any]) -> Any:
@@ -94,8 +97,8 @@ class Place:
 class _GPU(Place):
     """CuPy arrays on one device, in float32 if all arrays are float32.
 
-    Values are not checked, to avoid synchronization. Records are in row order if all states are in
-    row order, else in column order.
+    Values are not checked, to avoid synchronization. Records are row-major if all states are
+    row-major; otherwise, the batch index varies fastest.
     """
 
     backend = "cuda"

@@ -41,7 +41,7 @@ larger, the step is shortened.
 """
 
 BACK = 1e-12
-"""Slip has ended if the velocity (m/s) opposite to its direction exceeds this value."""
+"""Slip has ended if the velocity (m/s) opposite to the slip direction exceeds this value."""
 
 DRIFT = 1e-13
 """Position error (m) or velocity error (m/s) of held points above which the error is removed."""
@@ -171,10 +171,14 @@ class RigidContact(Pace):
     def _margins(self, at: State) -> np.ndarray:
         """Return the margins to all bounds at which the mode changes (step 2).
 
-        A margin is negative if its bound is violated. The margins are, in order: gaps (for current
-        points, the distance to the separation limit); `room` of current points; normal forces of
-        active points, or remaining friction of joints; remaining friction of sticking points;
-        velocity of sliding points along their slip direction; and `ease` of sliding points.
+        A margin is negative if its bound is violated. The margins are, in order:
+
+        - gaps; for current points, the distance to the separation limit
+        - `Moves.room` of current points
+        - normal forces of active points, or remaining friction of joints
+        - remaining friction of sticking points
+        - velocities of sliding points along their slip directions
+        - `modes.ease` of sliding points
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -253,7 +257,7 @@ class RigidContact(Pace):
         return float(np.min(2.0 * (speed + modes.FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
-        """Return the longest time (s) since a penetrating point passed its surface.
+        """Return the longest time (s) since a penetrating point passed through its surface.
 
         Slow points are excluded because their depth may be a rounding error.
         """
@@ -362,7 +366,7 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """Return the state without small velocities at the contacts, which may be inconsistent."""
+        """Return the state without small, possibly inconsistent velocities at the contacts."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at

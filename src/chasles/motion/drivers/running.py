@@ -177,7 +177,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """Return the events in a step in order of time, and the first that interrupts it, or None.
+    """Return the events in a step in order of time, and the event that interrupts it, or None.
 
     Events after the interruption are omitted.
     """
@@ -298,7 +298,10 @@ def run(
     progress: bool,
     steps: int | None = None,
 ) -> tuple[list[Occurrence], End]:
-    """Take steps until `end`, a terminal event or `steps` steps. Return occurrences and `End`."""
+    """Take at most `steps` steps, until the time `end` or a terminal event.
+
+    Return the events that occurred, and the `End` of the motion.
+    """
     happened, taken, stopped = [], 0, False
     with _bar(progress, at.t, end) as show:
         while at.t < end and taken != steps and not stopped:
@@ -344,7 +347,7 @@ def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float],
 
 
 def seen(event: Event, n: int) -> Event:
-    """Adapt an event to states with values appended to q; its functions see n entries of q."""
+    """Adapt an event to states with values appended to q; its functions receive only q[:n]."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)

@@ -54,7 +54,7 @@ from chasles.motion.steps.stepping import CARRIED, QUICK, ROUGH, STATISTICS, TOL
 from chasles.motion.steps.traced import RolloutGradient, check_holonomic
 
 TIME_STEPPING = "time-stepping"
-"""Name of the integrator that solves contact within its step."""
+"""Name of the integrator that solves for contact impulses in each step."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,10 @@ class Stepped:
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
-        """Return an undivided program. divided: True if other programs are divided into parts."""
+        """Return an undivided program of the step.
+
+        divided: True if other programs of the step are divided into parts.
+        """
         steps = self._divided if divided else self.steps
         made = getattr(steps, name)
         found: Program = made if isinstance(made, Program) else made(_tolerance(dtype))
@@ -130,7 +133,7 @@ class Stepped:
 
     @property
     def _iterations(self) -> tuple[str, ...]:
-        """Programs for the iterations on the host."""
+        """Names of the programs that iterate within a step on the CPU."""
         return ("refine", "search", *(["brake"] if braking.articulated(self.model) else []))
 
     def _iterated(self, kernels: Sequence[Any], backend: str = "llvm") -> Any:
@@ -201,7 +204,7 @@ class Stepped:
         """Return True if programs are long and the backend can call subprograms."""
         if not backends.row(backend).chain:
             return False
-        for name in (SOLVE, "refine"):  # if one is cached, nothing is traced
+        for name in (SOLVE, "refine"):  # a cached program is not traced
             trace = partial(self.program, name, dtype)
             if backends.known((name, self.recipe), trace, backend, dtype) is not None:
                 return name == SOLVE
@@ -236,7 +239,8 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            # If subprograms choose the closest points, the array `data` differs from the adjoint's.
+            # With subprograms that choose the closest points, the array `data` would not be the one
+            # that the adjoint uses.
             whole = bool(self.scene.picks)
             kernels = [ends[0], *self._kernels(self._iterations, whole=whole), ends[1]]
             loop = self._iterated(kernels)
@@ -468,7 +472,7 @@ def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
-    """Return velocity index, position index, lower and upper limit of each limited 1-DoF joint."""
+    """Return the velocity index, position index and two limits of each limited 1-DoF joint."""
     found = []
     for i in model.movers:
         joint, limits = model.bodies[i].joint, model.limits[i]

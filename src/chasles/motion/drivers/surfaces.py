@@ -82,13 +82,13 @@ class Surfaces:
     def pressing(
         self, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Return q without appended states, the contact wrenches, and the rates of these states."""
+        """Return q alone, the contact wrenches, and the rates of the states appended to q."""
         *wrenches, rates = self._call(self._pressing, q, qd)
         still = np.zeros((*qd.shape[:-1], self.size - self.states))
         return q[..., : self.nq], wrenches, [rates, still]
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with pressed surfaces exactly at the bodies that touch them."""
+        """Return q after a step, with compressed surfaces moved exactly to the touching bodies."""
         return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
@@ -142,7 +142,10 @@ class Surfaces:
 
 
 class Watched(running.Pace):
-    """Wrapper that takes the steps of `pace` and updates the contact watch. lead: batch shape."""
+    """Stepper that takes the steps of `pace` and detects instability at soft contacts.
+
+    lead: batch shape.
+    """
 
     def __init__(self, pace: running.Pace, soft: Surfaces, lead: tuple[int, ...]) -> None:
         self._pace, self._soft = pace, soft

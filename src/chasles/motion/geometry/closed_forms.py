@@ -176,7 +176,7 @@ def _check(what: str, *lengths: float) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """Point fixed to a frame, at coordinates `at` in it (m)."""
+    """Point fixed in a frame at the coordinates `at` (m)."""
 
     frame: str | None
     at: Place = (0.0, 0.0, 0.0)
@@ -317,7 +317,7 @@ class Capsule(_ClosedForm):
 
 @dataclass(frozen=True)
 class Box(_ClosedForm):
-    """Cuboid with edges `size` along the axes of its frame."""
+    """Cuboid with edge lengths `size` along the axes of its frame."""
 
     frame: str | None
     size: Place
@@ -538,7 +538,10 @@ class Ground(_ClosedForm):
 def _solved(
     gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
 ) -> tuple[Value, Value]:
-    """Return (1 + g g' - above K)^-1 b for the gradient g and Hessian K of a ground's height."""
+    """Return (1 + g g' - above K)^-1 b for the gradient g and Hessian K of a ground's height.
+
+    above: height of the ball's center above the ground (m).
+    """
     xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
     xy = gx * gy - above * K[1]
     over = 1.0 / (xx * yy - xy * xy)
@@ -546,7 +549,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return distance, normal and normal rate of a ball at the origin for a moving point r."""
+    """Return distance, normal and its rate for a moving point r and a ball at the origin."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 

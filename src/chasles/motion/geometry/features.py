@@ -30,7 +30,8 @@ STEPS = 50
 """Maximum number of Newton iterations; one suffices for straight edges and for a rim on a plane."""
 
 CLOSE = 1e-12
-"""Convergence tolerance for Newton steps, relative to s. The error is about the step squared."""
+"""Convergence tolerance for Newton steps, relative to 1 plus the absolute value of s. The error is
+about the square of the last step."""
 
 UPRIGHT = 1e-9
 """Sine of the largest tilt at which a rim is treated as level, without a lowest point."""

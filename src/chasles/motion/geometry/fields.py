@@ -27,7 +27,7 @@ SAME = 1e-9
 """Tolerance (m) within which points on a field coincide or distances are equal."""
 
 SIMILAR = 1e-6
-"""Largest difference of points (m) and normals between crossings that are treated as the same."""
+"""Crossings whose points (m) and normals differ by less than this value are treated as the same."""
 
 PEAK = 0.02
 """A corner of the field is a peak if all its edges rise, in the direction of the contact normal, at
@@ -150,7 +150,7 @@ class HeightField:
         return low + (side - low) * steep + (high - side) * flat, inside
 
     def _below(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return row and column of the cells below (or nearest) points, and positions in them."""
+        """Return rows and columns of the cells below or nearest to points, and cell coordinates."""
         rows, columns = self.grid.shape
         at = (c[..., :2] + 0.5 * np.array(self.size)) / self.cell
         whole = np.floor(np.nan_to_num(at)).clip(0, [columns - 2, rows - 2]).astype(int)

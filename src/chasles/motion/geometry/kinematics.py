@@ -1,8 +1,9 @@
 """Motion of contact points, computed with arrays or by a compiled function.
 
 The compiled function includes surfaces with a closed form. Other surfaces are evaluated between two
-programs: the first computes the centers of balls in the frames of the surfaces, `Surface.nearest`
-computes distances and normals, and the second computes the motion of the contact points from them.
+programs. The first program computes the centers of balls in the frames of the surfaces. Then
+`Surface.nearest` computes distances and normals, from which the second program computes the motion
+of the contact points.
 """
 
 import math
@@ -257,7 +258,7 @@ def ball_contact(
 
 
 def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return the distance of a moving point, and the surface normal and its rate in world axes."""
+    """Return distance, normal and its rate for a moving point near a surface, in world axes."""
     distance, n, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(n)
     return distance, normal, under.turned(turn) + cross(under.w, normal)
@@ -269,7 +270,7 @@ def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray
 class Moves(NamedTuple):
     """Motion of the k contact points of one state, in the order of the pairs.
 
-    gap (k,), in m. axes (k, 3, 3): tangent, tangent and normal as rows, in the world. Motion of the
+    gap (k,), in m. axes (k, 3, 3): two tangents and the normal as rows, in the world. Motion of the
     body relative to the surface along these axes: velocity (k, 3) = J qd with J (k, 3, nv), and
     acceleration J qdd + bias (k, 3); its normal component is the acceleration of the gap. room
     (k,): distance (m) until other features of the bodies become the nearest; infinite if there are
@@ -423,7 +424,7 @@ class Frame(NamedTuple):
 
 
 def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (..., 3, nv) of the body point at offset r from the origin of J."""
+    """Return the Jacobian (..., 3, nv) of the body point at offset r from J's reference point."""
     turned = cross(np.swapaxes(J[..., :3, :], -1, -2), r[..., None, :])
     moved: np.ndarray = J[..., 3:, :] + np.swapaxes(turned, -1, -2)
     return moved

@@ -52,7 +52,7 @@ at other faces."""
 
 SAME = 1e-9
 """Distance, relative to the size of the bodies, below which two points of a patch are merged, or a
-point is on an edge."""
+point is treated as lying on an edge."""
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
@@ -120,7 +120,7 @@ def contact_points(
         if fault := value_fault(f"contact_points.{name}", value):
             raise InputError("E-CONTACT-052", fault, part="contact_points")
     if torsion and not friction:
-        problem = "torsion needs sliding friction (friction > 0), because both share one cone"
+        problem = "torsion needs sliding friction (friction > 0), as they share one friction cone"
         raise InputError("E-CONTACT-053", problem, part="contact_points")
     over, under = (carrier(robot.mechanism, q, qd, shape.frame) for shape in (body, surface))
     if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):

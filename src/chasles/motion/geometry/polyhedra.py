@@ -1,8 +1,8 @@
 """Feature pairs of polyhedra and capsules, with their gaps and contacts.
 
 When two convex bodies just touch, the touching features correspond to faces of the Minkowski
-difference: a corner with all its edges above a face, or two edges whose common normal is between
-the normals of their faces. The gap of such pairs is exact, even if they do not touch.
+difference. They are a corner with all its edges above a face, or two edges whose common normal is
+between the normals of their faces. The gap of such pairs is exact, even if they do not touch.
 
 A capsule is a segment with a radius, represented as a polyhedron with one edge and no faces.
 """
@@ -34,9 +34,9 @@ ONE_WAY = 0.99
 
 ALONG = 1e-4
 """Sine e of the largest angle at which the side of a capsule is treated as parallel to an edge,
-with contacts at the ends. For ends at a distance l, the true gap is then smaller by up to (e
-l)^2/(8 r), about 1e-9 m. At larger angles, the capsule rocks on the edge as on a cylinder of radius
-r/e^2, and the steps must be small enough for this motion."""
+with contacts at the ends. If the ends are a distance l apart, the true gap is smaller by up to
+(e l)^2/(8 r), about 1e-9 m. At larger angles, the capsule rocks on the edge as on a cylinder of
+radius r/e^2, and the steps must be small enough for this motion."""
 
 
 class Solid(NamedTuple):
@@ -248,7 +248,7 @@ class Pairs(NamedTuple):
 
 
 def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of all pairs of two lists."""
+    """Return two arrays with the indices of all combinations of entries from two lists."""
     i, j = np.divmod(np.arange(len(first) * len(second)), max(len(second), 1))
     return i, j
 

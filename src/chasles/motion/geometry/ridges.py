@@ -3,8 +3,8 @@
 Two edges touch along their common normal n, if n is between the normals of the two triangles of the
 ridge. Together with corners on triangles and peaks under faces (`fields`), these contacts cover
 every case of two touching polyhedra. MuJoCo instead tests a shape against the prism below each
-triangle, and keeps one contact for each prism (`mjc_ConvexHField`). There, a shape also touches the
-inner walls between prisms, and a flat face rests on one point for each triangle.
+triangle, and keeps one contact for each prism (`mjc_ConvexHField`). Therefore, a shape also touches
+the inner walls between prisms, and a flat face rests on one point for each triangle.
 """
 
 from functools import lru_cache
@@ -103,7 +103,7 @@ def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> 
 def _crossed(
     edges: Solid, radius: float, turn: np.ndarray, origin: np.ndarray, kept: Ridges, at: slice
 ) -> np.ndarray:
-    """Return the contacts (n, b m, 7) of b edges of a shape with m ridges, for some states."""
+    """Return the contacts (n, b m, 7) of b edges of a shape with m ridges, in n states."""
     p, e, sides, exists = (part[at][:, None] for part in kept)
     r = (np.einsum("nij,bj->nbi", turn, edges.starts) + origin[:, None])[:, :, None]
     a = np.einsum("nij,bj->nbi", turn, edges.alongs)[:, :, None]

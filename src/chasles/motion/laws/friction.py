@@ -282,7 +282,7 @@ def coulomb(
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Return contact forces that satisfy the convex law: Coulomb's without De Saxce's correction.
+    """Return contact forces for the convex law: Coulomb's law without De Saxce's correction.
 
     Parameters
     ----------
@@ -493,7 +493,10 @@ def _program(law: Law) -> np.ndarray:
 
 
 def _cone(part: np.ndarray, mu: float, bound: float) -> Cone:
-    """Return the cone of a contact, or the bounds of a joint. The last row is along the normal."""
+    """Return the cone of a contact, or the bounds of a joint.
+
+    part: rows that select its force components, the normal component last.
+    """
     if np.isfinite(bound):
         return Cone(np.vstack([part, -part]), np.full(2, bound), True)
     if len(part) == 1:

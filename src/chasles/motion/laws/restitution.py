@@ -373,7 +373,7 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Return the friction problem with (1 + e) times the mean velocity as acceleration."""
+        """Return the friction problem with (1 + e) times the mean velocity as the acceleration."""
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta

@@ -41,7 +41,8 @@ EPS = 4.0 * float(np.finfo(float).eps)
 """Step-size tolerance, relative to the full step. Smaller changes are rounding errors."""
 
 Quantity = Literal["impulse", "velocity", "work"]
-"""Quantity whose goal value ends a path: normal impulse (N s), normal velocity (m/s), work (J)."""
+"""Quantity that ends a path when it reaches its goal: normal impulse (N s), normal velocity (m/s),
+or work (J)."""
 
 
 @dataclass(frozen=True)

@@ -628,7 +628,7 @@ class SoftContact:
         state : sequence
             State variables at the beginning of the step.
         forces : sequence
-            Forces of the step (N): tangents, then normal.
+            Forces during the step (N): tangents, then normal.
         gap : float or array_like
             Gap after the step (m).
         dt : float

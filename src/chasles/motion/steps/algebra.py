@@ -75,7 +75,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tuple[Any, Any]]:
-    """Return each distinct column with the sum of the wrenches that act along it."""
+    """Return each distinct column with the sum of the wrenches that it multiplies."""
     found: list[list[Any]] = []
     for column, wrench in zip(columns, wrenches, strict=True):
         if column is None:

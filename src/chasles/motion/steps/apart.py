@@ -2,10 +2,10 @@
 
 The first Newton step and the iterations solve linear systems of the same form (`solve`). The
 closest of many points are found one by one (`nearest`), and a line search narrows an interval in
-several rounds (`narrow`). For robots with many contacts, these computations are most of the code.
-Therefore each becomes a subprogram that is called several times. A program that calls subprograms
-is divided into parts. A part ends with the arrays that it passes to a subprogram (requests), and
-the next part begins with the results (answers).
+several rounds (`narrow`). For robots with many contacts, these computations make up most of the
+code. Therefore each becomes a subprogram that is called several times. A program that calls
+subprograms is divided into parts. A part ends with the arrays that it passes to a subprogram
+(requests), and the next part begins with the results (answers).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,7 +41,10 @@ def output(name: str, entries: Iterable[Number]) -> Output:
 
 
 class Called(NamedTuple):
-    """Subprogram to call, and the arrays for its inputs and outputs whose names differ."""
+    """Subprogram to call.
+
+    inputs, outputs: names of the arrays for inputs and outputs, where the names differ.
+    """
 
     program: str
     inputs: Mapping[str, str] = {}
@@ -56,9 +59,9 @@ class Call(NamedTuple):
 
 
 def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
-    """Return the subprogram calls between the parts of begin, refine or search.
+    """Return the subprogram calls between the parts of `begin`, `refine` or `search`.
 
-    picks: number of slots of each group of points that share slots.
+    picks: number of shared slots of each group of points.
     """
     solve = [Called(SOLVE)]
     if name == "refine":
@@ -133,7 +136,7 @@ class Apart:
 
 
 class Pick:
-    """Choice of the closest rows of a group of points, by calls to a subprogram."""
+    """Selection of the closest points of a group, by calls to a subprogram."""
 
     def __init__(self, number: int) -> None:
         self.name = f"{NEAREST}{number}"
@@ -150,11 +153,11 @@ class Pick:
 
     @property
     def _varied(self) -> list[Number]:
-        """Entries of all rows that are expressions, except the gaps."""
+        """Entries of `rows` that are expressions, except the gaps."""
         return [x for row in self.rows for x in row[1:] if isinstance(x, Scalar)]
 
     def program(self) -> Program:
-        """Return the subprogram that finds the closest row."""
+        """Return the subprogram that finds the closest point."""
         arena, width = Arena(RULES), len(self.rows[0])
         shapes = {"left": (len(self.rows),), "rows": (len(self._varied),)}
         given = {name: symbols(arena, name, shape) for name, shape in shapes.items()}
@@ -168,7 +171,7 @@ class Pick:
 
 
 def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
-    """Return the subprogram that solves a linear system. problem: expressions of `data`."""
+    """Return the subprogram that solves a linear system. problem: a function of `data`."""
     touches, stops, dry = problem.touches, len(problem.stops), len(problem.dry)
     size = system_size(touches, stops + dry + len(problem.p))
     request = Variable("solve_request", (size,))
@@ -182,7 +185,7 @@ def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
 def narrowing(newton: Newton, arena: Arena, memory: Variable, data: Variable) -> Program:
     """Return the subprogram for one round of the line search.
 
-    newton: momentum balance as expressions of `memory` and `data`.
+    newton: momentum balance as a function of `memory` and `data`.
     """
     p = newton.p
     slots = sum(2 + 2 * touch.turns for touch in p.touches)

@@ -28,7 +28,7 @@ from chasles.motion.steps.stepping import HOLD, TOLERANCE, Steps
 from chasles.motion.steps.traced import by_entries
 
 MOVING = ("q", "qd", "act")
-"""States with covectors. Contact forces and statistics do not have covectors."""
+"""Names of states with covectors. Contact forces and statistics do not have covectors."""
 
 
 class Backward:
@@ -86,7 +86,7 @@ class Backward:
         return steps._tiled("backward", inputs, found)
 
     def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
-        """Return the states after a step with end velocities v, for a given brake (`braking`)."""
+        """Return the states after a step with end velocities v. brake: see `braking.brake`."""
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
         if steps._reduced is None:

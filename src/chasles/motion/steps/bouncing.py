@@ -1,6 +1,6 @@
 """Restitution in a time step: impacts within the step, their times and rebound velocities.
 
-The impacts in a step are simultaneous, unless the law of a contact has `sequence`. Such impacts
+The impacts in a step are simultaneous, unless the law of a contact sets `sequence`. Such impacts
 occur one after another, so that an impulse passes through bodies in contact, as in Newton's cradle.
 The normal velocities after the last impact are lower bounds for the normal velocities at the end of
 the step. The step then computes the impulses that cause these velocities, together with friction.

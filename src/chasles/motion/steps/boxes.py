@@ -1,11 +1,11 @@
 """Contact slots between two boxes: a face clipped to a face of the other box, or crossed edges.
 
-The normal is the axis, of six faces and nine pairs of edges, along which the boxes overlap least
-(Gottschalk, Lin and Manocha 1996, *OBBTree*). If it belongs to a face, the opposite face of the
-other box is clipped to that face (Ericson 2005, sections 4.4.1 and 5.5.4). The result is a
-polygon with at most eight corners. It uses twelve slots: the first and the last point of each of
-four edges within the rectangle, and the corners of the rectangle. All functions support floats and
-symbols.
+The contact normal is the axis along which the boxes overlap least. The candidates are six face
+normals and nine cross products of edges (Gottschalk, Lin and Manocha 1996, *OBBTree*). If the axis
+is normal to a face, the opposite face of the other box is clipped to that face (Ericson 2005,
+sections 4.4.1 and 5.5.4). The result is a polygon with at most eight corners. It uses twelve slots:
+both ends of the four clipped edges, and the corners of the face that clips them. All functions
+support floats and symbols.
 """
 
 from typing import Any, NamedTuple
@@ -35,8 +35,8 @@ SAME = 1e-9
 
 EDGE, PART = 1e-3, 0.02
 """Edges are preferred to a face only if the overlap is smaller by `EDGE` times the shortest edge
-plus `PART` times the overlap. Otherwise, a slightly tilted face would touch in a point instead of a
-line."""
+plus `PART` times the overlap. Otherwise, a slightly tilted face would touch at a point instead of
+along a line."""
 
 PARALLEL = 1e-6
 """Edges are parallel if the squared sine of the angle between them is below this value."""
@@ -227,9 +227,10 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
 
 
 def _within(start: np.ndarray, way: np.ndarray, reach: list[Number]) -> tuple[Number, Number]:
-    """Return fractions of a segment at which it enters and leaves a rectangle (Liang, Barsky).
+    """Return fractions of a segment at which it enters and leaves a rectangle.
 
-    The first is larger than the second if the segment misses the rectangle.
+    The method is by Liang and Barsky. The first fraction is larger than the second if the segment
+    misses the rectangle.
     """
     early: Number = 0.0
     late: Number = 1.0

@@ -33,10 +33,10 @@ FAST = 0.2
 
 
 class Start(NamedTuple):
-    """Initial position q of a step, its velocities v, and the corrected velocities `steady`.
+    """Initial position q and velocities v of a step, and the corrected velocities `steady`.
 
-    Smooth forces accelerate `steady`, which includes the corrections for free joints
-    (`stepping.Steps`).
+    `steady` is v with the corrections for free joints (`stepping.Steps`); all forces accelerate the
+    robot from `steady`.
     """
 
     q: np.ndarray
@@ -105,7 +105,7 @@ def brake(
         centers += list(mean)
     relative = 0.5 * dot(v, momentum) - carried
     part = _slower(allowed - carried, relative)
-    whole = _slower(allowed, carried)  # less than 1 only due to errors of the step
+    whole = _slower(allowed, carried)  # less than 1 only due to integration errors
     return [select(turns_far(model, v, dt), 1.0 - part, 0.0), *(whole * x for x in centers)]
 
 

@@ -107,7 +107,7 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return a Newton step that closes the loops, consistent velocities, and the chart's margin."""
+    """Return a Newton step that closes the loops, consistent velocities, and the loop margin."""
     given: dict[str, Any] = {"q": q, "qd": v, **own}
     made = program(model, "closing_step", parameters=tuple(own))
     step, rates, health = made.applied(given, arena)
@@ -132,7 +132,7 @@ def closed(
     """Return the closed position after a displacement, its velocity, and the smallest margin.
 
     v: velocities; only the independent entries are used. The margin, as in `closing_step`, is
-    1 where the closure was chosen and 0 at a singular position.
+    1 where the independent coordinates were chosen and 0 at a singular position.
     """
     integrate = program(model, "integrate")
     there = result(integrate, arena, {"q": q, "v": way})

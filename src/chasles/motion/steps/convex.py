@@ -15,7 +15,7 @@ States that are solved only in this way, and states with a residual above the to
 last iteration, are reported as unsolved. In the latter, all velocities are scaled down until the
 impulses do no positive work (`Newton.passive`).
 
-This module is long because all kinds of Newton steps share one balance.
+This module is long because all kinds of Newton steps share one momentum balance.
 """
 
 from collections.abc import Callable, Sequence
@@ -500,7 +500,9 @@ def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """Return a'K b for columns a and b of a Jacobian, summed over all Jacobians that have both.
+    """Return a'K b for columns a and b of a Jacobian, summed over all Jacobians.
+
+    Jacobians in which a or b is zero are skipped.
 
     sums: cached sums of stiffness, and their products with columns.
     """

@@ -82,7 +82,7 @@ class Friction(NamedTuple):
     stiffness: Number
 
     def factor(self, v: Any) -> tuple[Number, Number, Number]:
-        """Return k of the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
+        """Return k for the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
 
         Speeds below the speed at which sliding begins are replaced by that speed.
         """

@@ -27,9 +27,9 @@ class Table:
     """Butcher tableau: stage i is at time c[i] h and at y + h (sum of A[i][j] k[j] + own k[i]).
 
     own: diagonal entry of A, the same for all stages; zero for explicit methods. error: weights of
-    the stages for the difference from the method of lower order. dense: one row per stage, with the
-    coefficients (of part, part^2, ...) of the polynomial that gives the weight of the stage after a
-    fraction `part` of the step.
+    the stages for the difference from the method of lower order. dense: one row per stage, with
+    polynomial coefficients (of part, part^2, ...). The value of the polynomial is the weight of the
+    stage after a fraction `part` of the step.
     """
 
     c: tuple[float, ...]
@@ -242,7 +242,9 @@ about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Change below which iterations end as soon as the changes no longer halve."""
+"""Iterations end if the relative change is at most this value, and more than half of the previous
+change.
+"""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
@@ -320,8 +322,8 @@ class Integrator(NamedTuple):
 
     adaptive: True if the integrator estimates its error and chooses step sizes. mixed: the step
     function for free="mixed". hamiltonian: True if the integrator supports only mechanisms that
-    have a Hamiltonian in the coordinates of the tree. damped: largest product of dt and the rate of
-    a decaying velocity at which steps are stable.
+    have a Hamiltonian in the coordinates of the tree. damped: largest product of dt and the decay
+    rate of a velocity for which steps are stable.
     """
 
     advance: Advance

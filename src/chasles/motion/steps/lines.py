@@ -66,7 +66,7 @@ def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
 
 
 class Drawn(NamedTuple):
-    """Tendon or limited ball joint: velocity and length as symbols, and inverse mass along it."""
+    """Tendon or limited ball joint: its velocity and length as symbols, and its inverse mass."""
 
     line: Line
     row: Row

@@ -72,7 +72,7 @@ class Unseen(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of inputs: `ROW` per slot, and the smallest gap without a slot."""
+        """Number of inputs: `ROW` per slot, and one for the smallest gap without a slot."""
         return self.slots * ROW + 1
 
     @property
@@ -89,7 +89,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Group pairs by law, for pairs whose contacts are not compiled."""
+    """Return groups of pairs with the same law, for pairs whose contacts are not compiled."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -118,7 +118,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Group points of pairs that share slots, by law and number of shared slots."""
+    """Return the points of pairs that share slots, grouped by law and number of shared slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -128,7 +128,8 @@ def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
 
 
 Rows = Sequence[list[Any]]
-"""Rows of points: gap, point, normal, inverse mass, indices of two frames, and coefficients."""
+"""Data of contact points, one row per point: gap, point, normal, inverse mass, indices of two
+frames, and coefficients."""
 
 
 def closest(
@@ -140,7 +141,8 @@ def closest(
     """Return the slots of a group, closest first, and the smallest gap that has no slot.
 
     own: function that returns the coefficients of a pair that are inputs of the step, or None.
-    pick: function that returns the closest rows and the gaps of the others, `picked` by default.
+    pick: function that returns the rows of the closest points, and the gaps of the other points.
+    Default: `picked`.
     """
     rows, frames = [], crowd.frames
     for pair, spot in crowd.spots:
@@ -159,7 +161,7 @@ def closest(
 
 
 def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
-    """Return the rows with the smallest gaps, and all gaps, where those of these rows are `FAR`."""
+    """Return the rows with the smallest gaps, and all gaps, with these gaps replaced by `FAR`."""
     gaps: Sequence[Number] = [row[0] for row in rows]
     found = []
     for _ in range(count):
@@ -189,7 +191,7 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Rows) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and the row at this index with that gap."""
+    """Return the index of the smallest gap, and the row at this index with its gap from `gaps`."""
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):

@@ -33,8 +33,8 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tangent of the angle between the normal and the directions in which a hull's lowest corners are
-searched."""
+"""Tangent of the angle between the normal and the directions along which the lowest corners of a
+hull are determined."""
 
 MOST_CORNERS = 8
 """Maximum number of hull corners for which every corner has a slot on a plane. For larger hulls,
@@ -116,8 +116,8 @@ def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
 def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
     """Return one slot between spheres or capsules, at the nearest points of their axes.
 
-    For two segments, see Ericson (2005), section 5.1.9; if they are parallel, the search starts at
-    the middle of the first segment.
+    For two segments, see Ericson (2005), section 5.1.9. If they are parallel, the computation
+    starts from the middle of the first segment.
     """
     (p, d, r), (q, e, t) = _segment(body, over), _segment(surface, under)
     a, b, between = np.sum(d * d), np.sum(e * e), p - q

@@ -9,8 +9,8 @@ controllers) with respect to position and velocity, and g are impulses (`impulse
 computes everything that stays constant in the step and takes a first Newton step. `refine` takes
 another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
 not solve. It consists of `search` and `brake` (`braking`), which are separate programs on the CPU,
-because few states need a brake. `end` moves the robot. Free joints keep their linear velocity along
-the world axes, so that spinning adds no energy to the linear motion.
+because few states need a brake. `end` computes the state after the step. Free joints keep their
+linear velocity along the world axes, so that spinning adds no energy to the linear motion.
 
 This module is long because all programs share one problem and exchange data.
 """
@@ -75,12 +75,12 @@ from chasles.motion.steps.systems import work
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
-"""Residual of the momentum balance, relative to the momentum, below which a problem is solved.
+"""Relative residual of the momentum balance below which a problem counts as solved.
 The second value is for float32, because stiff contacts amplify rounding errors in velocities.
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) whose momentum is added to the momentum that scales residuals."""
+"""Residuals are relative to the momentum plus the momentum at this velocity (m/s or rad/s)."""
 
 CARRIED = ("point", "memory", "data")
 """Arrays passed between programs: velocities, iteration memory, and data of the problem."""
@@ -115,9 +115,10 @@ REPEATED = 1e-3
 alternating between two states."""
 
 LARGEST, WORSE = 1e30, 10.0
-"""A step is rejected if its residual is above the first number. From alternating states, it is also
-rejected if it increases the residual by more than the second factor: the Jacobian of the contacts
-that it assumes may be nearly singular, and from velocities of 1e5 m/s, `rescue` may not converge.
+"""A step is rejected if its residual is above the first number. If iterations alternate between
+two states, a step is also rejected if it increases the residual by more than the second factor. Its
+Jacobian may be nearly singular, and lead to velocities of 1e5 m/s, from which `rescue` may not
+converge.
 """
 
 LATE = (
@@ -132,7 +133,8 @@ LATE = (
 )
 """Factors on the friction derivatives in `rescue`, each with the first iteration that uses it.
 Steps without the derivative with respect to the normal impulse approach the solution slowly but
-steadily. Newton's method converges from there in a few steps, unless they lead away again.
+steadily. From there, Newton's method usually converges in a few steps; if not, both kinds of steps
+alternate.
 """
 
 HOLD, MOST = 60, 100
@@ -423,11 +425,11 @@ class Steps:
 
     @property
     def _brakes(self) -> int:
-        """Number of entries in a brake."""
+        """Number of entries in a brake (`braking`)."""
         return 0 if self._smooth is None else braking.size(self.model)
 
     def _fast(self, v: np.ndarray) -> Number:
-        """Return 1 if a step with end velocities v needs a brake, else 0."""
+        """Return 1 if a step with end velocities v may need a brake (`braking`), else 0."""
         return 0.0 if self._smooth is None else braking.turns_far(self.model, v, self.dt)
 
     # Iterations ---------------------------------------------------------------------------------
@@ -457,7 +459,7 @@ class Steps:
         return self._late("rescue", tolerance, None)
 
     def search(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return `rescue` without brakes. The first entry of a brake is 1 if the state needs it."""
+        """Return `rescue` without `braking`. States that need a brake are marked."""
         return self._late("search", tolerance, apart)
 
     def _late(self, name: str, tolerance: float, apart: Apart | None) -> Program:
@@ -489,7 +491,7 @@ class Steps:
 
     @property
     def brake(self) -> Program:
-        """Program that computes the brakes of states that `search` has marked."""
+        """Program that computes the brakes (`braking`) of states that `search` has marked."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         *known, marks = self._remembered(memory)
@@ -563,7 +565,7 @@ class Steps:
         return work(p.H, p.carriers, p.touches, p.order) > LONG
 
     def parts(self, name: str, tolerance: float) -> list[Program]:
-        """Divide begin, refine or search into parts, between which subprograms are called."""
+        """Divide `begin`, `refine` or `search` into parts, between which subprograms are called."""
         calls = [pick.call for pick in self._picks] if name == "begin" else []
         apart = Apart(self._problem, calls)
         made: Program = getattr(self, name)(tolerance, apart=apart)

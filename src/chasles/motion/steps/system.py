@@ -1,8 +1,8 @@
 """Interface between integrators and equations of motion, with an implementation for arrays.
 
 All integrators use the interface `System`, a first-order system near a position. `Local` implements
-it for numbers, and `Traced` for symbols. Drivers use it to compute the state after a step, and
-states within the step.
+it for numbers, and `Traced` for symbols. The drivers (`chasles.motion.drivers`) use it to
+compute the state after a step, and states within the step.
 """
 
 from collections.abc import Callable, Sequence
@@ -144,7 +144,7 @@ class Tree:
         self.rechosen: list[float] = []
 
     def begin(self, at: State) -> State:
-        """Return the state in which the motion begins."""
+        """Return the initial state of the motion."""
         return at
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
@@ -169,7 +169,7 @@ class Behind(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of states. Their rates come after the accelerations."""
+        """Number of appended states. Their rates come after the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return q after a step, with the appended states corrected."""

@@ -35,7 +35,7 @@ qdd, the response of the surfaces, and the activation rates.
 
 
 class Traced(System):
-    """Implementation of `System` on symbols. Soft surfaces keep their contact mask in a step."""
+    """Implementation of `System` for symbols. Soft contacts keep their mask during a step."""
 
     def __init__(
         self,
@@ -175,13 +175,13 @@ def step_program(
 
 
 def entries_of(model: Model, names: Sequence[str]) -> dict[str, slice]:
-    """Return the slice of each named model parameter in their concatenated values."""
+    """Return the slice of each named model parameter in the array of all their values."""
     ends = np.cumsum([0, *(math.prod(shape(model.source, name)) for name in names)]).tolist()
     return {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
 
 
 def _frictionless(source: Description) -> Description:
-    """Return the description without dry joint friction."""
+    """Return the robot description without dry joint friction."""
     return substituted(source, {f"{joint.name}.friction": [0.0] for joint in source.joints})
 
 
@@ -204,7 +204,7 @@ def _dynamics(
         found = program(model, "forward_dynamics", dissipation=dissipation, **loaded)
         return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches, **own)
     smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
-    if own:  # parameters need a model from the description
+    if own:  # symbolic parameters need a model built from the description
         smooth = connected(_frictionless(model.source), mimic=model.mimics)
     mass = program(smooth, "mass_matrix", **free)
     inverse = program(smooth, "inverse_dynamics", dissipation=True, **loaded)
