@@ -45,11 +45,11 @@ slip directions to contact forces (nc, 3 or 4).
 class Problem:
     """Equation of motion and contact constraints of a single state, in independent coordinates.
 
-    H (n, n): mass matrix. force (n,): generalized force without contacts, minus velocity-product
-    terms. T (n, m): contact normals in joint space. bias (m,): separation accelerations at qdd = 0.
-    G (nv, n), g (nv,): coefficients of qdd = G ydd + g, where ydd are the accelerations of the
-    independent coordinates. For a tree, G is the identity and g is zero. gap (m,): distances in m
-    or rad.
+    `H` (n, n) is the mass matrix. `force` (n,) is the generalized force without contacts, minus
+    velocity-product terms. `T` (n, m) contains the contact normals in joint space. `bias` (m,)
+    contains the separation accelerations at qdd = 0. `G` (nv, n) and `g` (nv,) are the coefficients
+    of qdd = G ydd + g, where ydd are the accelerations of the independent coordinates. For a tree,
+    G is the identity and g is zero. `gap` (m,) contains the distances in m or rad.
     """
 
     H: np.ndarray
@@ -481,10 +481,11 @@ def contact_problem(
 class ContactMotion(NamedTuple):
     """Accelerations qdd (nv,) and contact forces.
 
-    forces (nc, 3): forces on the successor of each contact, along the world axes, in N; zero for
-    contacts that do not touch. limit_forces (nv,): forces added to tau by joint limits, in N m or
-    N. separation (nc,): normal accelerations of touching contacts, in m/s2; NaN for others. moments
-    (nc,): moments of torsional friction on the successors, about the normals, in N m.
+    `forces` (nc, 3) are the forces on the successor of each contact, along the world axes, in N;
+    zero for contacts that do not touch. `limit_forces` (nv,) are the forces added to tau by joint
+    limits, in N m or N. `separation` (nc,) contains the normal accelerations of touching contacts,
+    in m/s2; NaN for others. `moments` (nc,) are the moments of torsional friction on the
+    successors, about the normals, in N m.
     """
 
     qdd: np.ndarray

@@ -92,7 +92,8 @@ class Course:
 class Rollout:
     """Compiled simulation of a robot with a fixed step size.
 
-    parameters: number of controller parameters. free: model parameters that are inputs.
+    `parameters` is the number of controller parameters. `free` contains the model parameters that
+    are inputs.
     """
 
     def __init__(
@@ -136,7 +137,10 @@ class Rollout:
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, *target: str, watch: bool = False) -> Any:
-        """Return the compiled loop for a backend and dtype. watch: True to detect instability."""
+        """Return the compiled loop for a backend and dtype.
+
+        If `watch` is True, detect instability.
+        """
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
@@ -341,9 +345,9 @@ def pulled_back(
 ) -> RolloutGradient:
     """Return the gradient of a rollout, computed by its adjoint loop.
 
-    names: inputs, in addition to the initial state, for which to compute gradients. sizes: number
-    of entries of each part of the state, by name. shapes: shapes of the model parameters that are
-    inputs.
+    `names` are the inputs, in addition to the initial state, for which to compute gradients.
+    `sizes` contains the number of entries of each part of the state, by name. `shapes` are the
+    shapes of the model parameters that are inputs.
     """
     steps, every = course.steps, course.every
     records = len(kept_steps(steps, every))
