@@ -479,13 +479,21 @@ def contact_problem(
 
 
 class ContactMotion(NamedTuple):
-    """Accelerations qdd (nv,) and contact forces.
+    """Accelerations and contact forces.
 
-    `forces` (nc, 3) are the forces on the successor of each contact, along the world axes, in N;
-    zero for contacts that do not touch. `limit_forces` (nv,) are the forces added to tau by joint
-    limits, in N m or N. `separation` (nc,) contains the normal accelerations of touching contacts,
-    in m/s2; NaN for others. `moments` (nc,) are the moments of torsional friction on the
-    successors, about the normals, in N m.
+    Attributes
+    ----------
+    qdd : array, shape (nv,)
+        Accelerations (rad/s2 or m/s2).
+    forces : array, shape (nc, 3)
+        Forces on the successor of each contact, along the world axes (N); zero for contacts that do
+        not touch.
+    limit_forces : array, shape (nv,)
+        Forces added to tau by joint limits (N m or N).
+    separation : array, shape (nc,)
+        Normal accelerations of touching contacts (m/s2); NaN for others.
+    moments : array, shape (nc,)
+        Moments of torsional friction on the successors, about the normals (N m).
     """
 
     qdd: np.ndarray

@@ -223,13 +223,24 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 class Contact(NamedTuple):
     """Contact point, or nearest point, of two bodies; vectors are in the world frame.
 
-    `successor` and `predecessor` are the frames of the two bodies, None for the world. `point`
-    (..., 3) is C, the nearest point of the successor; `normal` (..., 3) is the unit vector from the
-    predecessor to the successor. `gap` (...) is the distance, negative for penetration.
-    `point_rate` and `normal_rate` (..., 3) are the rates of C, as a point in space, and of the
-    normal, in m/s and 1/s. C moves relative to both bodies. `friction` is Coulomb's coefficient mu.
-    `torsion` is the coefficient (m) of the friction moment about the normal; without a tangential
-    force, the moment is at most torsion times the normal force.
+    Attributes
+    ----------
+    successor, predecessor : str or None
+        Frames of the two bodies, None for the world.
+    point : array, shape (..., 3)
+        Nearest point C of the successor (m).
+    normal : array, shape (..., 3)
+        Unit vector from the predecessor to the successor.
+    gap : array, shape (...)
+        Distance (m), negative for penetration.
+    point_rate, normal_rate : array, shape (..., 3)
+        Rates of C, as a point in space (m/s), and of the normal (1/s). C moves relative to both
+        bodies.
+    friction : float
+        Coulomb's coefficient mu.
+    torsion : float
+        Coefficient (m) of the friction moment about the normal; without a tangential force, the
+        moment is at most `torsion` times the normal force.
     """
 
     successor: str | None

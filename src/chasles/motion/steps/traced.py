@@ -234,20 +234,20 @@ class RolloutGradient(NamedTuple):
 
     Attributes
     ----------
-    q, qd : (..., nv)
+    q, qd : array, shape (..., nv)
         Initial state; changes of q are displacements, as in `integrate`.
-    tau : (..., nv), or (..., steps, nv) if given per step
+    tau : array, shape (..., nv), or (..., steps, nv) if given per step
         Joint torques; None with a controller.
-    parameters : (..., m)
-        Parameters of the controller.
-    contact_states : (..., states)
+    parameters : array, shape (..., m)
+        Controller parameters.
+    contact_states : array, shape (..., states)
         Initial states of soft contacts.
-    ctrl : (..., nu), or (..., steps, nu)
+    ctrl : array, shape (..., nu) or (..., steps, nu)
         Controls, if they are numbers.
-    act : (..., na)
+    act : array, shape (..., na)
         Initial activations.
-    model_parameters
-        Derivatives with respect to each of the given model parameters, by name.
+    model_parameters : dict of str to array
+        Model parameters, by name.
     """
 
     q: np.ndarray
