@@ -292,8 +292,8 @@ def _tracking(
 ) -> Callable[..., Any]:
     """Return `computed_torque` for a tree as one compiled function of arrays.
 
-    `single` is a pair of flags for stiffness and damping, True for a gain that is a single number.
-    `fallback` is a function to call for arguments that the compiled entry does not accept.
+    single: pair of flags for stiffness and damping, True for a gain that is a single number.
+    fallback: function to call for arguments that the compiled entry does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)

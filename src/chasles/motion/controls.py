@@ -30,10 +30,9 @@ OWN = ("parameters", "ctrl")
 class Controls:
     """Actuators of a robot and the source of their controls.
 
-    `function` is the function ctrl(t, q, qd) that returns the controls (..., nu), or None if the
-    controls are given as numbers. Parameters, if any, are a fourth argument. `parts` are the
-    fractions of a step at which a trajectory of controls is sampled; empty if the controls are not
-    a trajectory.
+    function: function ctrl(t, q, qd) that returns the controls (..., nu), or None if the controls
+    are given as numbers. Parameters, if any, are a fourth argument. parts: fractions of a step at
+    which a trajectory of controls is sampled; empty if the controls are not a trajectory.
     """
 
     function: Callable[..., Any] | None = None

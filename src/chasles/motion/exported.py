@@ -53,9 +53,9 @@ def exported_step(
 ) -> Iteration:
     """Return the time step as C code. For options that are not listed here, see `rollout`.
 
-    `count` is the number of states in the exported test. `ctrl` is True if the step takes actuator
-    controls instead of joint torques. `q` is the configuration with closed loops, which determines
-    the independent coordinates.
+    count: number of states in the exported test. ctrl: True if the step takes actuator controls
+    instead of joint torques. q: configuration with closed loops, which determines the independent
+    coordinates.
     """
     if dt is None:
         remedy = "pass the step size in s, for example dt=0.002"

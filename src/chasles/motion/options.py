@@ -59,9 +59,8 @@ class Stepping:
 class Loads:
     """Joint torques or a controller with its parameters, external wrenches, and joint friction.
 
-    `ctrl` contains the controls of the file's actuators, instead of joint torques. `act` contains
-    the initial activations. `model_parameters` are the values of the robot's parameters by name,
-    either shared or one per state.
+    ctrl: controls of the file's actuators, instead of joint torques. act: initial activations.
+    model_parameters: values of the robot's parameters by name, either shared or one per state.
     """
 
     control: Forces = None
@@ -94,8 +93,8 @@ class Closing:
 class Output:
     """Recorded states: at times (n,) in s, or every `every` steps and at the end.
 
-    If `progress` is True, show a progress bar. If `sensors` is True, record all sensors at these
-    states; `sensors` may also name the sensors to record. `noise` is the seed of the sensor errors.
+    progress: show a progress bar. sensors: record all sensors, or the named sensors, at these
+    states. noise: seed of the sensor errors.
     """
 
     times: Array = None
@@ -134,10 +133,7 @@ Integrators = Literal[
 
 
 class Options(TypedDict, total=False):
-    """Options of `simulate`: the fields of `Plan` and their groups.
-
-    `tau` is an alias of control.
-    """
+    """Options of `simulate`: the fields of `Plan` and their groups. tau: an alias of control."""
 
     duration: float | None
     dt: float | None

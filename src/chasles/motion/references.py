@@ -48,8 +48,8 @@ def samples(
     """Return a function that samples a trajectory, given start time, step size and step count.
 
     It returns one row per step: the time at the start of the step (s), 1 / dt, and the samples at
-    each stage. If `whole` is True, sample q, qd and qdd; otherwise, sample only q. `quaternions`
-    are the indices of quaternions in q; their signs are chosen to match the first stage.
+    each stage. whole: True to sample q, qd and qdd, False for q alone. quaternions: indices of
+    quaternions in q; their signs are chosen to match the first stage.
     """
 
     def rows(start: float, dt: float, steps: int) -> np.ndarray:

@@ -269,10 +269,7 @@ def scales(M: np.ndarray) -> np.ndarray:
 
 
 def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return M (n, n) and d (n,) as float arrays, after checks.
-
-    `name` is the function name in messages.
-    """
+    """Return M (n, n) and d (n,) as float arrays, after checks. name: function name in messages."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
         problem = f"M {M.shape} and d {d.shape} must have shapes (n, n) and (n,)"
@@ -506,9 +503,9 @@ def normal_forces(
 
     Friction of sliding contacts is proportional to their normal forces, so M is not symmetric, and
     there may be no solution, or several (Painleve 1895). A contact has low = 0 and no upper bound.
-    For a joint at rest, low and high are its negative and positive dry friction. `effect` (m, n) is
-    the map from z to the accelerations of all points. `rubs` is False if no contact has friction; M
-    is then symmetric.
+    For a joint at rest, low and high are its negative and positive dry friction. effect (m, n): map
+    from z to the accelerations of all points. rubs: False if no contact has friction; M is then
+    symmetric.
     """
     cases = math.prod(2 + int(np.isfinite(x)) for x in high)
     certain = np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M))

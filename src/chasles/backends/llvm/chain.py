@@ -19,9 +19,8 @@ from chasles.expr import Interface, Variable
 class Chain(Kernel):
     """A kernel that runs several kernels in turn on the same tile.
 
-    Its inputs are those of the first kernel. `outputs` are the names of its outputs. An output that
-    is also an input is written by the last kernel, because earlier kernels may still read the
-    input.
+    Its inputs are those of the first kernel. outputs: names of its outputs. An output that is also
+    an input is written by the last kernel, because earlier kernels may still read the input.
     """
 
     def __init__(self, links: Sequence[Link], outputs: Sequence[str]) -> None:

@@ -113,9 +113,8 @@ def _facts() -> tuple[Any, str, str]:
 def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: bool = False) -> bytes:
     """Compile a module's text to machine code.
 
-    If `optimise` is True, run LLVM's mid-level passes, which do not help straight-line programs.
-    Loops are short here, so they are neither unrolled nor vectorized. For `opaque`, see
-    `llvm.checked`.
+    optimise: run LLVM's mid-level passes, which do not help straight-line programs. Loops are short
+    here, so they are neither unrolled nor vectorized. opaque: see `llvm.checked`.
     """
     whole = checked.instrumented(text, opaque=opaque) if checked.ON else text
     return emitted(whole, machine, optimise)
@@ -254,8 +253,7 @@ def compiled(
 ) -> bytes:
     """Compile a module, in several processes if it is long; return code in the format of `joined`.
 
-    `machine` contains the triple, cpu, features and effort. `assemble` is a function that compiles
-    in this process.
+    machine: triple, cpu, features and effort. assemble: function that compiles in this process.
     """
     with contextlib.ExitStack() as stack:
         return begun(text, machine, cores, assemble, stack)()
@@ -272,8 +270,8 @@ def begun(
 ) -> Callable[[], bytes]:
     """Begin to compile a module in other processes; return a function that returns its code.
 
-    The processes end when `stack` is closed. `ahead` is True if this process does other work before
-    it needs the code.
+    The processes end when `stack` is closed. ahead: True if this process does other work before it
+    needs the code.
     """
     count = 1 if ahead and text.count("\n") <= 2 * WORTH else cores
     worth = LONG if ahead else None

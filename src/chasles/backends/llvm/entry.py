@@ -260,10 +260,7 @@ def _general() -> str:
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
     def attempt(words: str, holder: str) -> None:
-        """Emit code that selects a way if it matches the call.
-
-        `holder` is the learned way, or null.
-        """
+        """Emit code that selects a way if it matches the call. holder: the learned way, or null."""
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)
         with w.when(w.opposite(w.is_null(fits)), go=found):

@@ -100,9 +100,8 @@ def _begun(
 class Kernel:
     """A compiled and loaded program. Several threads may use it at once.
 
-    `block` is the number of states that a loop should pass in one call, or 0 for the default
-    number. `alone` is True if the kernel has a function for a single state, which otherwise runs as
-    a batch of one.
+    block: number of states that a loop should pass in one call, or 0 for the default number. alone:
+    True if the kernel has a function for a single state, which otherwise runs as a batch of one.
     """
 
     block = 0

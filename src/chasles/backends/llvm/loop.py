@@ -84,9 +84,9 @@ class Loop:
     ) -> None:
         """Advance contiguous states (count, size) in place, by a number of steps.
 
-        `controls` contains the other inputs (count or 1, steps or 1, size); an axis of length 1 is
-        shared. `records` contains an array (count, kept, size) for each state or for the first
-        states, filled after every `every` steps and after the last step.
+        controls: the other inputs (count or 1, steps or 1, size); an axis of length 1 is shared.
+        records: an array (count, kept, size) for each state or for the first states, filled after
+        every `every` steps and after the last step.
         """
         self.sizes.check(states, controls, records, steps, every)
         assert all(a.flags.c_contiguous for a in states), "states are advanced in place"

@@ -273,9 +273,6 @@ end:
 
 
 def source(block: int, alone: bool = True) -> str:
-    """Return the source for blocks of `block` states.
-
-    `alone` is True if `one` runs single states.
-    """
+    """Return the source for blocks of `block` states. alone: True if `one` runs single states."""
     text = SOURCE.replace("BLOCK", str(block)).replace("ALONE", str(int(alone)))
     return text if alone else text.replace(_ONE[0], "").replace(_ONE[1], "")

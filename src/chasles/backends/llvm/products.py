@@ -50,8 +50,8 @@ Rows = tuple[dict[int, Entry], ...]
 class Group:
     """Results that share all factors except the last, and therefore one chain of products.
 
-    `lefts` are the left matrices, in the order in which they are applied. `kept` contains the
-    blocks that each product reads.
+    lefts: the left matrices, in the order in which they are applied. kept: the blocks that each
+    product reads.
     """
 
     results: tuple[int, ...]
@@ -266,10 +266,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Emit calls that compute a state's products.
-
-        `last` contains the functions of the last products.
-        """
+        """Emit calls that compute a state's products. last: functions of the last products."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:

@@ -217,8 +217,8 @@ def scatter(
     """Return the function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of constant columns are written without a transpose. If the rows' alignment
-    allows it, no store straddles a cache line. If `alone` is True, define the function's tables
-    here, because the module has no function without `clip` that defines them.
+    allows it, no store straddles a cache line. alone: True to define the function's tables here,
+    because the module has no function without `clip` that defines them.
     """
     width, n, rows = w.width, len(columns), row_places(w, clip)
 
@@ -268,10 +268,7 @@ def scatter(
 
 
 def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
-    """Emit prefetches `AHEAD` columns after `start`.
-
-    `how` is the read/write flag and locality in LLVM.
-    """
+    """Emit prefetches `AHEAD` columns after `start`. how: read/write flag and locality in LLVM."""
     soon = w.emit(f"add i64 {start}, {AHEAD}")
     for row in rows:
         place = w.at(row, soon, w.element.name)

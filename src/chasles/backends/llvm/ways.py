@@ -22,9 +22,9 @@ def learn(
 ) -> None:
     """Register a call that took the Python path, so that the fast entry can handle such calls.
 
-    The call is registered only if the machine code can handle it. `owner` is the `__self__` of the
-    fast entry. `make` is a function that returns the resolved call, or None if no kernel's entry
-    can be called directly.
+    The call is registered only if the machine code can handle it. owner: the `__self__` of the fast
+    entry. make: function that returns the resolved call, or None if no kernel's entry can be called
+    directly.
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:
         return
@@ -62,10 +62,7 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """Return the way to call the target's kernel with arrays.
-
-    `short` is True if all are float32.
-    """
+    """Return the way to call the target's kernel with arrays. short: True if all are float32."""
     owner = getattr(target.entry, "__self__", None)
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None

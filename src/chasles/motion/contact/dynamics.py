@@ -45,11 +45,11 @@ slip directions to contact forces (nc, 3 or 4).
 class Problem:
     """Equation of motion and contact constraints of a single state, in independent coordinates.
 
-    `H` (n, n) is the mass matrix. `force` (n,) is the generalized force without contacts, minus
-    velocity-product terms. `T` (n, m) contains the contact normals in joint space. `bias` (m,)
-    contains the separation accelerations at qdd = 0. `G` (nv, n) and `g` (nv,) are the coefficients
-    of qdd = G ydd + g, where ydd are the accelerations of the independent coordinates. For a tree,
-    G is the identity and g is zero. `gap` (m,) contains the distances in m or rad.
+    H (n, n): mass matrix. force (n,): generalized force without contacts, minus velocity-product
+    terms. T (n, m): contact normals in joint space. bias (m,): separation accelerations at qdd = 0.
+    G (nv, n), g (nv,): coefficients of qdd = G ydd + g, where ydd are the accelerations of the
+    independent coordinates. For a tree, G is the identity and g is zero. gap (m,): distances in m
+    or rad.
     """
 
     H: np.ndarray
@@ -479,21 +479,12 @@ def contact_problem(
 
 
 class ContactMotion(NamedTuple):
-    """Accelerations and contact forces.
+    """Accelerations qdd (nv,) and contact forces.
 
-    Attributes
-    ----------
-    qdd : array, shape (nv,)
-        Accelerations (rad/s2 or m/s2).
-    forces : array, shape (nc, 3)
-        Forces on the successor of each contact, along the world axes (N); zero for contacts that do
-        not touch.
-    limit_forces : array, shape (nv,)
-        Forces added to tau by joint limits (N m or N).
-    separation : array, shape (nc,)
-        Normal accelerations of touching contacts (m/s2); NaN for others.
-    moments : array, shape (nc,)
-        Moments of torsional friction on the successors, about the normals (N m).
+    forces (nc, 3): forces on the successor of each contact, along the world axes, in N; zero for
+    contacts that do not touch. limit_forces (nv,): forces added to tau by joint limits, in N m or
+    N. separation (nc,): normal accelerations of touching contacts, in m/s2; NaN for others. moments
+    (nc,): moments of torsional friction on the successors, about the normals, in N m.
     """
 
     qdd: np.ndarray

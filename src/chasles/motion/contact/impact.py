@@ -455,10 +455,7 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
 def _point_slopes(
     mechanism: Mechanism, q: np.ndarray, frame: str | None, point: np.ndarray, moved: np.ndarray
 ) -> np.ndarray:
-    """Return the derivative of `point_jacobian`.
-
-    `moved` is the derivative of the point (..., 3, nv).
-    """
+    """Return the derivative of `point_jacobian`. moved: derivative of the point (..., 3, nv)."""
     if frame is None:
         return np.zeros((*moved.shape, mechanism.model.nv))
     J = mechanism.jacobian(q, frame=frame)

@@ -93,11 +93,10 @@ def _rank(rows: np.ndarray) -> int:
 class Mode(NamedTuple):
     """Contact mode of k points: masks (k,), and vectors (k, 3) in world axes.
 
-    `current` is True for points that touch and remain in contact. `active` is True for points that
-    are held; points that are not active have no force. `slip` is the unit vector along which the
-    body slides over the surface, zero if it does not slide. `forces` are the forces at the
-    beginning of the mode. If later forces are not unique, the solution nearest to these initial
-    forces is chosen.
+    current: the point touches and remains in contact. active: the point is held; points that are
+    not active have no force. slip: unit vector along which the body slides over the surface, zero
+    if it does not slide. forces: the forces at the beginning of the mode. If later forces are not
+    unique, the solution nearest to these initial forces is chosen.
 
     A joint with dry friction is current and active while it is at rest. While it moves, or is held
     by other points at its friction bound, its slip is (0, 0, 1) or (0, 0, -1).
@@ -282,7 +281,7 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
     With `impact` laws, points are treated one at a time, the fastest first. With restitution,
     impulses act at all points between bodies that approach each other (Moreau 1988), then at points
     between bodies that approach as a result, and so on. Points without restitution take part in
-    every round. `bodies` (k,) contains a number that identifies the two bodies of each point.
+    every round. bodies (k,): a number that identifies the two bodies of each point.
     """
     if any(law.impact is not None for law in laws):
         return _in_turn(laws, W, v)

@@ -114,9 +114,8 @@ class Rigid:
 class Compliant:
     """Contact law of compliant ground for "time-stepping", stable for any step size.
 
-    The normal force at a depth d is stiffness (d + relaxation ddot), but never negative.
-    `stiffness` is in N/m. `relaxation` is in s. `friction`, `torsion` and `rolling` have the same
-    meaning as in `Rigid`.
+    The normal force at a depth d is stiffness (d + relaxation ddot), but never negative. stiffness:
+    in N/m. relaxation: in s. friction, torsion, rolling: as in `Rigid`.
     """
 
     stiffness: float
@@ -136,9 +135,9 @@ class Compliant:
 class Spot(NamedTuple):
     """Point where a body may touch another body, and the relative motion at this point.
 
-    `axes` are the two tangents and the normal as rows; the normal points from the other body to
-    this one. `gap` is the distance (m). `rate` and `slip` are the velocities of this body relative
-    to the other body at the point, along the normal and the tangents.
+    axes: two tangents and the normal as rows; the normal points from the other body to this one.
+    gap: the distance (m). rate, slip: velocities of this body relative to the other body at the
+    point, along the normal and the tangents.
     """
 
     point: np.ndarray

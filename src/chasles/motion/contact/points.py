@@ -20,7 +20,7 @@ def contact_points(
     """Return the contact points (..., points, 3) in the world (m) for configurations q (..., nq).
 
     Points are in the order of `Touching.forces`. Contacts that are not compiled come last in
-    `Touching.forces`; their points are not returned. `stepped` is True for a trajectory of the
+    `Touching.forces`; their points are not returned. stepped: True for a trajectory of the
     integrator "time-stepping". For other integrators, the result is None if the points vary with
     the motion.
     """

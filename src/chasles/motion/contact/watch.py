@@ -57,9 +57,9 @@ def watched(
 ) -> list[Value]:
     """Return the watch (velocities and reversal counts), updated with a new state.
 
-    `velocities` are the velocities of the points (m/s), three components each. The watch stores the
-    sum of the components, which changes its sign if the velocity reverses. `normal` contains the
-    normal forces (N). `h` is the size of the next step (s).
+    velocities: velocities of the points (m/s), three components each. The watch stores the sum of
+    the components, which changes its sign if the velocity reverses. normal: normal forces (N). h:
+    size of the next step (s).
     """
     slow, fast = (SLOW * h) ** 2, (FAST * h) ** 2
     seen: list[Value] = []

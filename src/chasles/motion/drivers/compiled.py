@@ -92,8 +92,7 @@ class Course:
 class Rollout:
     """Compiled simulation of a robot with a fixed step size.
 
-    `parameters` is the number of controller parameters. `free` contains the model parameters that
-    are inputs.
+    parameters: number of controller parameters. free: model parameters that are inputs.
     """
 
     def __init__(
@@ -137,10 +136,7 @@ class Rollout:
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, *target: str, watch: bool = False) -> Any:
-        """Return the compiled loop for a backend and dtype.
-
-        If `watch` is True, detect instability.
-        """
+        """Return the compiled loop for a backend and dtype. watch: True to detect instability."""
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
@@ -345,9 +341,9 @@ def pulled_back(
 ) -> RolloutGradient:
     """Return the gradient of a rollout, computed by its adjoint loop.
 
-    `names` are the inputs, in addition to the initial state, for which to compute gradients.
-    `sizes` contains the number of entries of each part of the state, by name. `shapes` are the
-    shapes of the model parameters that are inputs.
+    names: inputs, in addition to the initial state, for which to compute gradients. sizes: number
+    of entries of each part of the state, by name. shapes: shapes of the model parameters that are
+    inputs.
     """
     steps, every = course.steps, course.every
     records = len(kept_steps(steps, every))

@@ -49,7 +49,7 @@ class Varying:
     def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
         """Return the gaps of all feature pairs, and the motion of held and touching pairs.
 
-        A gap is infinite if other features are nearer. If `alone` is True, evaluate only the held
+        A gap is infinite if other features are nearer. alone: True to evaluate only the held
         pairs; the gaps of other pairs, and `Moves.room` of all pairs, are then infinite.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
@@ -74,8 +74,8 @@ class Slots:
 
     `row` (slots,) is the index of the named row that each slot belongs to. A row is a body point, a
     pair with varying points, a joint limit, or a joint with dry friction; joints with dry friction
-    come last. `bodies` (slots,) contains equal numbers for slots between the same two bodies.
-    `bound` (slots,) is the dry friction of joints (N m or N), infinite for other slots.
+    come last. bodies (slots,): equal numbers for slots between the same two bodies. bound (slots,):
+    dry friction of joints (N m or N), infinite for other slots.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class Slots:
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
         """Return the gaps, velocities and Jacobians of all slots in a state.
 
-        `held` (slots,) is a mask of slots that are always evaluated. If `alone` is True, skip slots
-        of varying features that are not held.
+        held (slots,): mask of slots that are always evaluated. alone: True to
+        skip slots of varying features that are not held.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:

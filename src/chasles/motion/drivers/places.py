@@ -28,9 +28,9 @@ def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[A
 class Place:
     """Host memory: NumPy arrays and array_likes, in float64. All values must be finite.
 
-    `function` is the function name in messages. `backend` and `dtype` are the target of the
-    compiled step. `device` is the context to enter while arrays are created. `given` contains the
-    arguments as checked arrays; None for an omitted argument.
+    function: function name in messages. backend, dtype: target of the compiled step. device:
+    context to enter while arrays are created. given: the arguments as checked arrays; None for an
+    omitted argument.
     """
 
     backend, dtype = "llvm", "float64"

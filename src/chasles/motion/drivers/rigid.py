@@ -61,10 +61,10 @@ and a small constant that prevents division by zero.
 class RigidContact(Pace):
     """Stepper for a single state with rigid contacts, joint limits and dry joint friction.
 
-    Steps end where the contact mode changes. `force` returns the joint torques at (t, q, qd)
-    without dry friction. `f_ext` and `dissipation` have the same meaning as in `inverse_dynamics`.
-    The driver sets two attributes: `free` returns the accelerations without contact for the torques
-    `self.force`, and `pace` takes steps without contact.
+    Steps end where the contact mode changes. force: joint torques at (t, q, qd) without dry
+    friction. f_ext, dissipation: as in `inverse_dynamics`. The driver sets two attributes: `free`
+    returns the accelerations without contact for the torques `self.force`, and `pace` takes steps
+    without contact.
     """
 
     free: Accelerate

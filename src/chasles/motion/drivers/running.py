@@ -80,10 +80,7 @@ def other_motion(code: str) -> InputError:
 
 
 class Pace(Remembering):
-    """Base class of steppers.
-
-    `due` is True if the contact mode changes at the end of the last step.
-    """
+    """Base class of steppers. due: True if the contact mode changes at the end of the last step."""
 
     due = False
 
@@ -221,9 +218,8 @@ def _located(event: Event, step: Taken, before: float) -> float:
 class Keep(Remembering):
     """Recorded states: after every few steps, or at given times.
 
-    `others` are the results of the function `beside` for the recorded states. `repeated` is the
-    number of events since the last complete step. `left` is the number of given times that are not
-    recorded yet.
+    others: results of the function `beside` for the recorded states. repeated: number of events
+    since the last complete step. left: number of given times that are not recorded yet.
     """
 
     numbers = ("steps", "repeated", "left")

@@ -72,8 +72,8 @@ class Recipe:
 class Stepped:
     """Compiled time step of a robot in a scene. If control is None, joint torques are inputs.
 
-    `parameters` is the number of controller parameters. `free` contains the names of the robot and
-    contact parameters that are inputs.
+    parameters: number of controller parameters. free: names of the robot and contact parameters
+    that are inputs.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Stepped:
         """Return compiled programs of the step. Each one compiles while the next one is traced.
 
         Long programs, except `brake` and `end`, are divided into parts that call subprograms
-        (`steps.apart`). If `whole` is True, they are not divided.
+        (`steps.apart`). whole: True to prevent this.
         """
         target, alone = (backend, dtype), ("brake", "end")
         with COMPILING, uncollected(), ExitStack() as stack:
@@ -516,8 +516,8 @@ def prepared(
 ) -> Stepped:
     """Return a compiled step, cached if possible.
 
-    `q` contains the initial positions, which determine the independent coordinates of closed loops.
-    If `again` is True, trace the controller even if the step is cached.
+    q: initial positions, which determine the independent coordinates of closed loops. again: True
+    to trace the controller even if the step is cached.
     """
     scene, known = scene_of(robot, plan, chosen(robot, q)), robot.mechanism.kept
     control = control if callable(control) or isinstance(control, Controls) else None

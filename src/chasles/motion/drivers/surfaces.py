@@ -113,7 +113,7 @@ class Surfaces:
         """Return the four programs of the soft contacts.
 
         They compute (1) wrenches and rates, (2) corrected states and the contact status, (3) forces
-        and gaps, and (4) velocities of points and normal forces. `held` is True if points keep the
+        and gaps, and (4) velocities of points and normal forces. held: True if points keep the
         contact status from the beginning of the step.
         """
         contacts, arena = self.contacts, Arena(RULES)

@@ -142,8 +142,8 @@ def crossing(
     """Return (s, t) at the nearest points of two edges, and the contact; None for parallel edges.
 
     None is also returned if Newton's method does not converge. In `carriers` and `edges`, the
-    successor comes first. `guess` is the initial guess for s and t. `toward` is a direction in the
-    world from the second body to the first; if None, the vector between the nearest points is used.
+    successor comes first. guess: initial guess for s and t. toward: a direction in the world from
+    the second body to the first; if None, the vector between the nearest points is used.
     """
     x = np.array(guess, dtype=float)
     for _ in range(STEPS):
@@ -242,9 +242,9 @@ class Meeting:
 class _Kind(NamedTuple):
     """Kind of feature pairs, such as corners and faces.
 
-    `first` and `second` are the names of the `Solid` fields that list the features. `pairs` is a
-    function that returns all pairs. `contacts` is a function that returns the contacts of selected
-    pairs. `swapped` is True if the first feature belongs to the second solid.
+    first, second: names of the `Solid` fields that list the features. pairs: function that returns
+    all pairs. contacts: function that returns the contacts of selected pairs. swapped: True if the
+    first feature belongs to the second solid.
     """
 
     first: str

@@ -45,10 +45,10 @@ for edges of a shape that cross ridges."""
 class HeightField:
     """Solid between the plane z = -base and a grid of heights over a rectangle.
 
-    `heights` contains rows along x, from the lowest to the highest y (m, at least 2 x 2). `size`
-    contains the lengths of the rectangle along x and y (m). `base` is the thickness below z = 0
-    (m). `center` and `axes` are the center and axes (unit vectors as rows) of the field in its
-    frame. Only "time-stepping" supports height fields.
+    heights: rows along x, from the lowest to the highest y (m, at least 2 x 2). size: lengths of
+    the rectangle along x and y (m). base: thickness below z = 0 (m). center, axes: center and
+    axes (unit vectors as rows) of the field in its frame. Only "time-stepping" supports height
+    fields.
     """
 
     frame: str | None
@@ -298,8 +298,8 @@ def contacts_on_field(
 ) -> np.ndarray:
     """Return the contacts (n, slots, 7) of a shape on a field: point, normal and gap in the world.
 
-    `R` (n, 3, 3) and `o` (n, 3) are the axes (as columns) and origin of the shape's frame. `S` and
-    `s` are the axes and origin of the field's frame.
+    R (n, 3, 3), o (n, 3): axes (as columns) and origin of the shape's frame. S, s: axes and origin
+    of the field's frame.
     """
     S, s = S @ np.transpose(field.axes), s + S @ np.array(field.center)
     places, radii = zip(*body.balls(), strict=True)
@@ -414,8 +414,7 @@ def _peaks(
 ) -> np.ndarray:
     """Return the contacts (n, PEAKS, 7) of field corners with a shape, in the field's axes.
 
-    `turn` and `origin` are the axes and origin of the shape's frame. For `at`, `edges` and
-    `exists`, see `HeightField.peaks`.
+    turn, origin: axes and origin of the shape's frame. at, edges, exists: see `HeightField.peaks`.
     """
     own = np.einsum("nji,nkj->nki", turn, at - origin[:, None])
     gap, out, _ = body.nearest(own, np.zeros_like(own))

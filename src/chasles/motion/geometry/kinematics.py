@@ -223,24 +223,13 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 class Contact(NamedTuple):
     """Contact point, or nearest point, of two bodies; vectors are in the world frame.
 
-    Attributes
-    ----------
-    successor, predecessor : str or None
-        Frames of the two bodies, None for the world.
-    point : array, shape (..., 3)
-        Nearest point C of the successor (m).
-    normal : array, shape (..., 3)
-        Unit vector from the predecessor to the successor.
-    gap : array, shape (...)
-        Distance (m), negative for penetration.
-    point_rate, normal_rate : array, shape (..., 3)
-        Rates of C, as a point in space (m/s), and of the normal (1/s). C moves relative to both
-        bodies.
-    friction : float
-        Coulomb's coefficient mu.
-    torsion : float
-        Coefficient (m) of the friction moment about the normal; without a tangential force, the
-        moment is at most `torsion` times the normal force.
+    successor, predecessor: frames of the two bodies, None for the world. point C (..., 3): the
+    nearest point of the successor; normal (..., 3): unit vector from the predecessor to the
+    successor. gap (...): the distance, negative for penetration. point_rate, normal_rate (..., 3):
+    rates of C, as a point in space, and of the normal, in m/s and 1/s. C moves relative to both
+    bodies. friction: Coulomb's coefficient mu. torsion: coefficient (m) of the friction moment
+    about the normal; without a tangential force, the moment is at most torsion times the normal
+    force.
     """
 
     successor: str | None
@@ -281,11 +270,11 @@ def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray
 class Moves(NamedTuple):
     """Motion of the k contact points of one state, in the order of the pairs.
 
-    `gap` (k,) is in m. `axes` (k, 3, 3) are the two tangents and the normal as rows, in the world.
-    Motion of the body relative to the surface along these axes: velocity (k, 3) = J qd with J (k,
-    3, nv), and acceleration J qdd + bias (k, 3); its normal component is the acceleration of the
-    gap. `room` (k,) is the distance (m) until other features of the bodies become the nearest;
-    infinite if there are no other features, negative if other features are nearer.
+    gap (k,), in m. axes (k, 3, 3): two tangents and the normal as rows, in the world. Motion of the
+    body relative to the surface along these axes: velocity (k, 3) = J qd with J (k, 3, nv), and
+    acceleration J qdd + bias (k, 3); its normal component is the acceleration of the gap. room
+    (k,): distance (m) until other features of the bodies become the nearest; infinite if there are
+    no other features, negative if other features are nearer.
     """
 
     gap: np.ndarray
@@ -324,8 +313,8 @@ Closed = Sphere | Capsule | Box | Plane
 class Ball(NamedTuple):
     """Ball on a body, and the surface that it may touch.
 
-    `over`, `at` and `radius` are the frame of the body, and the ball's center and radius. `under`
-    is the frame of the surface. `surface` is the surface, or None if it has no closed form.
+    over, at, radius: frame of the body, and the ball's center and radius. under: frame of the
+    surface. surface: the surface, or None if it has no closed form.
     """
 
     over: str | None

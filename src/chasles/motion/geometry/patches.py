@@ -149,9 +149,9 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
 class Outline(NamedTuple):
     """Corner, edge or face of a shape in a given direction, in the shape's frame.
 
-    `balls` are the corners (positions and radii). `edges` are the edges of the face, or the single
-    edge. `rims` are the circles that may touch. `size` is the size of the shape (m). `face` is the
-    plane of the face. `around` contains the corners of the face (k, 3), or the rim of a disc.
+    balls: corners (positions and radii). edges: edges of the face, or the single edge. rims:
+    circles that may touch. size: size of the shape (m). face: plane of the face. around: corners of
+    the face (k, 3), or the rim of a disc.
     """
 
     balls: list[tuple[Place, float]]

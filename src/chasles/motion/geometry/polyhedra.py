@@ -42,11 +42,10 @@ radius r/e^2, and the steps must be small enough for this motion."""
 class Solid(NamedTuple):
     """Polyhedron as arrays: v corners, f faces, e edges.
 
-    `arms` (v, n, 3) contains unit vectors along the edges at each corner. `normals` (f, 3) and
-    `levels` (f,) define the face planes n.x = level. `sides` (f, n, 3) and `ends` (f, n) define the
-    lines that bound each face; s.x >= end on the face. `starts` and `alongs` (e, 3) define the
-    edges. `flanks` (e, 2, 3) are the unit vectors from an edge into its two faces. Shorter lists
-    are padded with their last entries. `size` is in m.
+    arms (v, n, 3): unit vectors along the edges at each corner. normals (f, 3), levels (f,): face
+    planes n.x = level. sides (f, n, 3), ends (f, n): lines that bound each face; s.x >= end on the
+    face. starts and alongs (e, 3): edges. flanks (e, 2, 3): unit vectors from an edge into its two
+    faces. Shorter lists are padded with their last entries. size: in m.
     """
 
     corners: np.ndarray
@@ -161,10 +160,7 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts between the same two bodies.
-
-    `order` (m,) is the index of each in the result.
-    """
+    """Merge contacts between the same two bodies. order (m,): index of each in the result."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
@@ -198,10 +194,7 @@ class Places(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Infinite lines along edges, each paired with a query point.
-
-    `starts` and `alongs` have shape (m, 3).
-    """
+    """Infinite lines along edges, each paired with a query point. starts, alongs: shape (m, 3)."""
 
     starts: np.ndarray
     alongs: np.ndarray
@@ -229,10 +222,9 @@ class Lines(NamedTuple):
 class Pairs(NamedTuple):
     """Feature pairs of two bodies.
 
-    `gap` is in m. `inside` is the distance (m) from the contact point to the borders of the
-    features, negative outside. `outward` is the sine of the smallest angle between the contact
-    plane and the bodies behind it; negative if a body crosses the plane. `lack` is the tolerance of
-    `outward`.
+    gap: in m. inside: distance (m) from the contact point to the borders of the features, negative
+    outside. outward: sine of the smallest angle between the contact plane and the bodies behind it;
+    negative if a body crosses the plane. lack: tolerance of `outward`.
     """
 
     gap: np.ndarray

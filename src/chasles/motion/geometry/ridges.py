@@ -37,9 +37,8 @@ LARGEST = 200_000
 class Ridges(NamedTuple):
     """Edges of a height field.
 
-    `start` and `along` (..., 3) are the first corner, and the vector to the second. `sides` (...,
-    2, 3) are the unit vectors from an edge into its two triangles. `exists` (...) is True for
-    ridges.
+    start, along (..., 3): first corner, and the vector to the second. sides (..., 2, 3): unit
+    vectors from an edge into its two triangles. exists (...): True for ridges.
     """
 
     start: np.ndarray
@@ -82,9 +81,9 @@ def _solid(body: Any) -> Solid:
 def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> np.ndarray | None:
     """Return the contacts (n, k, 7) of a shape's edges with ridges: point, normal and gap.
 
-    `turn` (n, 3, 3) and `origin` (n, 3) are the axes, as columns, and origin of the shape's frame,
-    in the field's axes. `near` contains the ridges near the shape (n, m). Gaps are infinite where
-    edges do not cross. The result is None if the shape has no straight edges.
+    turn (n, 3, 3), origin (n, 3): axes, as columns, and origin of the shape's frame, in the field's
+    axes. near: ridges near the shape (n, m). Gaps are infinite where edges do not cross. The result
+    is None if the shape has no straight edges.
     """
     if not isinstance(body, Box | Capsule | ConvexMesh):
         return None

@@ -87,10 +87,7 @@ class Law(NamedTuple):
         dilates: bool = False,
         bound: Array = np.inf,
     ) -> "Law":
-        """Check a single problem, and return it as a `Law`.
-
-        `name` is the function name in messages.
-        """
+        """Check a single problem, and return it as a `Law`. name: function name in messages."""
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
         n = len(mu)
         G, c = checked_problem(name, G, c)

@@ -196,9 +196,9 @@ class _Slipping(_PointLaw):
 class Newton(_Slipping):
     """Law that reverses the normal velocity and scales it by e (Featherstone 2008, Eq 11.65).
 
-    `restitution` is e, from 0 to 1. `friction` is Coulomb's coefficient; without friction, the
-    impulse is lambda_z = -(1 + e) zeta_z / W_zz. With friction, the law can create energy if slip
-    reverses (Kane and Levinson 1985), so use it with care.
+    restitution: e, from 0 to 1. friction: Coulomb's coefficient; without friction, the impulse is
+    lambda_z = -(1 + e) zeta_z / W_zz. With friction, the law can create energy if slip reverses
+    (Kane and Levinson 1985), so use it with care.
     """
 
     friction: Array = 0.0
@@ -242,9 +242,9 @@ class Newton(_Slipping):
 class Poisson(_Slipping):
     """Law with Coulomb friction: expansion returns e times the normal impulse of compression.
 
-    `restitution` is e, from 0 to 1. `friction` is mu. Compression ends when the normal velocity is
-    zero. If slip stops or reverses during the impact, the work that the normal impulse returns
-    differs from e^2 times the work of compression, and e = 1 is not lossless (Stronge 1990).
+    restitution: e, from 0 to 1. friction: mu. Compression ends when the normal velocity is zero.
+    If slip stops or reverses during the impact, the work that the normal impulse returns differs
+    from e^2 times the work of compression, and e = 1 is not lossless (Stronge 1990).
     """
 
     _quantity = "impulse"
@@ -255,10 +255,10 @@ class Poisson(_Slipping):
 class Stronge(_Slipping):
     """Law with Coulomb friction: expansion returns e^2 times the work of compression.
 
-    `restitution` is e, from 0 to 1. `friction` is mu. The work is the work of the normal impulse.
-    The losses due to impact and due to friction are therefore separate, and neither is negative:
-    energy is never created (Stronge 1990; 2000, *Impact Mechanics*). Without friction, or if slip
-    neither stops nor changes direction, Newton's, Poisson's and Stronge's laws agree.
+    restitution: e, from 0 to 1. friction: mu. The work is the work of the normal impulse. The
+    losses due to impact and due to friction are therefore separate, and neither is negative: energy
+    is never created (Stronge 1990; 2000, *Impact Mechanics*). Without friction, or if slip neither
+    stops nor changes direction, Newton's, Poisson's and Stronge's laws agree.
     """
 
     _quantity = "work"
@@ -293,9 +293,9 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
 class Moreau:
     """Law for simultaneous impacts: Coulomb's law for the mean velocity (after + e before)/(1 + e).
 
-    `restitution` is e, from 0 to 1, for all contacts. `friction` is mu, for all contacts. As in
-    Newton's law, each normal velocity after impact is at least -e times the velocity before impact;
-    a contact with a larger velocity has no impulse. Friction is within the cone. It either opposes
+    restitution: e, from 0 to 1, for all contacts. friction: mu, for all contacts. As in Newton's
+    law, each normal velocity after impact is at least -e times the velocity before impact; a
+    contact with a larger velocity has no impulse. Friction is within the cone. It either opposes
     the mean slip or makes the mean slip zero. In the latter case, slip is reversed and multiplied
     by e. The impulse opposes the mean velocity, so energy is never created: the change of energy is
     lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without friction,

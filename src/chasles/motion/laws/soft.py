@@ -1,11 +1,11 @@
 """Soft contact: normal forces as functions of gap and gap rate, and friction on compliant ground.
 
 A normal law has `states`, the number of its state variables, and `response(state, gap, rate)`,
-which returns the force (N, never negative) and the rates of the states. `gap` is the distance
-between the undeformed surfaces (m), negative if they would overlap; `rate` is the derivative of the
-gap (m/s). `SoftContact` adds friction. The laws use only operations that floats, NumPy arrays and
-traced symbols support, so the same law works for a single number, a batch and a compiled step. At
-rest all states are zero.
+which returns the force (N, never negative) and the rates of the states. gap: the distance between
+the undeformed surfaces (m), negative if they would overlap; rate: the derivative of the gap (m/s).
+`SoftContact` adds friction. The laws use only operations that floats, NumPy arrays and traced
+symbols support, so the same law works for a single number, a batch and a compiled step. At rest
+all states are zero.
 """
 
 import math
@@ -205,9 +205,9 @@ class _InSeries(NormalLaw):
 class SoftSurface(_InSeries):
     """First-order surface: massless, on a spring and a damper (Featherstone 2008, 11.8).
 
-    `stiffness` is K (N/m). `damping` is D (N s/m). The state is z, the position of the surface (m,
-    negative if it is pressed in). A body at p (the gap) touches the surface if p = z. The force is
-    then max(0, -K p - D pdot). If the force is zero, contact is lost, and the surface recovers with
+    stiffness: K (N/m). damping: D (N s/m). The state is z, the position of the surface (m, negative
+    if it is pressed in). A body at p (the gap) touches the surface if p = z. The force is then
+    max(0, -K p - D pdot). If the force is zero, contact is lost, and the surface recovers with
     zdot = -(K z + force)/D (Eq 11.73, 11.74).
 
     The force is computed from p, not from z, so errors in z decay with the time constant D/K of the
@@ -305,10 +305,10 @@ class _Stateless(NormalLaw):
 class HuntCrossley(_Stateless):
     """Spring and damper with forces that grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
-    `stiffness` is K (N/m^n). `damping` is the coefficient a (s/m); slow impacts have a restitution
-    of about 1 - 2 a v / 3. `exponent` is n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law
-    for spheres. The law has no state, and its force does not jump at first contact. Sources: Hunt
-    and Crossley (1975); Marhefka and Orin (1999), where alpha is 2 a / 3.
+    stiffness: K (N/m^n). damping: a (s/m); slow impacts have a restitution of about 1 - 2 a v / 3.
+    exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. The law has no
+    state, and its force does not jump at first contact. Sources: Hunt and Crossley (1975); Marhefka
+    and Orin (1999), where alpha is 2 a / 3.
     """
 
     exponent: float = 1.5
@@ -352,12 +352,12 @@ class HuntCrossley(_Stateless):
 class AzadFeatherstone(_Stateless):
     """Hertzian spring, and damping proportional to sqrt(d): f = K d^(3/2) + D d^(1/2) ddot.
 
-    `stiffness` is K (N/m^1.5). `damping` is D (N s/m^1.5). Here, d = -gap. The law differs from
-    Hunt and Crossley's in the power of d that multiplies ddot. As a result, the restitution
-    decreases with speed to the power 1/5, as measured on spheres and plates. Sources: Azad and
-    Featherstone (2010, *Modeling the contact between a rolling sphere and a compliant ground
-    plane*; 2014, *A new nonlinear model of contact normal force*, IEEE Trans. Robotics 30(3),
-    736-739); Kuwabara and Kono (1987).
+    stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. The law differs from Hunt and
+    Crossley's in the power of d that multiplies ddot. As a result, the restitution decreases with
+    speed to the power 1/5, as measured on spheres and plates. Sources: Azad and Featherstone (2010,
+    *Modeling the contact between a rolling sphere and a compliant ground plane*; 2014, *A new
+    nonlinear model of contact normal force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and
+    Kono (1987).
     """
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
@@ -392,11 +392,11 @@ class AzadFeatherstone(_Stateless):
 class SoftFriction:
     """Coulomb friction on a laterally compliant surface (Featherstone 2008, 11.8).
 
-    `coefficient` is mu. `stiffness` is K_t (N/m). `damping` is D_t (N s/m). The state is x, the
-    displacement of the surface (m), one number for each tangent. A surface that follows the body
-    exerts the force f = -K_t x - D_t v. If f exceeds mu times the normal force, f is scaled down to
-    that bound; with two tangents, the bound is a circle, a section of the friction cone. The body
-    then slips, and xdot = -(K_t x + f)/D_t differs from v (Eq 11.77 to 11.79).
+    coefficient: mu. stiffness: K_t (N/m). damping: D_t (N s/m). The state is x, the displacement of
+    the surface (m), one number for each tangent. A surface that follows the body exerts the force
+    f = -K_t x - D_t v. If f exceeds mu times the normal force, f is scaled down to that bound; with
+    two tangents, the bound is a circle, a section of the friction cone. The body then slips, and
+    xdot = -(K_t x + f)/D_t differs from v (Eq 11.77 to 11.79).
     """
 
     coefficient: float

@@ -171,10 +171,7 @@ class Pick:
 
 
 def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
-    """Return the subprogram that solves a linear system.
-
-    `problem` is a function of `data`.
-    """
+    """Return the subprogram that solves a linear system. problem: a function of `data`."""
     touches, stops, dry = problem.touches, len(problem.stops), len(problem.dry)
     size = system_size(touches, stops + dry + len(problem.p))
     request = Variable("solve_request", (size,))
@@ -241,8 +238,8 @@ def _halves(
     """Divide a program at a call, and return the parts before and after it.
 
     Outputs that do not depend on the results of the call (`answers`) are computed before it. Other
-    values that both parts need are passed on in the array `kept`. `passed` contains the names of
-    arrays that are inputs of a part only if the part uses them.
+    values that both parts need are passed on in the array `kept`. passed: names of arrays that are
+    inputs of a part only if the part uses them.
     """
     code, known = program.code, {v.name: n for n, v in enumerate(program.inputs)}
     late_inputs, later = {known[name] for name in answers}, bytearray(len(code))
@@ -289,9 +286,8 @@ def _part(
 ) -> Program:
     """Return a program that consists of the instructions in `order`.
 
-    `inputs` are the first inputs; other inputs that are used follow. `taken` contains the
-    instructions whose values are read from an input, each with the input and the index of its
-    entry.
+    inputs: the first inputs; other inputs that are used follow. taken: instructions whose values
+    are read from an input, each with the input and the index of its entry.
     """
     number = {k: n for n, k in enumerate(order)}
     index, code = {v: n for n, v in enumerate(inputs)}, list[Instruction]()

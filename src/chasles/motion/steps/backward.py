@@ -86,10 +86,7 @@ class Backward:
         return steps._tiled("backward", inputs, found)
 
     def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
-        """Return the states after a step with end velocities v.
-
-        For `brake`, see `braking.brake`.
-        """
+        """Return the states after a step with end velocities v. brake: see `braking.brake`."""
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
         if steps._reduced is None:

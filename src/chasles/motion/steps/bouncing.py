@@ -31,8 +31,8 @@ class Bounces(NamedTuple):
 class Free(NamedTuple):
     """Step without contact.
 
-    `v` and `ahead` are the velocities before and after the step. `H` is the matrix of the momentum
-    balance. `order` is the elimination order. `dt` is the step size (s).
+    v, ahead: velocities before and after the step. H: matrix of the momentum balance. order:
+    elimination order. dt: step size (s).
     """
 
     v: np.ndarray
@@ -45,9 +45,9 @@ class Free(NamedTuple):
 class Strike(NamedTuple):
     """Contact slot with a possible impact, and its motion in a step without contact.
 
-    `e` is the coefficient of restitution. `row` is the Jacobian of the normal velocity. `after` is
-    the normal velocity at the end of the step. `a` is the normal acceleration. `when` is the time
-    of the impact (s). `hit` is the speed of approach at the impact.
+    e: coefficient of restitution. row: Jacobian of the normal velocity. after: normal velocity at
+    the end of the step. a: normal acceleration. when: time of the impact (s). hit: speed of
+    approach at the impact.
     """
 
     e: float

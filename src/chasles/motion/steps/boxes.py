@@ -62,8 +62,8 @@ class Face(NamedTuple):
 class Apart(NamedTuple):
     """Axis of least overlap: normal from the second box to the first, and gap along it.
 
-    `face` is the face that the axis is normal to. `over` is 1 if that face belongs to the first
-    box. `edge` is 1 if edges cross. `lines` are the directions of these edges.
+    face: the face that the axis is normal to. over: 1 if that face belongs to the first box. edge:
+    1 if edges cross. lines: directions of these edges.
     """
 
     normal: np.ndarray
@@ -176,7 +176,7 @@ def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) 
 def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]:
     """Return (point, distance, valid) for each corner of a face clipped to another face.
 
-    Points are halfway between the two faces, and distances are along the normal. `valid` is 1 or 0.
+    Points are halfway between the two faces, and distances are along the normal. valid: 1 or 0.
     """
     sides = (face.wide, face.long)
     reach = [(1.0 + SLACK) * side for side in sides]

@@ -89,9 +89,7 @@ def allowed(inertia: Inertia, start: Start, v: np.ndarray, dt: float) -> Number:
 def brake(
     inertia: Inertia, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
 ) -> list[Number]:
-    """Return the brake for a step that ends at q and v.
-
-    `allowed` is the largest kinetic energy (J).
+    """Return the brake for a step that ends at q and v. allowed: largest kinetic energy (J).
 
     The first entry is the fraction to remove from the velocity relative to the centers of mass. The
     other entries are center-of-mass velocities of floating robots, along their base axes.

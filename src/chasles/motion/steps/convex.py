@@ -91,9 +91,8 @@ class Problem(NamedTuple):
 class Refined(NamedTuple):
     """Result of a Newton step.
 
-    `v` contains the velocities. `gradient` is the unbalanced momentum. `residual` is its norm,
-    relative to the momentum. `pushes` are the normal impulses. `directions` are the sliding
-    directions.
+    v: velocities. gradient: unbalanced momentum. residual: its norm, relative to the momentum.
+    pushes: normal impulses. directions: sliding directions.
     """
 
     v: np.ndarray
@@ -106,9 +105,8 @@ class Refined(NamedTuple):
 class Line(NamedTuple):
     """Data for a line search along a step d from velocities v.
 
-    `at` and `along` are the velocities of all slots at v, and their changes along d. `start` and
-    `inertia` are the power of the unbalanced momentum at v, and its growth due to inertia. `begun`
-    is the power of the impulses at v.
+    at, along: velocities of all slots at v, and their changes along d. start, inertia: power of the
+    unbalanced momentum at v, and its growth due to inertia. begun: power of the impulses at v.
     """
 
     v: np.ndarray
@@ -129,10 +127,7 @@ class Interval(NamedTuple):
     most: Number
 
     def zero(self, whole: Number) -> Number:
-        """Return the zero of the linear interpolant.
-
-        `whole` is 1 if the power stays negative.
-        """
+        """Return the zero of the linear interpolant. whole: 1 if the power stays negative."""
         low, high, least, most = self
         return low - least * (high - low) / select(whole, 1.0, most - least)
 
@@ -147,8 +142,8 @@ Search = Callable[[Line, Interval, Number], Interval]
 class Newton:
     """Momentum balance at the end of a step, and Newton steps towards its solution.
 
-    `solve` is the solver of linear systems, by default `solution`. `search` is the line search
-    along a step, by default `searched`.
+    solve: solver of linear systems, by default `solution`. search: line search along a step, by
+    default `searched`.
     """
 
     def __init__(
@@ -245,10 +240,7 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return the result of a Newton step that ends at v.
-
-        `at` contains the velocities of the slots.
-        """
+        """Return the result of a Newton step that ends at v. at: velocities of the slots."""
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
@@ -294,10 +286,7 @@ class Newton:
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the inverse Jacobian at v times g.
-
-        `rubbing` contains the slopes of dry friction.
-        """
+        """Return the inverse Jacobian at v times g. rubbing: slopes of dry friction."""
         return self._solve(System(slots, self._stopping(v), rubbing, g))
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
@@ -358,9 +347,8 @@ class Newton:
     def first(self, v: np.ndarray, slack: Number, before: np.ndarray) -> Refined:
         """Take the first step from the initial velocities v, with the expected contacts.
 
-        `slack` is the change of a contact's velocity (m/s) that smooth forces may cause. `before`
-        contains the impulses of the slots in the previous step along the world axes (k, 3), or
-        zeros.
+        slack: change of a contact's velocity (m/s) that smooth forces may cause. before: impulses
+        of the slots in the previous step along the world axes (k, 3), or zeros.
         """
         at = zip(self.p.touches, self.velocities(v), before, strict=True)
         slots = [expected(touch, u, w, slack, f) for touch, (u, w), f in at]
@@ -375,8 +363,8 @@ class Newton:
     ) -> Refined:
         """Take a full Newton step from v with gradient g.
 
-        `last` contains the sliding directions in the previous step. `again` is 1 if steps alternate
-        between the same states (see `linearized`).
+        last: sliding directions in the previous step. again: 1 if steps alternate between the same
+        states (see `linearized`).
         """
         at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [

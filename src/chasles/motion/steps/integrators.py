@@ -26,10 +26,10 @@ SOLVED = 1e-12
 class Table:
     """Butcher tableau: stage i is at time c[i] h and at y + h (sum of A[i][j] k[j] + own k[i]).
 
-    `own` is the diagonal entry of A, the same for all stages; zero for explicit methods. `error`
-    contains the weights of the stages for the difference from the method of lower order. `dense`
-    contains one row per stage, with polynomial coefficients (of part, part^2, ...). The value of
-    the polynomial is the weight of the stage after a fraction `part` of the step.
+    own: diagonal entry of A, the same for all stages; zero for explicit methods. error: weights of
+    the stages for the difference from the method of lower order. dense: one row per stage, with
+    polynomial coefficients (of part, part^2, ...). The value of the polynomial is the weight of the
+    stage after a fraction `part` of the step.
     """
 
     c: tuple[float, ...]
@@ -320,10 +320,10 @@ axes of the parent ("mixed")."""
 class Integrator(NamedTuple):
     """Integrator: its step function, and its order (errors are proportional to dt^order).
 
-    `adaptive` is True if the integrator estimates its error and chooses step sizes. `mixed` is the
-    step function for free="mixed". `hamiltonian` is True if the integrator supports only mechanisms
-    that have a Hamiltonian in the coordinates of the tree. `damped` is the largest product of dt
-    and the decay rate of a velocity for which steps are stable.
+    adaptive: True if the integrator estimates its error and chooses step sizes. mixed: the step
+    function for free="mixed". hamiltonian: True if the integrator supports only mechanisms that
+    have a Hamiltonian in the coordinates of the tree. damped: largest product of dt and the decay
+    rate of a velocity for which steps are stable.
     """
 
     advance: Advance

@@ -29,8 +29,7 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 class Stop(NamedTuple):
     """Limit of a joint or tendon.
 
-    `row` is the velocity away from the limit. `bound` is the lower bound on that velocity. `weight`
-    is the inverse mass.
+    row: velocity away from the limit. bound: lower bound on that velocity. weight: inverse mass.
     """
 
     row: Row
@@ -46,8 +45,7 @@ class Stop(NamedTuple):
 class Dry(NamedTuple):
     """Dry friction of a joint or tendon.
 
-    `row` is the velocity. `limit` is the largest impulse. `stiffness` is the impulse per unit
-    velocity without slip.
+    row: velocity. limit: largest impulse. stiffness: impulse per unit velocity without slip.
     """
 
     row: Row
@@ -79,10 +77,7 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray, own: Own
 ) -> list[Drawn]:
-    """Return the tendons and limited ball joints.
-
-    `inverse` is M^-1 in the neutral posture.
-    """
+    """Return the tendons and limited ball joints. inverse: M^-1 in the neutral posture."""
     every = lines(model)
     if not every:
         return []

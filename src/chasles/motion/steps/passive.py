@@ -21,9 +21,8 @@ from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 class Passive:
     """Passive forces in a state: springs, tendons, damping, fluid.
 
-    `stiffness` and `damping` (nv, nv) are the negative derivatives of joint torques with respect to
-    position and velocity, positive semidefinite. `losses` (nv,) are the joint torques of dampers
-    and fluid.
+    stiffness, damping (nv, nv): negative derivatives of joint torques with respect to position and
+    velocity, positive semidefinite. losses (nv,): joint torques of dampers and fluid.
     """
 
     def __init__(

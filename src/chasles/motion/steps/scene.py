@@ -23,9 +23,8 @@ points."""
 class Scene:
     """Contact pairs, joint limits, dry friction and damping that act on a robot in a step.
 
-    `limits` contains (velocity index, position index, lower, upper) of joints with one degree of
-    freedom that stop at their limits. `stopped` is True if tendons and ball joints also stop at
-    their limits.
+    limits: (velocity index, position index, lower, upper) of joints with one degree of freedom that
+    stop at their limits. stopped: True if tendons and ball joints also stop at their limits.
     """
 
     model: Model

@@ -31,8 +31,7 @@ MOST_SLOTS = 16
 class Shared(NamedTuple):
     """Shared slot, which holds the closest point that is not in an earlier slot.
 
-    `weight` is the inverse mass (1/kg). `over` and `under` are the frame indices of body and
-    surface.
+    weight: inverse mass (1/kg). over, under: frame indices of body and surface.
     """
 
     law: Rigid | Compliant
@@ -141,9 +140,9 @@ def closest(
 ) -> tuple[list[Shared], Number]:
     """Return the slots of a group, closest first, and the smallest gap that has no slot.
 
-    `own` is a function that returns the coefficients of a pair that are inputs of the step, or
-    None. `pick` is a function that returns the rows of the closest points, and the gaps of the
-    other points. Default: `picked`.
+    own: function that returns the coefficients of a pair that are inputs of the step, or None.
+    pick: function that returns the rows of the closest points, and the gaps of the other points.
+    Default: `picked`.
     """
     rows, frames = [], crowd.frames
     for pair, spot in crowd.spots:

@@ -170,8 +170,8 @@ def meeting(body: Any, surface: Any) -> Meeting | None:
 class Outside(NamedTuple):
     """Pair of shapes whose contacts are computed with NumPy before each step.
 
-    `slots` is a function that returns the number of contacts of a body. `contacts` is a function
-    that returns points, normals and gaps (n, slots, 7), see `fields.contacts_on_field`.
+    slots: function that returns the number of contacts of a body. contacts: function that returns
+    points, normals and gaps (n, slots, 7), see `fields.contacts_on_field`.
     """
 
     body: Any

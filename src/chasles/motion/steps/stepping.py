@@ -97,12 +97,11 @@ iterations, the sliding directions, and the brake (`braking`). Status: 0 in prog
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "held")
 """Statistics of a simulation.
 
-`iterations` is the number of iterations. `unsolved` is the number of steps whose friction does not
-agree with the normal impulses, or that did not converge. `residual` is the largest residual. `work`
-is the work of impulses (J). `excess` is the largest work in a step in excess of the energy that
-overlaps and restitution release (J). `overflow` is the number of steps in which more points
-overlapped than there are shared slots. `held` is the number of unsolved steps that converged with
-fixed normal impulses in the friction bounds.
+iterations: number of iterations. unsolved: number of steps whose friction does not agree with the
+normal impulses, or that did not converge. residual: largest residual. work: work of impulses (J).
+excess: largest work in a step in excess of the energy that overlaps and restitution release (J).
+overflow: number of steps in which more points overlapped than there are shared slots. held: number
+of unsolved steps that converged with fixed normal impulses in the friction bounds.
 """
 
 STATISTICS = (*EFFORT, "singular")
@@ -155,9 +154,9 @@ contact acts if this change in velocity would close it.
 class Steps:
     """The four programs of a time step.
 
-    `control` is the program for joint torques; None if tau is an input. `free` contains the
-    parameters of the model and its contacts that are inputs. `crowded` is True if subprograms find
-    the closest of many points, so that `begin` is divided into parts.
+    control: program for joint torques; None if tau is an input. free: parameters of the model and
+    its contacts that are inputs. crowded: True if subprograms find the closest of many points, so
+    that `begin` is divided into parts.
     """
 
     def __init__(
@@ -351,8 +350,7 @@ class Steps:
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
-        Its outputs are point, memory and data. `before` and `after` are additional inputs, which
-        are ignored.
+        Its outputs are point, memory and data. before, after: additional inputs, which are ignored.
         """
         fall = self._free.fall(self.model, self.own)
         newton = Newton(self._problem, solve=apart.solve if apart else None)
@@ -533,8 +531,7 @@ class Steps:
     ) -> Program:
         """Return the program for an iteration. It does not change states that are done.
 
-        `done` is 1 if the state must not change. `fine` is 0 for a rejected step, which is only
-        counted.
+        done: 1 if the state must not change. fine: 0 for a rejected step, which is only counted.
         """
         stays = maximum(done, 1.0 - fine)
         kept = [select(stays, old, now) for old, now in zip(v, point, strict=True)]
@@ -635,8 +632,7 @@ class Steps:
     def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
         """Return the displacement in a step with velocities v0 at its beginning and v at its end.
 
-        `early` is the time (s) of the first impact with restitution. `rate` is the acceleration
-        before it, or None.
+        early: time (s) of the first impact with restitution. rate: acceleration before it, or None.
         """
         if rate is None:
             return self.dt * v

@@ -45,8 +45,7 @@ def check_tendons(model: Model) -> None:
 class Mode(NamedTuple):
     """Friction mode of a step.
 
-    `sign` (..., nv) is the sign of the velocities. `held` (..., nv) is 1 for joints at rest, else
-    0.
+    sign (..., nv): sign of the velocities. held (..., nv): 1 for joints at rest, else 0.
     """
 
     sign: np.ndarray
@@ -62,8 +61,8 @@ class Mode(NamedTuple):
 class Ending(NamedTuple):
     """End of a step: velocities v1, and bounds low and high on the joint impulses.
 
-    `free` is 1 for joints that rest or may come to rest in the step, else 0. `rest` is the time (s)
-    for which these joints rest in the step.
+    free: 1 for joints that rest or may come to rest in the step, else 0. rest: time (s) for which
+    these joints rest in the step.
     """
 
     v1: np.ndarray
@@ -76,10 +75,7 @@ class Ending(NamedTuple):
     def of(
         h: Any, v0: np.ndarray, v1: np.ndarray, mode: Mode, friction: np.ndarray, holding: Any
     ) -> "Ending":
-        """Return the end of a step of h seconds from v0.
-
-        `holding` contains the forces on held joints.
-        """
+        """Return the end of a step of h seconds from v0. holding: forces on held joints."""
         crossed = less(0.0, friction) * less(v0 * v1, 0.0)
         late = -crossed * v1 / select(crossed, v0 - v1, 1.0)  # 1 - theta
         rest = h * (mode.held + late)
@@ -102,10 +98,7 @@ class Ending(NamedTuple):
 
 
 class Sticking:
-    """Integrator step extended with dry joint friction.
-
-    `friction` (nv,) is in N m or N.
-    """
+    """Integrator step extended with dry joint friction. friction (nv,): in N m or N."""
 
     mode: Mode
 
@@ -130,10 +123,7 @@ class Sticking:
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """Return the result of a step from y.
-
-        `last` is y at the end of the step, after impulses.
-        """
+        """Return the result of a step from y. last: y at the end of the step, after impulses."""
         return Advanced(last)
 
     def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:
@@ -198,7 +188,7 @@ def pivoted(M: np.ndarray, end: Ending, joints: int) -> tuple[np.ndarray, np.nda
     """Return v and P at the end of a step, by block principal pivoting (Judice and Pires 1994).
 
     In each pass, all joints that violate a condition change their state (at rest, or at a bound).
-    `joints` is the number of joints with friction, which determines the number of passes.
+    joints: number of joints with friction, which determines the number of passes.
     """
     v1, low, high, free, _ = end
     side = np.zeros(len(v1), dtype=object)  # -1: at `low`, 1: at `high`, 0: at rest

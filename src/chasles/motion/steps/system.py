@@ -39,10 +39,10 @@ class System:
 
     Numbers and symbols are supported.
 
-    `d` is the displacement from q, as in `integrate(q, d)`; a vector for all joint types, so that
-    integrators for vectors can be used (Munthe-Kaas 1998). `v` contains the velocities. `s`
-    contains the states appended to q. `x` contains the entries of q that depend on the path (such
-    as the position of a rolling sphere, at the indices `path`); these are integrated separately.
+    d: displacement from q, as in `integrate(q, d)`; a vector for all joint types, so that
+    integrators for vectors can be used (Munthe-Kaas 1998). v: velocities. s: states appended to q.
+    x: entries of q that depend on the path (such as the position of a rolling sphere, at the
+    indices `path`); these are integrated separately.
     """
 
     t: Any

@@ -42,10 +42,10 @@ FEW = 1
 class Touch(NamedTuple):
     """Contact slot in a step.
 
-    `carrier` is the index of the Jacobian of the relative motion. `direct` is True if this is the
-    Jacobian of the contact point along the slot's axes (3, nv), instead of the spatial Jacobian
-    between the bodies (6, nv). `bound` is the smallest normal velocity. `weight` is the inverse
-    mass. `friction` is the coefficient of sliding friction.
+    carrier: index of the Jacobian of the relative motion. direct: True if this is the Jacobian of
+    the contact point along the slot's axes (3, nv), instead of the spatial Jacobian between the
+    bodies (6, nv). bound: smallest normal velocity. weight: inverse mass. friction: coefficient of
+    sliding friction.
     """
 
     carrier: int
@@ -77,8 +77,7 @@ class Touch(NamedTuple):
     def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
         """Return the friction terms (sliding, torsional, rolling) at given velocities.
 
-        `push` is the normal impulse that bounds friction. `u` and `w` are the linear and angular
-        velocity along the axes.
+        push: normal impulse that bounds friction. u, w: linear and angular velocity along the axes.
         """
         law, stiff, found = self.law, 1.0 / (TANGENT * self.weight), []
         for coefficient, moment, velocity, which, arm in (
@@ -139,8 +138,8 @@ class Rubbing(NamedTuple):
 class Slope(NamedTuple):
     """Fractions of the friction derivatives that a step uses; 1 for Newton's method.
 
-    `sliding` is the derivative with respect to the sliding velocity. `push` is the derivative with
-    respect to the normal impulse.
+    sliding: derivative with respect to the sliding velocity. push: derivative with respect to the
+    normal impulse.
     """
 
     sliding: Number = 1.0
@@ -150,10 +149,10 @@ class Slope(NamedTuple):
 class Rub(NamedTuple):
     """Linearized friction in a slot.
 
-    `stiffness` is the stiffness across the sliding direction, or in all directions while the slot
-    sticks. `direction` is the sliding direction, zero while the slot sticks. `along` is the
-    reduction of the stiffness along the sliding direction. `growth` is the derivative of the
-    impulse with respect to the normal impulse.
+    stiffness: stiffness across the sliding direction, or in all directions while the slot sticks.
+    direction: sliding direction, zero while the slot sticks. along: reduction of the stiffness
+    along the sliding direction. growth: derivative of the impulse with respect to the normal
+    impulse.
     """
 
     of: Rubbing
@@ -219,11 +218,11 @@ def linearized(
 ) -> Near:
     """Return a slot linearized about its velocities.
 
-    `limiting` is a function that maps the slot and its normal impulse to the impulse that bounds
-    friction, and to the derivative of that bound. `last` contains the sliding directions in the
-    last step. If the direction of a slot has reversed, the slot is treated as sticking, because it
-    came to rest within the last step. `again` is 1 if steps alternate between the same states. In
-    this case, a slot that opened while sticking is treated as closed and sliding.
+    limiting: function that maps the slot and its normal impulse to the impulse that bounds
+    friction, and to the derivative of that bound. last: sliding directions in the last step. If
+    the direction of a slot has reversed, the slot is treated as sticking, because it came to rest
+    within the last step. again: 1 if steps alternate between the same states. In this case, a slot
+    that opened while sticking is treated as closed and sliding.
     """
     push, grown = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
     limit, rate = limiting(touch, push)
@@ -279,8 +278,8 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: 
 class Rows(NamedTuple):
     """Stiffness matrix of a direct slot along joint velocities: l'n + sum of k r'r.
 
-    `symmetric` is a list of (k, r). With friction, the rows r are along and across the direction of
-    sliding. `left` is the row l, or None without friction. `normal` is the row n.
+    symmetric: list of (k, r). With friction, the rows r are along and across the direction of
+    sliding. left: the row l, or None without friction. normal: the row n.
     """
 
     symmetric: list[tuple[Number, np.ndarray]]

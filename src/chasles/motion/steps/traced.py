@@ -131,9 +131,8 @@ def step_program(
 
     Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
     of model parameters, t and h. With contacts, h is the constant dt, because surfaces recover as
-    exp(-K h / D). If `watch` is True, add the state `watch`, which records whether the step size is
-    small enough for the contacts. `free` contains the names of the model parameters that are
-    inputs.
+    exp(-K h / D). watch: True to add the state `watch`, which records whether the step size is
+    small enough for the contacts. free: names of the model parameters that are inputs.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -196,9 +195,8 @@ def _dynamics(
 ) -> Callable[..., np.ndarray]:
     """Return the forward dynamics qdd(run, q, qd, tau, wrenches) with sticking joints held.
 
-    `run` is a function that evaluates a program on symbols. `own` contains the values of model
-    parameters. Rows and columns of held joints are removed from the mass matrix, so that these
-    joints stay at rest.
+    run: function that evaluates a program on symbols. own: values of model parameters. Rows and
+    columns of held joints are removed from the mass matrix, so that these joints stay at rest.
     """
     free: dict[str, Any] = {"parameters": tuple(own)}
     loaded = free | {"wrenches": touch.keys}
@@ -230,24 +228,13 @@ def _watched(watch: Numbers, begun: Pressed, h: float) -> list[Number]:
 class RolloutGradient(NamedTuple):
     """Gradient of a scalar function of a trajectory, for each member of a batch.
 
-    Each attribute is the derivative with respect to one input, or None if that input was not given.
-
-    Attributes
-    ----------
-    q, qd : array, shape (..., nv)
-        Initial state; changes of q are displacements, as in `integrate`.
-    tau : array, shape (..., nv), or (..., steps, nv) if given per step
-        Joint torques; None with a controller.
-    parameters : array, shape (..., m)
-        Controller parameters.
-    contact_states : array, shape (..., states)
-        Initial states of soft contacts.
-    ctrl : array, shape (..., nu) or (..., steps, nu)
-        Controls, if they are numbers.
-    act : array, shape (..., na)
-        Initial activations.
-    model_parameters : dict of str to array
-        Model parameters, by name.
+    Each attribute is the derivative with respect to one input. q, qd (..., nv): initial state;
+    changes of q are displacements, as in `integrate`. tau (..., nv), or (..., steps, nv) if given
+    per step: joint torques; None with a controller. parameters (..., m): parameters of the
+    controller. contact_states (..., states): initial states of soft contacts. ctrl (..., nu), or
+    (..., steps, nu): controls, if they are numbers. act (..., na): initial activations.
+    model_parameters: derivatives with respect to each of the given model parameters, by name.
+    Attributes for inputs that were not given are None.
     """
 
     q: np.ndarray
