@@ -76,9 +76,9 @@ def cut(
 ) -> Lowered:
     """Order instructions, and cut them into parts of at most about `longest` operations.
 
-    `far` is the number of instructions without a use after which a value is read from the scratch
-    array again. Compilers allocate registers faster if the lifetimes of values are short. `first`
-    contains the values that are computed first; the instructions after them keep their order.
+    far: number of instructions without a use after which a value is read from the scratch array
+    again. Compilers allocate registers faster if the lifetimes of values are short. first: values
+    that are computed first; the instructions after them keep their order.
     """
     order = deepest_first(code, first or results)
     most = most_alive(code, order, FREE)

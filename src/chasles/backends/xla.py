@@ -140,10 +140,7 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
 
 
 def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
-    """Return a kernel's CPU handler in LLVM IR.
-
-    `pool` is the address of the thread pool.
-    """
+    """Return a kernel's CPU handler in LLVM IR. pool: the address of the thread pool."""
     w, workspace, rows = Writer(1, False), kernel.artifact.workspace, "0"
     tables: list[str] = []
     each, interface = ELEMENTS[kernel.dtype.name].bytes, kernel.interface
@@ -226,10 +223,7 @@ def gpu_handler(
 
 
 def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> str:
-    """Return a kernel's GPU handler in LLVM IR.
-
-    `pointer` is the driver's handle for the kernel.
-    """
+    """Return a kernel's GPU handler in LLVM IR. pointer: the driver's handle for the kernel."""
     w = Writer(1, False)
     w.reserved += [
         "  %question_of_stream = alloca [4 x i64]",

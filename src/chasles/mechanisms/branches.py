@@ -73,8 +73,8 @@ class Branches:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return configurations (count, branches, joints) and their validity (count, branches).
 
-        `goals` (count, 12) contains the rotation by rows, then the position. `given` (count,)
-        contains the positions of the redundant joint.
+        goals (count, 12): rotation by rows, then position. given (count,): positions of the
+        redundant joint.
         """
         variables, count = self.kernel.interface.outputs, len(goals)
         q, found = (np.empty((count, v.size)) for v in variables)
@@ -222,7 +222,7 @@ def every(
 ) -> tuple[Rows, np.ndarray]:
     """Return closed-form configurations (n, count, nq), solver states, and step counts (n, 1).
 
-    Also returns a mask (n,) of poses for which all solutions were found. `search` is a function
+    Also returns a mask (n,) of poses for which all solutions were found. search: function
     that checks the branches, and corrects them if axes intersect only approximately.
     """
     n = len(goals)

@@ -87,9 +87,9 @@ def settled(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Move solutions as close as possible to the preferred configuration, keeping the targets met.
 
-    `inputs` are the goals, weights, tolerances and movable coordinates. `found` contains the
-    configurations, solver states and step counts of the solutions. A solution that cannot be
-    improved is returned unchanged.
+    inputs: goals, weights, tolerances, movable coordinates. found: configurations, solver
+    states and step counts of the solutions. A solution that cannot be improved is returned
+    unchanged.
     """
     q, ends, steps = found
     if not comfort.weights.any():

@@ -209,7 +209,7 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 def _numbers(arrays: Any, target: Target) -> Any:
     """Return the entries (..., size) of a target as a PyTorch or JAX array.
 
-    The entries are the same as in `Target.numbers`. `arrays` is a module of `functions.libraries`.
+    The entries are the same as in `Target.numbers`. arrays: a module of `functions.libraries`.
     """
     match target:
         case Position() | CenterOfMass():

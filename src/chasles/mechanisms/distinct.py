@@ -43,9 +43,9 @@ def listed(
 ) -> Rows:
     """Return distinct solutions (n, count, nq), found from starts (m, nq) and guesses `rows`.
 
-    Also returns their solver states, and step counts (n, 1). `held` contains the indices in q of
-    coordinates that all starts of a problem take from its guess: fixed joints, and joints that do
-    not move the targets.
+    Also returns their solver states, and step counts (n, 1). held: indices in q of coordinates that
+    all starts of a problem take from its guess: fixed joints, and joints that do not move the
+    targets.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -148,8 +148,7 @@ def full_turns(
 ) -> np.ndarray:
     """Return the full turns (..., nq) of revolute joints that move q closest to a reference.
 
-    With these turns, q stays within the limits. `way` (..., nq) is the difference from q to the
-    reference.
+    With these turns, q stays within the limits. way (..., nq): difference from q to the reference.
     """
     turns = np.zeros(q.shape)
     for k in angles(mechanism):

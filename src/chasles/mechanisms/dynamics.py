@@ -46,9 +46,9 @@ Run = Callable[..., Any]
 class Solver:
     """Compiled closed-loop program. Its last result measures the accuracy at each state.
 
-    `again` is a function that computes the other results by an SVD in states with low accuracy.
-    `forces` are the wrenches, passed after the other arrays. `rates` is the number of arrays after
-    q that must keep the loops closed within the tolerance.
+    again: function that computes the other results by an SVD in states with low accuracy. forces:
+    wrenches, passed after the other arrays. rates: number of arrays after q that must keep the
+    loops closed within the tolerance.
     """
 
     mechanism: Mechanism
@@ -253,10 +253,7 @@ class Constrained(Mechanism):
         tolerance: float = TOLERANCE,
         **options: Any,
     ) -> Solver:
-        """Return the solver for qdd and multipliers.
-
-        `name` is the function name in messages.
-        """
+        """Return the solver for qdd and multipliers; name: function name in messages."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")

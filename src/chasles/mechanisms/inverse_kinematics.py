@@ -262,9 +262,9 @@ class _Solver:
     ) -> Rows:
         """Return the configuration, solver state and (steps, try) of each problem.
 
-        `most` is None for a full search. With 0, the solver starts only from the guess; with 1, a
-        second try continues to the smallest error. `weights` are the weights to use instead of the
-        given ones.
+        most: None for a full search. With 0, the solver starts only from the guess; with 1, a
+        second try continues to the smallest error. weights: weights to use instead of the given
+        ones.
         """
         if most is None and self.held and guess is not None and len(guess) > 1:
             return self._by_group(goals, guess, weights)

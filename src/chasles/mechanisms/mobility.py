@@ -93,7 +93,7 @@ def weaker_joints(
     """Return the least restrictive joint types that keep the rank, for redundant loops.
 
     Each type transmits a subset of the forces of the original joint (Featherstone 2008, section
-    8.10). "free" means that the whole loop is redundant. For `share`, see `rank_of`.
+    8.10). "free" means that the whole loop is redundant. share: see `rank_of`.
     """
     if not any(spare.values()):
         return {}

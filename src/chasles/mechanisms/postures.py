@@ -95,9 +95,7 @@ class Prepared:
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:
-        """Return starting configurations.
-
-        `held` contains the index and value of each fixed coordinate.
+        """Return starting configurations; held: index and value of each fixed coordinate.
 
         Coordinates that do not move the targets are neutral.
         """

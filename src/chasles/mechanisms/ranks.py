@@ -133,9 +133,9 @@ def determine(A: np.ndarray, given: np.ndarray) -> bool:
 class Agreement(NamedTuple):
     """Active equations, and closed reference configurations.
 
-    `rows` are the scales of the equations, 0 for dropped ones. `references` are the closed
-    configurations of full rank (states, nq). `misfit` is the largest dimensionless residual of each
-    dropped equation at the references and along motions that start there; 0 for active equations.
+    rows: scales of the equations, 0 for dropped ones. references: closed configurations of full
+    rank (states, nq). misfit: largest dimensionless residual of each dropped equation at the
+    references and along motions that start there; 0 for active equations.
     """
 
     rows: np.ndarray
@@ -255,10 +255,7 @@ def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> n
 
 
 def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
-    """Return the largest rank of the full set of equations over all q.
-
-    For `share`, see `rank_of`.
-    """
+    """Return the largest rank of the full set of equations over all q; share: see `rank_of`."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 
@@ -294,12 +291,12 @@ def choose(
     """Choose `rank` rows, and the columns among `dependent` for which they are solved.
 
     Position-level rows (`holonomic`, all by default) come first, so that they alone determine the
-    columns for which they are solved. For `share`, see `SHARE`. See Featherstone 2008, section 8.8.
+    columns for which they are solved. share: see `SHARE`. See Featherstone 2008, section 8.8.
 
-    The first state of `K` (states, rows, nv) determines the size of the pivots, and all states
-    together determine which entries are zero. Each step considers acceptable pivots in the columns
-    with the fewest initial entries, so that loops stay separate. Of these, the pivot with the least
-    fill-in is selected (Markowitz's rule); in a tie, the largest.
+    K (states, rows, nv): the first state determines the size of the pivots, and all states together
+    determine which entries are zero. Each step considers acceptable pivots in the columns with the
+    fewest initial entries, so that loops stay separate. Of these, the pivot with the least fill-in
+    is selected (Markowitz's rule); in a tie, the largest.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)

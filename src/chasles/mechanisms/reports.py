@@ -159,8 +159,7 @@ def check_position(
 ) -> None:
     """Raise an error if the loops are not closed at q (..., nq).
 
-    `far` (...) is the closure error of each state. `residual` (..., rows) contains the
-    dimensionless residuals.
+    far (...): closure error of each state. residual (..., rows): dimensionless residuals.
     """
     lead = residual.shape[:-1]
     residual = residual.reshape(math.prod(lead), residual.shape[-1])

@@ -24,10 +24,9 @@ _FORCES = ("force", "torque", "force_torque")
 class ContactForce:
     """Force of one contact on a link, in world coordinates: arrays (..., 3), in m and N.
 
-    `normal` is the component along the contact normal, which pushes the link away; touch sensors
-    measure this component. `friction` is the tangential force. `moment` is the moment of torsional
-    and rolling friction, in N m. A contact between two links requires two objects with opposite
-    forces.
+    normal: the component along the contact normal, which pushes the link away; touch sensors
+    measure this component. friction: the tangential force. moment: moment of torsional and rolling
+    friction, in N m. A contact between two links requires two objects with opposite forces.
     """
 
     link: str
@@ -65,8 +64,7 @@ def sense(
 ) -> dict[str, Any]:
     """Return the exact values of sensors by name, as `robot.sense` does.
 
-    `f_ext` contains the wrenches in addition to contact forces. `controls` are the actuator
-    controls and activations.
+    f_ext: wrenches in addition to contact forces. controls: actuator controls and activations.
     """
     traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
