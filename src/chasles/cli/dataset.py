@@ -89,8 +89,8 @@ def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
 class Done:
     """Summary of one log.
 
-    states: number of states. skipped: number of skipped rows by reason. peak, squares: largest
-    magnitude and sum of squares of each generalized force.
+    `states` is the number of states. `skipped` is the number of skipped rows by reason. `peak` and
+    `squares` are the largest magnitude and sum of squares of each generalized force.
     """
 
     states: int

@@ -40,8 +40,8 @@ Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 class Scene:
     """A robot with the initial state, controller and contacts of its scenario.
 
-    driven: actuator controls and activations, or {} if the control law does not use actuators.
-    digest: SHA-256 digest of the robot description.
+    `driven` contains the actuator controls and activations, or {} if the control law does not use
+    actuators. `digest` is the SHA-256 digest of the robot description.
     """
 
     scenario: Scenario
@@ -117,7 +117,8 @@ def loaded(scenario: Scenario, *, trust: bool = False) -> Robot:
 def made(scenario: Scenario, *, trust: bool = False, robot: Robot | None = None) -> Scene:
     """Build the scene for a scenario. Errors name the location of the invalid value.
 
-    trust: as in `loaded`. robot: the robot to use instead of the scenario's robot.
+    `trust` has the same meaning as in `loaded`. `robot` is the robot to use instead of the
+    scenario's robot.
     """
     robot = robot or loaded(scenario, trust=trust)
     q, qd = _start(scenario, robot)

@@ -208,8 +208,9 @@ def disturbance(text: str | None) -> dict[str, Any]:
 def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
     """Return the scenario values for contacts with the ground plane z = 0.
 
-    ground: contact law as LAW,KEY=NUMBER,... feet: frames that can touch the ground, as
-    FRAME[:RADIUS]. Without feet, all collision shapes in the robot's file can touch the ground.
+    `ground` is the contact law as LAW,KEY=NUMBER,... `feet` are the frames that can touch the
+    ground, as FRAME[:RADIUS]. Without feet, all collision shapes in the robot's file can touch the
+    ground.
     """
     if not ground:
         if feet:

@@ -54,7 +54,8 @@ class Swept:
 class Sweep:
     """Sweep that simulates runs table by table. It can be pickled and run in other processes.
 
-    robot: the scenario's robot. motions: write every state of a run, not only the last state.
+    `robot` is the scenario's robot. If `motions` is True, every state of a run is written, not only
+    the last state.
     """
 
     scenario: Scenario

@@ -64,10 +64,10 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     """Read a robot from a data file.
 
     The links are named base, link1, ...; the joints joint1, ...; and the frames dh1, ... The frame
-    "gripper" coincides with the last dh frame. snap: replace each angle that is written as a
-    rounded multiple of pi/2 with the exact multiple, and add a note. floating: raises an error,
-    because the format does not store the mass of the base. Forces and couples on the gripper are
-    checked but are not part of the robot; use `actions` to read them.
+    "gripper" coincides with the last dh frame. If `snap` is True, replace each angle that is
+    written as a rounded multiple of pi/2 with the exact multiple, and add a note. If `floating` is
+    True, raise an error, because the format does not store the mass of the base. Forces and couples
+    on the gripper are checked but are not part of the robot; use `actions` to read them.
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:

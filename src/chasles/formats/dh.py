@@ -25,8 +25,8 @@ _POSE = {
 def described(source: TomlFile, *, floating: bool) -> Description:
     """Convert a Denavit-Hartenberg table to a `Description`.
 
-    The links are named base, link1, ... and the frames base, dh1, ..., tool. floating: raises an
-    error, because the table does not contain the mass of the base.
+    The links are named base, link1, ... and the frames base, dh1, ..., tool. If `floating` is True,
+    raise an error, because the table does not contain the mass of the base.
     """
     if floating:
         problem = (
@@ -86,8 +86,9 @@ def write(
 ) -> None:
     """Write a serial arm as a Denavit-Hartenberg table in SI units and radians.
 
-    Reading the file gives the same arm. convention, tool: see `chasles.to_dh`, which also lists the
-    requirements on the arm. Fixed links and frames other than the tool are not written.
+    Reading the file gives the same arm. For `convention` and `tool`, see `chasles.to_dh`, which
+    also lists the requirements on the arm. Fixed links and frames other than the tool are not
+    written.
     """
     table = dh_table(build(description), convention, tool)
     top = {"convention": table.convention, "name": table.name, "gravity": table.gravity}

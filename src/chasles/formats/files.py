@@ -72,7 +72,8 @@ MAX_LINKS = 5_000
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
     """Return the supported file suffixes.
 
-    written: only formats that can be written. installed: only formats that `registry` searches for.
+    If `written` is True, return only formats that can be written. If `installed` is True, return
+    only formats that `registry` searches for.
     """
     return tuple(
         suffix
@@ -107,10 +108,10 @@ def read(
     """Read a robot file as a `Description`; frames and the order of links and joints are kept.
 
     Physically impossible values either raise an error or are corrected and reported in a note, as
-    described in `chasles.model.ranges`. snap: replace each angle that is written as a rounded
-    multiple of pi/2 with the exact multiple. floating: attach the root link to the world by a free
-    joint. arguments: arguments for a xacro file. trust: allow a xacro file to run Python code;
-    other formats contain no code.
+    described in `chasles.model.ranges`. If `snap` is True, replace each angle that is written as a
+    rounded multiple of pi/2 with the exact multiple. If `floating` is True, attach the root link to
+    the world by a free joint. `arguments` are the arguments for a xacro file. If `trust` is True,
+    allow a xacro file to run Python code; other formats contain no code.
     """
     options = {"snap": snap, "floating": floating, "trust": trust}
     found = admitted(written(path, arguments=arguments, **options))

@@ -192,8 +192,9 @@ Kind = TypeVar("Kind", bound=JointData)
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a robot from a TOML file, whose key `format` is "mechanism" or "dh" (a DH table).
 
-    snap: replace each angle in rad that is written as a rounded multiple of pi/2 with the exact
-    multiple, and add a note. floating: attach the root link to the world by a free joint.
+    If `snap` is True, replace each angle in rad that is written as a rounded multiple of pi/2 with
+    the exact multiple, and add a note. If `floating` is True, attach the root link to the world by
+    a free joint.
     """
     source = TomlFile(path, snap)
     kind = source.data.get("format")

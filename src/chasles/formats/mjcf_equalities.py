@@ -50,8 +50,8 @@ Bodies = Mapping[str | None, etree._Element]
 class Equalities:
     """Loops, couplings, mimic joints and fixed joints that equalities define.
 
-    followers: mimic relation of each mimic joint, by name. held: constant coordinate of each fixed
-    joint, by name.
+    `followers` contains the mimic relation of each mimic joint, by name. `held` contains the
+    constant coordinate of each fixed joint, by name.
     """
 
     loops: list[LoopData] = field(default_factory=list)

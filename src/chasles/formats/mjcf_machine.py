@@ -95,7 +95,8 @@ def fluid(source: Source) -> FluidData | None:
 class Tendons:
     """Reader for tendons.
 
-    names: names of the tendons that are read, by index. sites: frames added for unnamed sites.
+    `names` are the names of the tendons that are read, by index. `sites` contains the frames added
+    for unnamed sites.
     """
 
     def __init__(self, source: Source, held: Mapping[str, float]) -> None:

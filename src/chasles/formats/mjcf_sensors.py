@@ -30,7 +30,8 @@ def sensors(
 ) -> tuple[list[SensorData], list[str]]:
     """Return the sensors in a file, and messages about omitted or incomplete sensors.
 
-    held: joints fixed by equalities. tendons: names of the tendons in the robot, by index.
+    `held` contains the joints fixed by equalities. `tendons` are the names of the tendons in the
+    robot, by index.
     """
     found, left, taken = list[SensorData](), list[str](), set(source["sensor"])
     for k, name in enumerate(source["sensor"]):

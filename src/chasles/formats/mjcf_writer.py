@@ -112,8 +112,8 @@ def _apart(joint: JointData) -> bool:
 class _Writer:
     """Writer for bodies and joints.
 
-    named: names of the links in the user's description. written: names of the joints written so
-    far.
+    `named` contains the names of the links in the user's description. `written` contains the names
+    of the joints written so far.
     """
 
     source: Description

@@ -95,8 +95,8 @@ def read(
 ) -> Iterator[Motion]:
     """Read a motion from a file, `chunk` instants at a time.
 
-    path: a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain text file.
-    step: time step in s, for a file without times.
+    `path` is a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain text
+    file. `step` is the time step in s, for a file without times.
     """
     file = motion_file(path)
     if (suffix := PurePath(file).suffix.lower()) in READERS:
@@ -248,7 +248,7 @@ def write(
 ) -> None:
     """Write a motion to a .csv file.
 
-    t: times (n,) in s. rows: arrays for q and, optionally, qd and qdd.
+    `t` contains the times (n,) in s. `rows` are the arrays for q and, optionally, qd and qdd.
     """
     names, every = columns(model), [t[:, None], *rows]
     header = ["t", *itertools.chain.from_iterable(names[x] for x in QUANTITIES[: len(rows)])]

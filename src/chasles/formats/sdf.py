@@ -48,8 +48,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     is named root_joint if there is only one. Static models are fixed. Gravity is read from the
     `<world>`, or is (0, 0, -9.81) if the file contains only a model.
 
-    snap: as for URDF files. floating: replace the only joint between the model and the world, which
-    must be fixed, by a free joint.
+    `snap` has the same meaning as for URDF files. If `floating` is True, replace the only joint
+    between the model and the world, which must be fixed, by a free joint.
     """
     document = opened(os.fsdecode(path), snap=snap)
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]

@@ -54,7 +54,8 @@ MANIFEST = "model.config"
 class Document:
     """An SDF file that is being read.
 
-    world: the `<world>` element, or `<sdf>` if there is none. ties: names of all joints.
+    `world` is the `<world>` element, or `<sdf>` if there is none. `ties` are the names of all
+    joints.
     """
 
     file: str
@@ -88,8 +89,8 @@ class Document:
 class _Way:
     """Context in which a model's contents are read.
 
-    above: enclosing files and models. static: True if the contents never move. bare: True if names
-    do not begin with the name of the model.
+    `above` contains the enclosing files and models. `static` is True if the contents never move.
+    `bare` is True if names do not begin with the name of the model.
     """
 
     above: tuple[str, ...]

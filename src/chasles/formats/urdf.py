@@ -53,9 +53,10 @@ Color = tuple[float, ...]
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a URDF file.
 
-    snap: replace each angle that is written as a multiple of pi/2, rounded or truncated to five or
-    more digits, with the exact multiple, whose sine and cosine are exact; add a note. floating:
-    attach the root link to the world by a free joint named root_joint.
+    If `snap` is True, replace each angle that is written as a multiple of pi/2, rounded or
+    truncated to five or more digits, with the exact multiple, whose sine and cosine are exact; add
+    a note. If `floating` is True, attach the root link to the world by a free joint named
+    root_joint.
     """
     file, notes = os.fsdecode(path), list[str]()
     root = xml.parse(file, load(file), notes)

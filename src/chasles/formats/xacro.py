@@ -41,8 +41,9 @@ def read(
 ) -> Description:
     """Expand a xacro file and read the resulting URDF.
 
-    arguments: values for `xacro:arg`, by name. trust: allow the file to run Python expressions and
-    to read any file and environment variable. snap, floating: as for URDF files.
+    `arguments` are the values for `xacro:arg`, by name. If `trust` is True, allow the file to run
+    Python expressions and to read any file and environment variable. `snap` and `floating` have the
+    same meaning as for URDF files.
 
     `$(find package)` is a parent folder of the file, or a subfolder of a parent folder. The folder
     has the name of the package, or its package.xml contains this name. Errors and notes refer to

@@ -32,7 +32,7 @@ _clone = xml.dom.minidom.Element.cloneNode
 def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
     """Expand a file to URDF; raise an error if the URDF has more than `most` bytes.
 
-    arguments: {name: value} as JSON. trust: "yes" if the file may run Python.
+    `arguments` is {name: value} as JSON. `trust` is "yes" if the file may run Python.
     """
     packages = types.ModuleType("ament_index_python.packages")
     packages.get_package_share_directory = lambda name: found(name, file)  # type: ignore[attr-defined]

@@ -131,8 +131,9 @@ _PRINTED = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,2}(?:\.\d{0,2})?[sdiufFgGeExXor
 class Evaluator:
     """Evaluator for the expressions in a file.
 
-    functions: pairs of an allowed function and its replacement. tables: types whose entries can
-    also be written as attributes. spaces: types in `tables` that are namespaces.
+    `functions` are pairs of an allowed function and its replacement. `tables` are the types whose
+    entries can also be written as attributes. `spaces` are the types in `tables` that are
+    namespaces.
     """
 
     def __init__(

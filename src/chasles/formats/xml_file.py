@@ -42,8 +42,8 @@ _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
     """Parse a document and return its root element.
 
-    Entities raise an error, because they can expand without bound. notes: list to which notes are
-    added if the document is malformed but unambiguous.
+    Entities raise an error, because they can expand without bound. `notes` is a list to which notes
+    are added if the document is malformed but unambiguous.
     """
     if len(data) > MAX_BYTES:
         raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
@@ -269,8 +269,9 @@ class Part:
 class Inertial(NamedTuple):
     """Inertia of a link as stored in a file.
 
-    mass: kg. pose: inertial frame, with its origin at the center of mass, relative to the link
-    frame. moments: xx, yy, zz, xy, xz, yz about the center of mass in the inertial frame.
+    `mass` is in kg. `pose` is the inertial frame, with its origin at the center of mass, relative
+    to the link frame. `moments` contains xx, yy, zz, xy, xz, yz about the center of mass in the
+    inertial frame.
     """
 
     mass: float

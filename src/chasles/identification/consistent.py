@@ -40,8 +40,8 @@ PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 class Prior:
     """Prior inertias of a mechanism, and coordinates z relative to them: p = nominal + map z.
 
-    z: svec(Z) of each body (10 entries), followed by the joint terms themselves. raised: indices of
-    bodies whose pseudo-inertia was not positive definite and was increased.
+    `z` contains svec(Z) of each body (10 entries), followed by the joint terms themselves. `raised`
+    contains the indices of bodies whose pseudo-inertia was not positive definite and was increased.
     """
 
     nominal: np.ndarray
@@ -102,8 +102,8 @@ class Problem:
 
     The objective is 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2.
 
-    G, g: linear inequalities G z + g >= 0, for signs of joint terms and shapes of bodies. inside: a
-    z that satisfies all inequalities strictly.
+    `G` and `g` are the linear inequalities G z + g >= 0, for signs of joint terms and shapes of
+    bodies. `inside` is a z that satisfies all inequalities strictly.
     """
 
     A: np.ndarray

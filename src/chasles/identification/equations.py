@@ -33,8 +33,8 @@ Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 class Grams:
     """Gram matrices of [W_j, e_j], summed over samples, and the number of samples.
 
-    `sums` has the shape (rows, b + 1, b + 1). used: number of samples in motion (not at rest)
-    for each row.
+    `sums` has the shape (rows, b + 1, b + 1). `used` is the number of samples in motion (not at
+    rest) for each row.
     """
 
     sums: np.ndarray

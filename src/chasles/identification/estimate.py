@@ -387,7 +387,10 @@ def _count(robot: Robot, joint: str) -> int:
 def _notes(
     model: LinearModel, chosen: Base, fit: Fit, samples: int, moving: np.ndarray
 ) -> tuple[str, ...]:
-    """Return notes about the data. moving: number of samples of each row that are not at rest."""
+    """Return notes about the data.
+
+    `moving` is the number of samples of each row that are not at rest.
+    """
     found = _at_rest(model, samples, moving)
     if samples * model.free < len(chosen):
         found.append(f"{samples} samples are too few for {len(chosen)} base parameters")

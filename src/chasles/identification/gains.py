@@ -50,8 +50,8 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
 
     Row j is k_j i_j = A_j x + known_j, where the current i_j is noisy. The residual of the row is
     therefore divided by k_j. Ordinary least squares with i_j as a column would be biased by the
-    noise. The Gauss-Newton steps in x and log k need only the triangular factors. columns: indices
-    of the base parameters.
+    noise. The Gauss-Newton steps in x and log k need only the triangular factors. `columns` are the
+    indices of the base parameters.
     """
     R = factors.R[:, :, [*columns, -2, -1]]
     unknown, b = np.flatnonzero(np.isnan(gains)), len(columns)

@@ -29,9 +29,10 @@ The columns of masses and joint terms near zero have very small norms.
 def log_cholesky(problem: Problem, start: np.ndarray) -> np.ndarray:
     """Return the z that minimizes 1/2 |A z - b|^2 + 1/(2 deviation^2) |theta|^2, by Newton steps.
 
-    theta: log-Cholesky coordinates of all bodies. Joint terms that must not be negative are squares
-    of their coordinates. start: a consistent z at which the steps begin. No step increases the
-    objective. The Hessian is exact, and damped where it is not positive definite.
+    `theta` contains the log-Cholesky coordinates of all bodies. Joint terms that must not be
+    negative are squares of their coordinates. `start` is a consistent z at which the steps begin.
+    No step increases the objective. The Hessian is exact, and damped where it is not positive
+    definite.
     """
     n, own, weights = problem.A.shape[1], 10 * problem.bodies, problem.weights()
     signed = np.zeros(n, bool)

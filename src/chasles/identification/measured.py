@@ -26,8 +26,9 @@ None means that the delay is estimated.
 class Measured:
     """Samples read from logs, with missing derivatives computed and delays corrected.
 
-    lag: delay of torques relative to positions. If it is None, it is estimated for each log. lags:
-    delays of the logs read so far, by joint or frame; the key "" means all torques.
+    `lag` is the delay of torques relative to positions. If it is None, it is estimated for each
+    log. `lags` are the delays of the logs read so far, by joint or frame; the key "" means all
+    torques.
     """
 
     reader: Reader

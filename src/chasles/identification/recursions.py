@@ -109,8 +109,9 @@ def manifold(
 def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple[Number, Number]:
     """Return the coefficients of two directions that minimize a quadratic cost.
 
-    gg, gm, mm: second derivatives of the cost. g, m: first derivatives of the cost. If the
-    directions are nearly parallel, the second direction is not used.
+    `gg`, `gm` and `mm` are the second derivatives of the cost. `g` and `m` are the first
+    derivatives of the cost. If the directions are nearly parallel, the second direction is not
+    used.
     """
     det = gg * mm - gm * gm
     apart = less(ALIKE * gg * mm, det)

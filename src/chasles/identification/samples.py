@@ -51,9 +51,9 @@ PLACES: dict[Any, dict[str, Any]] = {
 class Log:
     """Consecutive samples of one log.
 
-    first: number of the first row, counted from 1. begins: True if the samples start a file or
-    follow a gap. tau: empty (n, 0) if torques are not read. loads: external wrenches, six columns
-    for each frame.
+    `first` is the number of the first row, counted from 1. `begins` is True if the samples start a
+    file or follow a gap. `tau` is empty (n, 0) if torques are not read. `loads` are the external
+    wrenches, six columns for each frame.
     """
 
     file: str

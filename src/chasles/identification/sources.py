@@ -55,8 +55,8 @@ Columns = Mapping[str, np.ndarray]
 def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[Columns]:
     """Yield blocks of a file with at most `ROWS` rows each, in bounded memory.
 
-    wanted: names of columns; columns that the file lacks are omitted. threaded: allow pyarrow to
-    use several threads.
+    `wanted` contains the names of columns; columns that the file lacks are omitted. If `threaded`
+    is True, allow pyarrow to use several threads.
     """
     kind = SUFFIXES[Path(file).suffix.lower()]
     if kind == "bag":

@@ -16,8 +16,8 @@ ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 class At:
     """State of a joint with one degree of freedom, as arrays or as symbols.
 
-    q: position relative to the rest position of the joint's spring. sign: sign of qd. slip:
-    Stribeck velocity.
+    `q` is the position relative to the rest position of the joint's spring. `sign` is the sign of
+    qd. `slip` is the Stribeck velocity.
     """
 
     q: Any
@@ -132,9 +132,10 @@ def moved(H: np.ndarray) -> np.ndarray:
 class Body:
     """A body with ten unknown parameters.
 
-    nominal: values of the parameters in the given robot. parts: moving bodies that have these
-    parameters. Each part is a body index and the matrix (10, 10) that maps the parameters to the
-    frame of the body's link. attached: frame that carries a payload; None for a body of the robot.
+    `nominal` contains the values of the parameters in the given robot. `parts` are the moving
+    bodies that have these parameters. Each part is a body index and the matrix (10, 10) that maps
+    the parameters to the frame of the body's link. `attached` is the frame that carries a payload;
+    None for a body of the robot.
     """
 
     name: str

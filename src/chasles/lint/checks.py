@@ -10,9 +10,18 @@ from chasles.lint.sheet import Found, Severity, Sheet
 class Check(NamedTuple):
     """A lint check.
 
-    finds: description of the problem that the check detects. find: function that yields the
-    findings in a file. why: effect of the problem on results. remedy: action to take. repair: key
-    of the repair in `chasles.lint.repair.REPAIRS`, or "".
+    Attributes
+    ----------
+    finds
+        Description of the problem that the check detects.
+    find
+        Function that yields the findings in a file.
+    why
+        Effect of the problem on results.
+    remedy
+        Action to take.
+    repair
+        Key of the repair in `chasles.lint.repair.REPAIRS`, or "".
     """
 
     severity: Severity

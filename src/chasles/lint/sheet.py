@@ -89,10 +89,20 @@ class _Part:
 class Link(_Part):
     """A link with its inertial parameters.
 
-    mass: mass (kg), or None if the file contains no inertia. center: center of mass in the link
-    frame (m). moments: inertia about the center of mass (kg m2). axes: axes of `moments`, as
-    columns in the link frame. place: location of the moments in the file, for repairs; None if they
-    cannot be changed. meant_massless: True if the file states that the link has no inertia.
+    Attributes
+    ----------
+    mass
+        Mass (kg), or None if the file contains no inertia.
+    center
+        Center of mass in the link frame (m).
+    moments
+        Inertia about the center of mass (kg m2).
+    axes
+        Axes of `moments`, as columns in the link frame.
+    place
+        Location of the moments in the file, for repairs; None if they cannot be changed.
+    meant_massless
+        True if the file states that the link has no inertia.
     """
 
     mass: float | None = None
@@ -134,9 +144,10 @@ class Link(_Part):
 class Joint(_Part):
     """A joint with its limits.
 
-    kind: joint type; unknown types are spelled as in the file. limits: limits in the file (rad or
-    m, rad/s or m/s, N m or N). position (m), angles (rad): pose on the parent link, if the file
-    contains it in this form. place: location of the limits in the file, for repairs.
+    `kind` is the joint type; unknown types are spelled as in the file. `limits` are the limits in
+    the file (rad or m, rad/s or m/s, N m or N). `position` (m) and `angles` (rad) are the pose on
+    the parent link, if the file contains it in this form. `place` is the location of the limits in
+    the file, for repairs.
     """
 
     kind: str
@@ -167,8 +178,8 @@ class Joint(_Part):
 class Table(NamedTuple):
     """Location of an inertia in a TOML file.
 
-    span: start and end of the list `inertia` in the text. written: function that converts moments
-    (kg m2, about the center of mass) to the units and reference point of the file.
+    `span` is the start and end of the list `inertia` in the text. `written` is a function that
+    converts moments (kg m2, about the center of mass) to the units and reference point of the file.
     """
 
     span: tuple[int, int]
@@ -240,13 +251,27 @@ class Document:
 class Sheet:
     """Contents of a robot file for lint.
 
-    document: text of the file; None if the file cannot be repaired. references: joints and links to
-    which transmissions and extensions refer, as tuples ("file:line", referring part, kind, name),
-    where kind is "joint", "link" or "part". faults: invalid numbers. recovered: malformed or
-    incomplete elements that can still be read. needs_limits: True if the format requires limits for
-    every revolute and prismatic joint. refusals: loading errors. robot: the robot; None if it does
-    not load. outside: finite numbers outside their valid ranges. reductions: gear ratios of
-    transmissions, as tuples ("file:line", joint, ratio).
+    Attributes
+    ----------
+    document
+        Text of the file; None if the file cannot be repaired.
+    references
+        Joints and links to which transmissions and extensions refer, as tuples ("file:line",
+        referring part, kind, name), where kind is "joint", "link" or "part".
+    faults
+        Invalid numbers.
+    recovered
+        Malformed or incomplete elements that can still be read.
+    needs_limits
+        True if the format requires limits for every revolute and prismatic joint.
+    refusals
+        Loading errors.
+    robot
+        The robot; None if it does not load.
+    outside
+        Finite numbers outside their valid ranges.
+    reductions
+        Gear ratios of transmissions, as tuples ("file:line", joint, ratio).
     """
 
     file: str

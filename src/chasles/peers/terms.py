@@ -18,13 +18,22 @@ from chasles.robot import Robot
 class Answers:
     """Results of the other library at one state.
 
-    poses: pose (4, 4) of each link. jacobians: Jacobian (6, nv) of each link in world axes, with
-    angular rows first. inertias: ten inertial parameters of each moving link and the links fixed to
-    it, in the link's frame: mass, first moment, inertia about the frame's origin (xx, yy, zz, xy,
-    xz, yz). bias_forces: bias forces with gravity and without damping; springs and gravity
-    compensation are included if the library supports them. loops: closure errors (empty without
-    loops), or None if the library does not report them. machine: accelerations with actuators, or
-    None if they are not computed.
+    Attributes
+    ----------
+    poses
+        Pose (4, 4) of each link.
+    jacobians
+        Jacobian (6, nv) of each link in world axes, with angular rows first.
+    inertias
+        Ten inertial parameters of each moving link and the links fixed to it, in the link's frame:
+        mass, first moment, inertia about the frame's origin (xx, yy, zz, xy, xz, yz).
+    bias_forces
+        Bias forces with gravity and without damping; springs and gravity compensation are included
+        if the library supports them.
+    loops
+        Closure errors (empty without loops), or None if the library does not report them.
+    machine
+        Accelerations with actuators, or None if they are not computed.
     """
 
     poses: Mapping[str, np.ndarray]

@@ -261,8 +261,8 @@ def _linkage(
 ) -> Description:
     """Return a planar linkage of rods (1 kg/m) connected by pin joints.
 
-    bars: length, parent and position along the parent for each rod. pins: the two rods that each
-    loop joint connects.
+    `bars` contains the length, parent and position along the parent for each rod. `pins` are the
+    two rods that each loop joint connects.
     """
     links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
     joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())

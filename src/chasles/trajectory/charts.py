@@ -22,8 +22,8 @@ NEAR = 16
 class Chart:
     """A configuration space, points in it, and the robot (or None for vectors).
 
-    given: configurations (m, nq) of the robot. rows: indices of the independent velocities, if
-    loops determine the others.
+    `given` contains the configurations (m, nq) of the robot. `rows` are the indices of the
+    independent velocities, if loops determine the others.
     """
 
     space: Space

@@ -22,8 +22,8 @@ KEPT, LONGEST = 4, 4096
 class Size(NamedTuple):
     """Sizes of a grid: numbers of intervals, coordinates and limited quantities.
 
-    accelerations, torques: numbers of limited accelerations and torques. terms: number of
-    polynomial coefficients per interval, or 0 if the path is not polynomial.
+    `accelerations` and `torques` are the numbers of limited accelerations and torques. `terms` is
+    the number of polynomial coefficients per interval, or 0 if the path is not polynomial.
     """
 
     intervals: int

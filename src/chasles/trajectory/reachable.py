@@ -139,8 +139,8 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
     The set is {x: low + slope x <= high + slope x for all pairs of rows}. The iteration starts
     above its upper end (side -1), and then finds the lower end (side 1) unless x = 0 is in the set.
-    If the set is empty, x diverges. point: x, the upper end and the side. memory: 1 if both ends
-    have been found, and the number of calls.
+    If the set is empty, x diverges. `point` contains x, the upper end and the side. `memory`
+    contains 1 if both ends have been found, and the number of calls.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)

@@ -62,7 +62,10 @@ class Space:
 
 
 def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the sum of (-ad(y))^k y' / (k + 1)! and its derivatives. jet: derivatives of y."""
+    """Return the sum of (-ad(y))^k y' / (k + 1)! and its derivatives.
+
+    `jet` contains the derivatives of y.
+    """
     matrices = [np.einsum("ijk,...i->...jk", bracket, each) for each in jet[:-1]]
     term = list(jet[1:])
     total = [np.array(each) for each in term]

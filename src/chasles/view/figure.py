@@ -15,11 +15,28 @@ from chasles.view.solids import Solid, joined, solids
 class Figure:
     """Drawing of one robot in the scene.
 
-    q: current configuration. start: initial configuration. t: current time (s), for time-dependent
-    robots. size: approximate size of the robot (m). bounds: bounding box (2, 3) of all shapes at
-    the start, in the world frame. nodes: scene nodes by body. shapes: nodes and opacities of the
-    drawn shapes. notes: messages about shapes that cannot be drawn. overlays: objects whose `draw`
-    is called after each move. clicked: callback that is called with the name of a clicked link.
+    Attributes
+    ----------
+    q
+        Current configuration.
+    start
+        Initial configuration.
+    t
+        Current time (s), for time-dependent robots.
+    size
+        Approximate size of the robot (m).
+    bounds
+        Bounding box (2, 3) of all shapes at the start, in the world frame.
+    nodes
+        Scene nodes by body.
+    shapes
+        Nodes and opacities of the drawn shapes.
+    notes
+        Messages about shapes that cannot be drawn.
+    overlays
+        Objects whose `draw` is called after each move.
+    clicked
+        Callback that is called with the name of a clicked link.
     """
 
     def __init__(

@@ -220,8 +220,8 @@ def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
 class Playback:
     """Playback of a motion on one or more robots. `lock` protects the figures.
 
-    clock: current time (s). frames: number of frames shown so far. film: button that records a
-    video. filming: lock that prevents concurrent recordings.
+    `clock` is the current time (s). `frames` is the number of frames shown so far. `film` is a
+    button that records a video. `filming` is a lock that prevents concurrent recordings.
     """
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:

@@ -240,7 +240,8 @@ def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
     """Return the two endpoints (2, n) of each edge, as corner indices ordered by vertex index.
 
-    Edges and corners are numbered as 3 * face + side. tail: index of each edge's start vertex.
+    Edges and corners are numbered as 3 * face + side. `tail` is the index of each edge's start
+    vertex.
     """
     begin, end = edges, edges - edges % 3 + (edges + 1) % 3
     swapped = tail.ravel()[begin] > tail.ravel()[end]

@@ -87,8 +87,8 @@ def fitted(
 class Stage:
     """Floor, lights and camera of a scene. `bounds` (2, 3) is the bounding box of all robots.
 
-    height: height of the floor along `up` (m). Default: the lowest point of the robots.
-    recorded: True while a video is recorded; videos do not show the panel.
+    `height` is the height of the floor along `up` (m). Default: the lowest point of the robots.
+    `recorded` is True while a video is recorded; videos do not show the panel.
     """
 
     def __init__(

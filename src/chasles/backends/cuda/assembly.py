@@ -36,7 +36,10 @@ OPERATIONS = {
     "equal": "setp.eq.{t} {p}, {0}, {1}; selp.{t} {r}, {one}, {zero}, {p};",
     "select": "setp.neu.{t} {p}, {0}, {zero}; selp.{t} {r}, {1}, {2}, {p};",
 }
-"""PTX instructions for the operations. r: result; p: a predicate; n: another register."""
+"""PTX instructions for the operations.
+
+`r` is the result; `p` is a predicate; `n` is another register.
+"""
 
 TYPED = {
     "float": {
@@ -73,8 +76,9 @@ HERE = """#define HERE asm volatile(".reg .u32 here; mov.u32 here, %0;" \\
 class Assembly(Body):
     """Writer of a program's statements in PTX and CUDA C, for inputs and results in a tile.
 
-    store: function that returns the column of a result in the tile, or "" if the result is already
-    there. `held` also contains columns. capability: architecture as a number, such as 90.
+    `store` is a function that returns the column of a result in the tile, or "" if the result is
+    already there. `held` also contains columns. `capability` is the architecture as a number, such
+    as 90.
 
     Results that are used later are read again, so that they do not occupy registers.
     """
@@ -188,7 +192,10 @@ class Assembly(Body):
 
 
 def literal(value: float, size: int) -> str:
-    """Return the PTX literal of a number, written as its bits. size: bytes of a number."""
+    """Return the PTX literal of a number, written as its bits.
+
+    `size` is the number of bytes per number.
+    """
     kind = "f" if size == 4 else "d"
     try:
         bits = struct.pack(f">{kind}", value)
@@ -198,5 +205,8 @@ def literal(value: float, size: int) -> str:
 
 
 def place(number: int, size: int) -> str:
-    """Return the address of a column of a tile. size: bytes of a number."""
+    """Return the address of a column of a tile.
+
+    `size` is the number of bytes per number.
+    """
     return f"[here+{number * WARP * size}]"

@@ -199,7 +199,9 @@ def _function(
 
 
 def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -> list[str]:
-    """Return the loop over steps and robots. quick: 0 if there is no `rescue`.
+    """Return the loop over steps and robots.
+
+    `quick` is 0 if there is no `rescue`.
 
     In the code, `step` counts the robot's remaining steps, and `begun` marks a step that has not
     ended.

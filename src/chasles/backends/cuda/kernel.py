@@ -240,7 +240,10 @@ def block(built: Built, count: int) -> tuple[int, int, int]:
 
 
 def best_layout(count: int, *, rows: bool) -> Layout:
-    """Return the best layout for a number of states. rows: True if all arrays are in rows."""
+    """Return the best layout for a number of states.
+
+    `rows` is True if all arrays are in rows.
+    """
     return "few" if count <= FEW else "rows" if rows else "strided"
 
 

@@ -16,8 +16,8 @@ from chasles.expr import Instruction
 class Parking:
     """Moves of values between registers and shared memory, before and after each instruction.
 
-    reads: values to be read before an instruction. parks: values to be stored after it, each with
-    its memory slot. `places` is the number of additional slots needed.
+    `reads` are the values to be read before an instruction. `parks` are the values to be stored
+    after it, each with its memory slot. `places` is the number of additional slots needed.
     """
 
     reads: dict[int, list[int]] = field(default_factory=dict)

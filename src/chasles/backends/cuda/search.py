@@ -136,7 +136,10 @@ class Search:
         goals: Any,
         results: tuple[Any, Any],
     ) -> None:
-        """Run searches with one kernel. ahead: number of ranked starting points to skip."""
+        """Run searches with one kernel.
+
+        `ahead` is the number of ranked starting points to skip.
+        """
         import cupy
 
         count, device, dtype = len(goals), goals.data.device_id, kernel.dtype.name

@@ -23,8 +23,8 @@ from chasles.expr import Program
 class Source:
     """The source text of a kernel, and its memory requirements.
 
-    shared: bytes of shared memory that each warp needs. columns: outputs that are written as
-    columns because their rows do not fit in shared memory, even in the form "rows".
+    `shared` is the shared memory (bytes) that each warp needs. `columns` are the outputs that are
+    written as columns because their rows do not fit in shared memory, even in the form "rows".
     """
 
     text: str

@@ -114,7 +114,8 @@ class Tiled(Threads):
     def _needed(self, values: int, numbers: int) -> int:
         """Return the size (bytes) of a tile that also holds long rows.
 
-        values: number of distinct values in these rows. numbers: number of entries in these rows.
+        `values` is the number of distinct values in these rows. `numbers` is the number of entries
+        in these rows.
         """
         tile = (WARP * self.size + (WARP + 1) * values) * self.number.bytes
         return -(-(tile + 2 * numbers) // HEADER) * HEADER

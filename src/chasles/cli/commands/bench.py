@@ -84,8 +84,9 @@ class WrongAnswer(InputError):
 class Speed:
     """Compile time, time per call, and times per state (s) of one function.
 
-    one_core, all_cores: float64 batch. single: float32 batch on one core. pinocchio: one call from
-    Python. error: relative difference from Pinocchio's result.
+    `one_core` and `all_cores` are for a float64 batch, and `single` is for a float32 batch on one
+    core. `pinocchio` is for one call from Python. `error` is the relative difference from
+    Pinocchio's result.
     """
 
     function: Function
@@ -189,8 +190,8 @@ def run(
 ) -> Bench:
     """Compile, check and time every function.
 
-    large: array size (bytes) of the largest batch. gpu: also time GPU kernels, if there is a GPU.
-    step: called with the name of each step.
+    `large` is the array size (bytes) of the largest batch. If `gpu` is True, also time GPU kernels,
+    if there is a GPU. `step` is called with the name of each step.
     """
     rng = np.random.default_rng(0)
     qd, qdd, tau = rng.normal(size=(3, batch, robot.nv))

@@ -273,7 +273,8 @@ def _recorded(
 def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
     """Return a machine-readable summary.
 
-    arrays: the complete motion, or None after an interruption. wall: wall-clock time (s).
+    `arrays` is the complete motion, or None after an interruption. `wall` is the wall-clock time
+    (s).
     """
     scene, end = recording.scene, recording.end
     found: dict[str, Any] = {
