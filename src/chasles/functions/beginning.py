@@ -28,16 +28,16 @@ STATUS, COST, COUNT, PART, MEMORY = range(5)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of the search.
 
 - STATUS: 0 (running), 1 (posture found) or 2 (given up).
-- COST: error, which is always 0.
+- COST: error of the posture, which is always 0.
 - COUNT: number of steps.
 - PART: next position of the given joint, as a fraction of its range.
 """
 
 MOST = 12
-"""Largest number of positions of the given joint to try."""
+"""Maximum number of positions of the given joint to try."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Step of an additive sequence modulo 1 that covers the range evenly (golden ratio)."""
+"""Increment (modulo 1) of PART: with the golden ratio, the positions cover the range evenly."""
 
 
 def beginning(
@@ -82,7 +82,7 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return joint limits: in units of `size` if prismatic, otherwise at most one turn apart."""
+    """Return joint limits (prismatic: in units of `size`; revolute: at most one turn apart)."""
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size
@@ -103,7 +103,7 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """Return a joint position, clamped to its limits. It is an angle if the joint is revolute."""
+    """Return the joint position (rad or m) for a solution `move`, clamped to the joint limits."""
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

@@ -56,8 +56,8 @@ class Form:
 
     `given` is the joint whose position must be given, or None. `backward` is True if the chain is
     solved from its end. `kind` is "wrist", "plane" or "elbow". `first` is the index of the first of
-    the three special axes, counted in the direction of solution. For "elbow", the arm angle must be
-    given, and `given` is the index after the last joint.
+    the three intersecting or parallel axes, counted in the direction of solution. For "elbow", the
+    arm angle must be given, and `given` is the index after the last joint.
     """
 
     given: int | None
@@ -329,7 +329,7 @@ def postures(
     """Return the joint positions and a flag for each branch.
 
     The flag is 1 if the branch is real, within the limits (modulo full turns), and different from
-    all earlier branches with flag 1. Otherwise it is 0.
+    all earlier branches with flag 1. Otherwise, the flag is 0.
     """
     branches = solutions(chain, form, goal, given)
     q, real = [], []
@@ -354,7 +354,7 @@ def postures(
 def _limited(
     joint: Joint, move: Angle | Slide, size: float, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[Number, Number]:
-    """Shift a position into the limits by full turns. Return it, and 1 if it fits, else 0."""
+    """Return a joint position, shifted into the limits by full turns, and 1 if it fits, else 0."""
     low, high = float(lower[joint.number]), float(upper[joint.number])
     if isinstance(move, Slide):
         value = move.t * size
@@ -372,7 +372,7 @@ def _limited(
 
 
 def _turns(low: float, high: float) -> list[int]:
-    """Return the full turns that can shift angles from [-pi, pi] into the limits.
+    """Return the numbers of full turns that can shift angles from [-pi, pi] into the limits.
 
     Values closest to zero come first. The list ends at the first shift that brings all of [-pi, pi]
     into the limits.
@@ -389,7 +389,7 @@ def _turns(low: float, high: float) -> list[int]:
 
 
 _MOST = 64
-"""Largest number of full turns to try in either direction."""
+"""Maximum number of full turns to try in either direction."""
 
 
 def _equal(a: Branch, b: Branch) -> Number:

@@ -68,9 +68,9 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return the rows whose flag is 1, and their number.
+    """Return the rows whose flag is 1 and the number of these rows.
 
-    Rows keep their order. The list is padded with copies of `nothing`.
+    Rows keep their order. The list is padded to its original length with copies of `nothing`.
     """
     before: list[Number] = [0.0]
     for flag in flags:

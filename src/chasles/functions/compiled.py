@@ -63,8 +63,8 @@ _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 """Compiled functions by cache key. Graphs traced by other libraries look them up here."""
 _Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Traced programs by recipe (without backend and dtype) and `staged` limit (see `runnable`). A
-program is kept as long as a compiled function uses it."""
+"""Traced programs by specification (without backend and dtype) and `staged` limit (see `runnable`).
+A program is kept as long as a compiled function uses it."""
 is_traced: Callable[[], bool] = bool
 """Return True if PyTorch is loaded and its compiler is tracing the call."""
 
@@ -72,10 +72,11 @@ is_traced: Callable[[], bool] = bool
 class Compiled:
     """A function of arrays, compiled for one robot.
 
-    Call it with arrays whose leading shapes broadcast together, and optionally with `out=`. If all
-    arrays are float32, results are computed in single precision, otherwise in double precision. For
-    PyTorch, JAX and CuPy arrays, results have the same array type. The function can be shared by
-    threads and pickled. Unpickling loads the code from the cache, or compiles it again.
+    Call the object with arrays whose leading shapes broadcast together, and optionally with `out=`.
+    If all arrays are float32, results are computed in single precision, otherwise in double
+    precision. For PyTorch, JAX and CuPy arrays, results have the same array type. The function can
+    be shared by threads and pickled. Unpickling loads the code from the cache, or compiles it
+    again.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_entry")
@@ -127,7 +128,7 @@ class Compiled:
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
-        """Return the cache key for a recipe that differs only in backend or dtype.
+        """Return the cache key for a specification that differs only in backend or dtype.
 
         Parameters
         ----------
@@ -160,7 +161,7 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The program to compile. Its results may be products of matrices (`Staged`)."""
+        """The program to compile, whose results may be matrix products (`Staged`)."""
         recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
@@ -351,8 +352,8 @@ class Compiled:
         Returns
         -------
         function : Compiled
-            Function of the same inputs, followed by a covector for each result. It returns a
-            covector for each input in `wrt`.
+            Function of the same inputs, followed by a covector for each result. The
+            function returns a covector for each input in `wrt`.
 
         Examples
         --------
@@ -559,7 +560,7 @@ class Functions:
         dtype: str = "float64",
         **options: Any,
     ) -> tuple[Any, ...]:
-        """Check the options of a function, and return the fields of its recipe."""
+        """Check the options of a function, and return the fields of its `Recipe`."""
         chosen = checked_options(self.model, function, options)
         a_name("a method", method, function)
         a_name("a backend", backend, function)

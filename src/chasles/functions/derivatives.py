@@ -54,7 +54,7 @@ def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
 
 
 def first_derivatives(known: Program | Staged, wrt: Sequence[str]) -> Program | Staged:
-    """Select the outputs of a derivative recursion for `wrt`, and name them as in `jacobian`."""
+    """Keep the outputs for `wrt` of a program for partial derivatives, named as in `jacobian`."""
     place = {given.name: k for k, given in enumerate(known.inputs)}
     chosen = [place[name] for name in wrt]
     outputs = tuple(

@@ -153,9 +153,9 @@ def _fields() -> tuple[int, ...] | None:
 
 
 def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
-    """Return the wrenches in the order of `f_ext` for the fast entry, and the index of each key.
+    """Return the wrenches in the order of `f_ext`, and the index of each key in this order.
 
-    Return None if the fast entry cannot read them.
+    The wrenches are for a fast entry (a C callable). Return None if it cannot read `f_ext`.
     """
     where, known = _fields(), {key.frame: key for key in keys}
     if type(f_ext) is not dict or where is None or f_ext.keys() != known.keys():
@@ -226,7 +226,7 @@ def from_names(
 
 
 class Library(NamedTuple):
-    """An array library. `takes_numpy` is True if it also accepts NumPy arrays."""
+    """Array library; `takes_numpy` is True if the library also accepts NumPy arrays."""
 
     name: str
     package: str
@@ -267,7 +267,7 @@ def library_of(argument: Any) -> Library | None:
 
 
 def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Library | None:
-    """Return the common library of all arrays, or None for NumPy. Raise an error if they differ."""
+    """Return the library of all arrays, or None for NumPy; raise an error if libraries differ."""
     found = [library_of(argument) for argument in arguments]
     chosen = next((row for row in found if row is not None), None)
     if chosen is None:

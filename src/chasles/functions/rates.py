@@ -1,13 +1,13 @@
 """Program for one velocity step of a controller, with prioritized tasks and joint bounds.
 
-Each priority is a damped least-squares problem with bounds. Its solution is the velocity v in [low,
-high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without changing the tasks of
+Each priority is a damped least-squares problem with bounds. The solution is the velocity v in
+[low, high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without changing the tasks of
 higher priority. Each problem is solved by a primal active-set method. Each pass fixes some joints
-at their bounds and moves toward the solution as far as the bounds allow. It then fixes the joint
-that reached its bound, or releases the joint with the largest velocity away from its bound. Every
-pass ends at a feasible velocity, and no pass increases the cost. Therefore a fixed number of passes
-can be traced as a straight-line program. See Nocedal and Wright 2006, section 16.5; for priorities,
-see Kanoun, Lamiraux and Wieber 2011.
+at their bounds and moves toward the solution as far as the bounds allow. The pass then fixes the
+joint that reached its bound, or releases the joint with the largest velocity away from its bound.
+Every pass ends at a feasible velocity, and no pass increases the cost. Therefore a fixed number of
+passes can be traced as a straight-line program. See Nocedal and Wright 2006, section 16.5; for
+priorities, see Kanoun, Lamiraux and Wieber 2011.
 """
 
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ from chasles.model.spaces import PositionSpace, rate_places, size
 Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
-"""Smallest damping for each dtype, used far from singularities. It keeps the equations nonsingular
-when joints are fixed."""
+"""Minimum damping for each dtype, used far from singularities, which keeps the equations
+nonsingular when joints are fixed."""
 
 DEPENDENT = 1e-10
 """Ratio of squared norms below which the linearly independent component of a row counts as zero."""
@@ -49,14 +49,14 @@ FAR = 1e9
 """Distance (rad or m) beyond which limits are ignored."""
 
 INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
-"""Input arrays of the program. They are followed by the time step."""
+"""Names of the input arrays of the program, in order; the last input is the time step."""
 
 
 @dataclass(frozen=True)
 class Task:
     """Task for the angular velocity of a frame, the velocity of its origin, or both.
 
-    Each component of the velocity is one row.
+    Each velocity component is one row of the task Jacobian.
     """
 
     frame: str

@@ -52,13 +52,13 @@ NOTHING = 1e-26
 terminates."""
 
 REACH = 1.0
-"""Largest step of a coordinate (rad, or relative to the robot size)."""
+"""Maximum step of a coordinate (rad, or relative to the robot size)."""
 
 TURNING = 0.5
 """Weight of squared differences between rotation matrices when configurations are compared."""
 
 CLOSED = 1e-11
-"""Largest error of a loop equation (rad, or relative to the loop size)."""
+"""Tolerance of the loop equations (rad, or relative to the loop size)."""
 
 SETTLING, SETTLED = 0.5, 1e-6
 """Fraction of the distance to a preferred posture covered by one step, and the step below which the
@@ -69,7 +69,7 @@ STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY =
 
 - STATUS: 0 (running), 1 (solved) or 2 (given up).
 - COST, BEFORE, EARLIER: squared errors now, one step ago, and two steps ago.
-- COUNT, MOST: number of steps, and largest number of steps.
+- COUNT, MOST: number of steps so far, and maximum number of steps.
 - SHARE: fraction of the earlier error above which the search is given up.
 - FIRM: damping relative to the error for unreachable goals.
 - ANGLE, LENGTH: largest errors in rad and m.
@@ -100,12 +100,12 @@ class Task:
 
     @property
     def numbers(self) -> int:
-        """Number of scalars that define all targets."""
+        """Number of parameters (scalars) that define all targets."""
         return sum(target.size for _, target in self.targets)
 
     @property
     def poses(self) -> list[int]:
-        """Start index of each pose in the sequence of numbers that define the targets."""
+        """Index of the first parameter of each pose in the vector of target parameters."""
         sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
         pairs = zip(sizes, self.targets, strict=False)
         return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
@@ -124,7 +124,8 @@ class Task:
     def step(self) -> Kernel:
         """Kernel for one step of the search.
 
-        It maps q, memory, goals, weights, tolerances and a mask of movable joints to q and memory.
+        The kernel maps q, memory, goals, weights, tolerances and a mask of movable joints to q and
+        memory.
         """
         return self._compiled("reaching step", self.step_program)
 
@@ -132,13 +133,13 @@ class Task:
     def settling(self) -> Kernel:
         """Kernel for one step along the solutions toward a preferred posture.
 
-        It has the inputs of `step`, followed by the posture and the compliances.
+        The inputs are those of `step`, followed by the posture and the compliances.
         """
         return self._compiled("settling step", self.settling_program)
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel that maps q to the target values that q satisfies. Undefined values are 0."""
+        """Kernel that maps q to the target parameters that q satisfies, or 0 where undefined."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -366,7 +367,7 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Return a weight for each target value, used to compare configurations; 0 if undefined."""
+        """Return a weight (or 0) for each target parameter, used to compare configurations."""
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:
             rotation = 9 if target.size >= 9 else 0

@@ -1,8 +1,8 @@
 """Inverse-kinematics targets for a frame or the center of mass.
 
 Each kind of target returns errors (angles in rad and lengths in m, in world axes) and the matrix
-that maps joint velocities to the rates at which the errors decrease. The numbers that define a
-target are inputs of the compiled program, which therefore does not depend on their values.
+that maps joint velocities to the rates at which the errors decrease. The parameters of a target are
+inputs of the compiled program, which therefore does not depend on their values.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Rows = list[list[Number]]
 """A matrix of expressions, as a list of rows."""
 
 Each = float | Sequence[float] | np.ndarray
-"""One number for all errors of a target, or an array (see `Target`)."""
+"""Weight or tolerance: one value for all errors of a target, or an array (see `Target`)."""
 
 CENTER = "center of mass"
 """Key for `CenterOfMass` in a mapping from frames to targets."""
@@ -451,8 +451,8 @@ def stated(value: Any) -> Sequence[Target]:
 def _turn(a: Vector, d: Vector) -> Vector:
     """Return the rotation vector of the shortest rotation from unit vector a to unit vector d.
 
-    It is computed from the quaternion (1 + a.d, a x d). If the vectors are opposite, the rotation
-    is by pi about a vector normal to a.
+    The vector is computed from the quaternion (1 + a.d, a x d). If a and d are opposite, the
+    rotation is by pi about a vector normal to a.
     """
     c, s = 1.0 + a.dot(d), a.cross(d)
     normal = Vector((a[1] - a[2], a[2] - a[0], a[0] - a[1]))

@@ -17,7 +17,7 @@ from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, 
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7
-"""Tolerance for inconsistent known accelerations, relative to the largest one (or to 1)."""
+"""Tolerance for contradictory known accelerations, relative to the largest of them (or to 1)."""
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
@@ -119,7 +119,7 @@ class Closed(Constrained):
     def _inertia(self, name: str, method: str = "fastest") -> Solver:
         """Return the solver for the mass matrix of the independent coordinates.
 
-        name: name of the requested function in messages.
+        `name` is the name of the requested function in messages.
         """
         self._refuse_method(f'{name}(coordinates="independent")', method)
         runs, given = "independent_mass_matrix", self.loops.independent
@@ -228,9 +228,10 @@ def linear_system(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return A (..., 2n, 2n) and B (..., 2n, nv) in xdot = A x + B u, with x = (y, change of yd).
 
-    motion: q, qd, qdd, multipliers. A small step G y keeps the loops closed. e1, e2 and e3 are the
-    three parts of `loop_equations`. Their changes de1, de2 and de3 satisfy K dqd = -de3,
-    K dqdd = -de2 and H dqdd - K' dlam + de1 = u. Multiplication by G' eliminates the multipliers.
+    `motion` contains q, qd, qdd and multipliers. A small step G y keeps the loops closed. The
+    function `loop_equations` has three results e1, e2 and e3, whose changes de1, de2 and de3
+    satisfy K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u. Multiplication by G'
+    eliminates the multipliers.
     """
     q, qd, _, _ = motion
     slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)

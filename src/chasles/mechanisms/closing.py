@@ -89,10 +89,11 @@ class Loops(Freedoms):
     def close(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
         """Find a closed configuration near q.
 
-        columns: scales of the coordinates; a coordinate with scale 0 does not move. Newton's method
-        first solves all equations to within the tolerance, which selects the branch, and then
-        solves only the active ones. The configuration counts as closed only if dropped equations
-        hold to within twice their tolerance. Residuals of all equations are returned.
+        `columns` contains scales of the coordinates; a coordinate with scale 0 does not move.
+        Newton's method first solves all equations to within the tolerance, which selects the
+        branch, and then solves only the active equations. The configuration counts as closed only
+        if dropped equations hold to within twice their tolerance. Residuals of all equations are
+        returned.
         """
         if np.all(self.rows):
             return self.solve(q, columns)
@@ -121,7 +122,8 @@ class Loops(Freedoms):
     def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return G (..., nv, n) and R (..., nv, rows) such that x = G y + R b satisfies A x = b.
 
-        y are the entries of x at `independent`. A and b are as in `loop_matrix`. q must be closed.
+        y contains the entries of x at `independent`. A and b are as in `loop_matrix`. q must close
+        the loops.
         """
         K = self.raw_matrix(q)
         A = self.scaled(K)
@@ -151,7 +153,7 @@ class Loops(Freedoms):
         reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
-        """Check that qd (and qdd) keep loops closed, within `tolerance` times the rates' size."""
+        """Check that qd (and qdd) keep the loops closed, within `tolerance` times their size."""
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):
@@ -328,7 +330,7 @@ class Charts:
         return chart
 
     def memory(self) -> tuple[list[Chart], dict[str, np.ndarray]]:
-        """Return all charts in order of creation, and the arrays that `recall` needs."""
+        """Return all charts in order of creation, and arrays from which `recall` restores them."""
         charts = list(self._known.values())
         closures = [{"independent": chart.independent, **vars(chart.closure)} for chart in charts]
         return charts, {

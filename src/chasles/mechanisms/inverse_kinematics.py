@@ -39,7 +39,7 @@ MOST_TRIES = 1_000_000
 """Maximum number of starting configurations, and of returned solutions, per problem."""
 
 SMALLEST = 1e-12
-"""Lower bound for tolerances when weights are divided by them."""
+"""Lower bound for tolerances by which weights are divided."""
 
 SEVERAL = 16
 """Number of solutions from which the nearest to a given configuration is chosen."""
@@ -69,7 +69,7 @@ def inverse_kinematics(
 ) -> Solution:
     """Return configurations that meet targets; see `Robot.inverse_kinematics`.
 
-    quick: cache of prepared searches, which is extended if later calls can use the fast path.
+    `quick` is a cache of prepared searches, which is extended if later calls can use the fast path.
     """
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     task, lead, given = task_of(mechanism, bounds, targets)
@@ -103,7 +103,7 @@ def inverse_kinematics(
 
 
 class _Solver:
-    """Solver for one call, with a task, the entries of its targets and the search options."""
+    """Solver for one call, with a task, its target parameters and the search options."""
 
     def __init__(
         self,
@@ -262,9 +262,9 @@ class _Solver:
     ) -> Rows:
         """Return the configuration, solver state and (steps, try) of each problem.
 
-        most: None for a full search. With 0, the solver starts only from the guess; with 1, a
-        second try continues to the smallest error. weights: weights to use instead of the given
-        ones.
+        If `most` is None, the search is complete. If it is 0, the solver starts only from the
+        guess; if it is 1, a second try continues to the smallest error. `weights` replaces the
+        weights of the targets.
         """
         if most is None and self.held and guess is not None and len(guess) > 1:
             return self._by_group(goals, guess, weights)
@@ -301,7 +301,7 @@ class _Solver:
     ) -> Solution:
         """Return a `Solution` with the given rows.
 
-        each: shape of the configurations of one problem.
+        `each` is (count,) if a problem has several configurations, else ().
         """
         lead = (*self.lead, *each)
         return Solution(
@@ -365,10 +365,10 @@ class _Solver:
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
-        The result is the nearest of all solutions found. If other solutions may exist, it is moved
-        along the family of solutions to the smallest distance (`_approached`). The configuration
-        may be outside the limits. Fixed joints keep their positions in the guess or, without a
-        guess, in the configuration.
+        The result is the nearest of all solutions found. If other solutions may exist, this
+        solution is moved along the family of solutions to the smallest distance (`_approached`).
+        The configuration may be outside the limits. Fixed joints keep their positions in the guess
+        or, without a guess, in the configuration.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))

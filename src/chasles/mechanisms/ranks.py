@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from chasles.mechanisms.equations import Equations
 
 RANK = 1e-8
-"""Singular values of the loop matrix below this fraction of the largest one count as zero."""
+"""Ratio to the largest singular value below which singular values of the loops count as zero."""
 
 SINGULAR = 1e-6
-"""Dependent coordinates are undetermined if a singular value is below this fraction of the largest.
+"""Ratio of singular values (smallest to largest) below which coordinates are undetermined.
 
 At a residual of 1e-13, the configuration is then uncertain by more than 1e-7.
 """
 
 SHARE = 0.1
-"""Smallest contribution of a dependent coordinate, relative to that of the best candidate.
+"""Minimum contribution of a dependent coordinate, relative to that of the best candidate.
 
-A pivot is acceptable if it is at least this fraction of the largest remaining entry in its column.
-That entry must be at least the square of the fraction times the largest initial entry, unless no
-column satisfies this.
+A pivot is acceptable if it is at least `SHARE` times the largest remaining entry in its column.
+That entry must be at least `SHARE`^2 times the largest initial entry, unless no column satisfies
+this condition.
 """
 
 CLOSED = 1e-13
@@ -49,13 +49,13 @@ The step size is in rad, and relative to the size of the largest loop.
 """
 
 BRANCHING = 0.2
-"""Below this fraction of its initial value, the smallest singular value indicates a branch point.
+"""Ratio of the smallest singular value to its initial value that indicates a branch point.
 
 At a branch point, several motions meet, and only the dropped equations distinguish them.
 """
 
 NOTHING = 1e-12
-"""Entries below this fraction of the largest entry are rounding errors."""
+"""Ratio to the largest entry below which matrix entries are rounding errors."""
 
 
 def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -133,9 +133,10 @@ def determine(A: np.ndarray, given: np.ndarray) -> bool:
 class Agreement(NamedTuple):
     """Active equations, and closed reference configurations.
 
-    rows: scales of the equations, 0 for dropped ones. references: closed configurations of full
-    rank (states, nq). misfit: largest dimensionless residual of each dropped equation at the
-    references and along motions that start there; 0 for active equations.
+    `rows` contains the scales of the equations, which are 0 for dropped equations. `references`
+    (states, nq) contains closed configurations of full rank. `misfit` contains the largest
+    dimensionless residual of each dropped equation at the references and along motions that start
+    there, and 0 for active equations.
     """
 
     rows: np.ndarray
@@ -200,8 +201,8 @@ def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
     The result is None if all equations are needed.
 
     The tolerance is the largest singular value that rounding in the file may cause. A small
-    singular value may also be a property of the mechanism. In that case, its motion violates the
-    dropped equations, which a test along the motion detects.
+    singular value may also be a property of the mechanism. In that case, the motion of the
+    mechanism violates the dropped equations, which a test along the motion detects.
     """
     scales, most = loops.scales, loops.tolerance
     found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
@@ -255,7 +256,7 @@ def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> n
 
 
 def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
-    """Return the largest rank of the full set of equations over all q; share: see `rank_of`."""
+    """Return the largest rank of all equations over all q; for `share`, see `rank_of`."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 
@@ -291,12 +292,12 @@ def choose(
     """Choose `rank` rows, and the columns among `dependent` for which they are solved.
 
     Position-level rows (`holonomic`, all by default) come first, so that they alone determine the
-    columns for which they are solved. share: see `SHARE`. See Featherstone 2008, section 8.8.
+    columns for which they are solved. For `share`, see `SHARE`. See Featherstone 2008, section 8.8.
 
-    K (states, rows, nv): the first state determines the size of the pivots, and all states together
-    determine which entries are zero. Each step considers acceptable pivots in the columns with the
-    fewest initial entries, so that loops stay separate. Of these, the pivot with the least fill-in
-    is selected (Markowitz's rule); in a tie, the largest.
+    The first state of `K` (states, rows, nv) determines the size of the pivots, and all states
+    together determine which entries are zero. Each step considers acceptable pivots in the columns
+    with the fewest initial entries, so that loops stay separate. Of these, the pivot with the least
+    fill-in is selected (Markowitz's rule); in a tie, the largest.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)

@@ -24,9 +24,10 @@ _FORCES = ("force", "torque", "force_torque")
 class ContactForce:
     """Force of one contact on a link, in world coordinates: arrays (..., 3), in m and N.
 
-    normal: the component along the contact normal, which pushes the link away; touch sensors
-    measure this component. friction: the tangential force. moment: moment of torsional and rolling
-    friction, in N m. A contact between two links requires two objects with opposite forces.
+    `normal` is the component along the contact normal, which pushes the link away; touch sensors
+    measure this component. `friction` is the tangential force. `moment` is the moment of torsional
+    and rolling friction, in N m. A contact between two links requires two objects with opposite
+    forces.
     """
 
     link: str
@@ -64,7 +65,8 @@ def sense(
 ) -> dict[str, Any]:
     """Return the exact values of sensors by name, as `robot.sense` does.
 
-    f_ext: wrenches in addition to contact forces. controls: actuator controls and activations.
+    `f_ext` contains wrenches in addition to contact forces, and `controls` contains actuator
+    controls and activations.
     """
     traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
@@ -169,7 +171,7 @@ def with_errors(
 def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
     """Return the shape of errors that are drawn once per run.
 
-    They are shared by all states or, if dt is finite, by the states of each run in a batch.
+    These errors are shared by all states or, if dt is finite, by the states of each run in a batch.
     """
     return (*shape[:-2], 1, shape[-1]) if math.isfinite(dt) else shape[-1:]
 

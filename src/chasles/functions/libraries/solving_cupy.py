@@ -68,7 +68,7 @@ class Arrays:
         return cupy.from_dlpack(value).astype(cupy.float64)
 
     def values(self, _: Any) -> None:
-        """Return None. Reading the values of a GPU array would block until the GPU has finished."""
+        """Return None, because reading values of a GPU array would wait for the GPU to finish."""
 
     def results(self) -> Callable[[Any], Any]:
         """Return a function that converts results to the array type and dtype of the targets."""
