@@ -1,6 +1,6 @@
 """Search program that finds a closed-form posture within the joint limits.
 
-The closed form of a redundant arm requires the position of one joint, here called the given joint.
+The closed form of a redundant arm requires the position of one joint, called the redundant joint.
 Each step of the search tries another position of this joint, until a solution is within the limits.
 """
 
@@ -28,26 +28,30 @@ STATUS, COST, COUNT, PART, MEMORY = range(5)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of the search.
 
 - STATUS: 0 (running), 1 (posture found) or 2 (given up).
-- COST: error of the posture, which is always 0.
+- COST: always 0 (the squared error in the iterative search).
 - COUNT: number of steps.
-- PART: next position of the given joint, as a fraction of its range.
+- PART: next position of the redundant joint, as a fraction of its range.
 """
 
 MOST = 12
-"""Maximum number of positions of the given joint to try."""
+"""Maximum number of positions of the redundant joint to try."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Increment (modulo 1) of PART: with the golden ratio, the positions cover the range evenly."""
+"""Step (modulo 1) between tried positions of the redundant joint, as a fraction of its range.
+
+With the golden ratio, the positions cover the range evenly.
+"""
 
 
 def beginning(
     chain: Arm, form: Form, limits: Sequence[np.ndarray], given: tuple[float, float], nq: int
 ) -> Program:
-    """Return the program for one search step, from q (nq), memory and goal (12) to q and memory.
+    """Return the program for one search step.
 
+    The program maps q (nq), the search state `memory` and a goal (12) to the next q and memory.
     `limits` contains the lower and upper limits of the joints in the chain, and `given` contains
-    the range of the given joint. Coordinates outside the chain do not change. Limits are checked
-    with cosines and sines, so angles are computed only for the selected branch.
+    the range of the redundant joint. Coordinates outside the chain do not change. Limits are
+    checked with cosines and sines, so angles are computed only for the selected branch.
     """
     arena = Arena(RULES)
     sizes = (("q", nq), ("memory", MEMORY), ("goal", 12))

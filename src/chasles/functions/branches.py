@@ -32,9 +32,7 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Largest difference in any joint between solutions treated as equal (rad, or relative to the arm
-size).
-"""
+"""Tolerance for the joint positions of equal solutions (rad, or relative to the arm size)."""
 
 BEYOND = 1e-9
 """Amount by which a posture may exceed a limit before it is rejected (rad, or relative to the arm
@@ -79,7 +77,7 @@ class Arm:
     size: float
 
     def displacement(self, goal: Sequence[Number]) -> Displacement:
-        """Return the displacement from home to a goal (12): row-major rotation and position (m)."""
+        """Return the displacement from the home pose to a goal (12): rotation by rows, position."""
         R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         p = Vector(tuple(goal[9:])) * (1.0 / self.size)
         return Displacement(R, p) @ self.home.inverse
@@ -251,7 +249,7 @@ def _parallel(joints: Sequence[Joint]) -> bool:
 
 
 def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0) -> list[Branch]:
-    """Return the solutions (up to eight) of a closed form for a goal."""
+    """Return the solutions (up to eight) of a closed form for a goal pose."""
     G, joints = chain.displacement(goal), list(chain.joints)
     if form.kind == "elbow":
         return elbow(jointed(joints), G, Angle(cos(given), sin(given)))
@@ -307,7 +305,7 @@ Limits = tuple[np.ndarray, np.ndarray]
 
 
 def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Program:
-    """Return the program that maps a goal (12) and the given position (1) to postures and flags.
+    """Return the program for all postures, from a goal (12) and the redundant joint's position (1).
 
     The output `q` contains the joint positions of each branch. The output `found` contains the
     flags described in `postures`.

@@ -52,9 +52,9 @@ def learnable(ready: Any) -> bool:
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Return the kernel that a callable runs and its argument sources, or None if there is none.
+    """Return the `Target` (C entry and input sources) of a callable, or None if there is none.
 
-    `f_ext` contains the external loads of the call. The kernel can be called from C.
+    `f_ext` contains the external loads of the call.
     """
     guard: Guarded | None = getattr(ready, "guarded", None)
     facts: dict[str, Any] = {}

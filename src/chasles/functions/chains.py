@@ -46,7 +46,7 @@ class Slide(NamedTuple):
 
 Move = Angle | Slide
 Branch = dict[int, Move]
-"""One solution: joint positions by joint number."""
+"""One solution: joint positions by joint index."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ chain size)."""
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
     """Return the intersection point of joint axes in the home posture, or None if there is none.
 
-    Also return None if a joint is prismatic or the joints are in different blocks (`Joint.block`).
+    Also return None if a joint is prismatic, or if the joints were displaced differently (`block`).
     """
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None
@@ -142,11 +142,11 @@ def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
 
 
 def parallel(a: Joint, b: Joint) -> bool:
-    """Return True if two joints are in the same block and their axes are parallel."""
+    """Return True if two axes are parallel and were displaced together (same `block`)."""
     across = np.linalg.norm(np.cross(a.home_axis, b.home_axis))
     return a.block == b.block and bool(across <= CLOSE)
 
 
 def square(a: Joint, b: Joint) -> bool:
-    """Return True if two joints are in the same block and their axes are perpendicular."""
+    """Return True if two axes are perpendicular and were displaced together (same `block`)."""
     return a.block == b.block and bool(abs(np.dot(a.home_axis, b.home_axis)) <= CLOSE)

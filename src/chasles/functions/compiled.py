@@ -90,7 +90,7 @@ class Compiled:
         self.quick: dict[type, Callable[..., Any]] = {}
         """Faster callables for arrays of other libraries, by type of the first array."""
         self.residents: dict[str, Any] = {}
-        """GPU entries (`cuda.resident.Resident`) by library; `quick` contains their `call`."""
+        """GPU entries (`cuda.resident.Resident`) by library; their `call` methods are in `quick`."""
         self.key = self.key_of(recipe)
         """Cache key of the compiled code, identical in all processes."""
         _ALIVE.add(self)
@@ -198,7 +198,7 @@ class Compiled:
         return self.call(*arguments, **named)  # PyTorch's compiler traces this path
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Call the function through Python, for arguments that the fast entry does not accept.
+        """Call the function through Python, for arguments that the C callable `fast` rejects.
 
         Parameters
         ----------
@@ -387,12 +387,12 @@ class Compiled:
     def entry(
         self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
     ) -> Callable[..., Any]:
-        """Return a fast entry with the signature and docstring of `method` or `fallback`."""
+        """Return a C callable with the signature and docstring of `method` or `fallback`."""
         facts: dict[str, Any] = {"holder": holder, "fallback": fallback, "again": self.again}
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Handle a call that the fast entry rejects, for example after a change of memory layout.
+        """Handle a call that a C callable rejects, for example because the memory layout changed.
 
         Return NotImplemented if only the Python path can handle the call.
         """
@@ -484,7 +484,7 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Object on which unpickling looks up a fast entry by name.
+    """Object on which unpickling looks up a fast entry (a C callable) by name.
 
     Every name yields the attribute `fast` of the compiled function.
     """
@@ -522,7 +522,7 @@ class Functions:
     def __call__(
         self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
     ) -> Compiled:
-        """Return the function with these options. Each function is compiled only once.
+        """Return a compiled function with the given options, which is compiled on first use.
 
         With tier="quick", the function starts with quickly compiled code (`Tiered`) unless the best
         code is already available.
@@ -577,6 +577,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the same model with another loop closure."""
+        """Return the functions of the same model with another choice of loop equations."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

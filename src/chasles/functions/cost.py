@@ -61,7 +61,7 @@ class Cost(Count):
 
 
 def recorder(rules: Rules) -> Callable[[], Arena]:
-    """Return a function that creates arenas, which record the statement of each operation."""
+    """Return a factory of arenas, which store traced operations with their source statements."""
     if rules not in get_args(Rules):
         raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
     if rules == "book":
@@ -163,7 +163,7 @@ class Tried(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """A model pass that changed the model: its description, and the operation count after it."""
+    """Pass (model transformation) that changed the model, and the operation count after it."""
 
     name: str
     what: str

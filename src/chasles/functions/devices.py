@@ -27,7 +27,7 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.doors import library_of
 
 COUNTS = (1, 256, 4096, 65536, 2**20)
-"""Batch sizes to time (numbers of states)."""
+"""Batch sizes (numbers of states) for which both devices are timed."""
 
 MOST_BYTES = 2**28
 """Maximum total size of the arguments and results of a timed batch (bytes)."""

@@ -121,7 +121,7 @@ def derivative_names(
 
 
 class Load(NamedTuple):
-    """External wrenches: keys that determine the program, and values."""
+    """External wrenches: keys (frame, axes and reference point) and values."""
 
     keys: tuple[WrenchKey, ...] = ()
     forces: Sequence[Any] = ()
@@ -311,7 +311,7 @@ def caller(package: str) -> Callable[..., Any]:
 
 
 def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """Return the caller for arrays of another library, or None if the kernel accepts them.
+    """Return the function for arrays of another library, or None if the kernel accepts them.
 
     Kernels accept NumPy arrays, and kernels of the CUDA backend accept CuPy arrays. If the arrays
     belong to several libraries, raise an error that names two of them.

@@ -16,8 +16,8 @@ _PADE = tuple(math.comb(13, k) / math.perm(26, k) for k in range(14))
 """Numerator coefficients of the [13/13] Pade approximant to the exponential."""
 
 _REACH = 5.371920351148152
-"""Largest 1-norm for which the approximant is accurate to machine precision (Higham 2005, table
-2.3).
+"""Maximum 1-norm for which the [13/13] Pade approximant is accurate to machine precision (Higham
+2005, table 2.3).
 """
 
 
@@ -104,7 +104,7 @@ REACH = 0.5
 
 @dataclass(frozen=True)
 class Found:
-    """Result for each state: q, the remaining residual, and its norm.
+    """Result of Newton's method for each state: q, the remaining residual, and its norm.
 
     The norm is infinite if the residual is undefined.
     """
@@ -206,8 +206,8 @@ _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Exponents of length in the units of the ten inertial parameters: mass, first moment, inertia."""
 
 _EQUAL = 1e-6
-"""Relative tolerance within which the independent components of columns count as equally long. The
-first of these columns is kept, so that the choice does not depend on rounding errors."""
+"""Relative tolerance within which candidate columns count as equally long. The first of these
+columns is kept, so that the choice does not depend on rounding errors."""
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
 def _passes(
     way: Method, *, dissipation: bool, alone: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the model passes for a method, without and with regrouped inertias."""
+    """Return the passes (model transformations) of a method without and with inertia regrouping."""
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
 
@@ -248,7 +248,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean depth; a body's depth is the number of bodies on its path to the base."""
+    """Return the mean depth of all bodies: the number of bodies on the path to the base."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1

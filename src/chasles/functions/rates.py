@@ -46,7 +46,7 @@ WRONG = 10.0
 is released from the bound."""
 
 FAR = 1e9
-"""Distance (rad or m) beyond which limits are ignored."""
+"""Distance to a joint limit (rad or m) beyond which the limit is ignored."""
 
 INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
 """Names of the input arrays of the program, in order; the last input is the time step."""
@@ -64,7 +64,7 @@ class Task:
 
     @property
     def angles(self) -> int:
-        """Number of angular rows (rad/s), which come first."""
+        """Number of rows for the angular velocity (rad/s), which come first."""
         return 0 if self.kind == "position" else 3
 
     @property
@@ -95,7 +95,7 @@ class Step:
 
     @property
     def rows(self) -> int:
-        """Number of task rows."""
+        """Number of Jacobian rows of all tasks."""
         return sum(task.rows for level in self.levels for task in level)
 
     @property
@@ -309,7 +309,7 @@ def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
-    """Orthonormalize rows over the free joints. Dependent rows become 0."""
+    """Orthonormalize rows, with inner products over the free joints; dependent rows become 0."""
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)

@@ -78,7 +78,7 @@ STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY =
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Targets for frames of a model, joint limits (nq,), and compiled programs."""
+    """Inverse-kinematics problem: targets for frames, joint limits (nq,), and compiled programs."""
 
     model: Model
     targets: tuple[tuple[str, Target], ...]
@@ -122,10 +122,10 @@ class Task:
 
     @cached_property
     def step(self) -> Kernel:
-        """Kernel for one step of the search.
+        """Kernel for one step of the inverse-kinematics search.
 
-        The kernel maps q, memory, goals, weights, tolerances and a mask of movable joints to q and
-        memory.
+        The kernel maps q, memory (solver state), goals, weights, tolerances and a mask of movable
+        joints to q and memory.
         """
         return self._compiled("reaching step", self.step_program)
 
@@ -177,7 +177,7 @@ class Task:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """True for each error that is a length."""
+        """Mask of the target errors that are lengths, not angles."""
         flags = [[False] * t.angles + [True] * t.lengths for _, t in self.targets]
         return np.array([flag for some in flags for flag in some], dtype=bool)
 
@@ -231,7 +231,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
-        """Return an arena, and the inputs of a step as variables and as symbols."""
+        """Return a new arena, and the inputs of a step as variables and as symbolic values."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
@@ -248,7 +248,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return target errors, weighted errors and Jacobian including loops, and 1 if solved."""
+        """Return target errors, weighted errors and Jacobian with loops, and a flag (1 if solved)."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -367,7 +367,7 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Return a weight (or 0) for each target parameter, used to compare configurations."""
+        """Return weights of target parameters for comparing configurations; 0 where undefined."""
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:
             rotation = 9 if target.size >= 9 else 0

@@ -41,7 +41,7 @@ PARALLEL = 1e-12
 """Squared sine of the angle between two segments below which they count as parallel."""
 
 COINCIDENT = 1e-200
-"""Squared distance (m^2) below which centers count as coincident, so that the normal is z."""
+"""Squared distance (m^2) below which centers count as coincident and the normal is the z axis."""
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
 """Number of parameters for each kind of obstacle. Sphere: center and radius. Capsule: end points
@@ -246,7 +246,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """Return the result for the nearest pair, or the first of equally near pairs."""
+    """Return distance, points and normal of the nearest pair (the first of equally near pairs)."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]

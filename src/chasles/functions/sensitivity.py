@@ -31,7 +31,7 @@ def solution_rates(
     movable: np.ndarray,
     limits: np.ndarray,
 ) -> np.ndarray:
-    """Return derivatives (count, nq, parameters) of solutions by target parameters.
+    """Return derivatives (count, nq, parameters) of solutions with respect to target parameters.
 
     `q` (count, nq) contains the solutions. `weights` (1 or count, rows) contains the error weights,
     which have an effect only if no motion keeps all errors at zero. `movable` (nv,) is 0 for fixed

@@ -44,7 +44,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
 
 
 def _index(wrong: np.ndarray | np.bool_) -> str:
-    """Return " at index ..." for the first True entry of a batch, or "" for a single problem."""
+    """Return the text " at index ..." for the first True entry, or "" for a single problem."""
     places = np.argwhere(wrong)
     if not wrong.ndim or not len(places):
         return ""

@@ -195,7 +195,7 @@ class Target:
         return set(model.support(model.frame(frame).body))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return target numbers for which this posture is a solution, or [] if undefined.
+        """Return target parameters for which this posture is a solution, or [] if undefined.
 
         Parameters
         ----------

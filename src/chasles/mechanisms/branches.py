@@ -157,7 +157,7 @@ class Branches:
 
 
 def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Select at most `count` evenly spaced rows of each pose; return pose and row indices.
+    """Select at most `count` evenly spaced configurations per pose; return pose and row indices.
 
     `who` contains the pose index of each row, in ascending order.
     """
@@ -256,7 +256,7 @@ def rescue(
     search: Search,
     threads: int | None,
 ) -> None:
-    """Replace the rows of unsolved poses with closed-form solutions.
+    """Replace the results (`rows`) of unsolved poses with closed-form solutions.
 
     `missed` (n,) is the mask of unsolved poses. `base` (n or 1, nq) and `search` are as in `every`.
     """
@@ -271,7 +271,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the index of each row among the rows of its pose; `who` is as in `_evenly`."""
+    """Return the index of each configuration among those of its pose; for `who`, see `_evenly`."""
     return np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
 
 

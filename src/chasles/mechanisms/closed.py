@@ -28,7 +28,7 @@ class Closed(Constrained):
     # Hybrid dynamics ----------------------------------------------------------------------------
 
     def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
-        """Return a function for forces at the `known` joints and accelerations of the others."""
+        """Return a function for torques at the `known` joints and accelerations of the others."""
         model, name = self.model, "hybrid_dynamics"
         options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]
@@ -96,7 +96,7 @@ class Closed(Constrained):
     def _weights(
         self, names: Sequence[str], weights: Mapping[str, float] | None
     ) -> tuple[float, ...]:
-        """Return the weights of the named degrees of freedom."""
+        """Return the checked actuator weights of the named degrees of freedom."""
         if not isinstance(weights or {}, Mapping):
             problem = f"weights must be {{degree of freedom: weight}}, not {type(weights).__name__}"
             raise ArgumentError("E-LOOP-014", problem, part="inverse_dynamics")
@@ -151,7 +151,7 @@ class Closed(Constrained):
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
-        """Return a function for the inverse inertia J G (G' M G)^-1 G' J' at frames."""
+        """Return a function for the inverse operational-space inertia J G (G' M G)^-1 G' J'."""
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
         frames = checked_frame(self.model, name, frame, True)
@@ -251,7 +251,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return -ad(e) for the unit vectors e of all velocity coordinates, with shape (nv, nv, nv)."""
+    """Return the matrices -ad(e) (Lie brackets) for all unit velocities e: (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

@@ -1,4 +1,4 @@
-"""Choose independent coordinates, and compute closed configurations and rates from them."""
+"""Choose independent coordinates, and compute configurations and rates that close the loops."""
 
 import math
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Loops(Freedoms):
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:
-        """Names of loops and couplings with dropped equations, and residuals of these equations.
+        """Names of loops and couplings with dropped (redundant) equations, and their residuals.
 
         Residuals are in rad, and relative to the size of the loop.
         """
@@ -50,7 +50,7 @@ class Loops(Freedoms):
 
     @property
     def counted(self) -> np.ndarray:
-        """Weights of the equations: 1 if active, and nearly zero if dropped.
+        """Weights of the loop equations: 1 if active, and nearly zero if dropped as redundant.
 
         At ten times its tolerance, a dropped equation has the weighted residual `CLOSED`.
         """
@@ -196,7 +196,7 @@ class Loops(Freedoms):
 
 
 def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Eliminate all coordinates except the given ones from the equations A."""
+    """Eliminate all coordinates except the given ones from the linear equations A x = 0."""
     rest = np.delete(np.arange(A.shape[-1]), given)
     U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
     kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
@@ -209,7 +209,7 @@ def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 
 def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
-    """Return configurations that close the loops."""
+    """Return configurations with independent coordinates y that close the loops."""
     if loops.time.ndim:
         return _at_each_time(loops, y, guess)
     loops.check_moves(y, loops.independent)

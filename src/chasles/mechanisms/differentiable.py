@@ -116,7 +116,7 @@ def differentiable(
 
 
 def undifferentiable(pairs: Sequence[tuple[str, Target]], options: Mapping[str, Any]) -> list[str]:
-    """Return the names of the given options that have no derivatives."""
+    """Return the names of the given options that do not support derivatives."""
     found = [name for name in ("comfort", "wraps") if options.get(name) not in (None, False)]
     return found + ["avoid"] * any(isinstance(target, Clearance) for _, target in pairs)
 
@@ -180,7 +180,7 @@ def _rates(
 
 
 def _with(target: Target, values: Any) -> Target:
-    """Return a target with NumPy arrays; traced arrays, which have no values, become examples."""
+    """Return a target with NumPy arrays; traced arrays are replaced by valid example arrays."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, tuple) and any(library_of(x) is not None for x in value):

@@ -26,7 +26,7 @@ STAYED = 1e-12
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Configurations, solver states and step counts."""
+"""Results of a search: configurations, solver states and step counts."""
 
 Search = Callable[[np.ndarray, np.ndarray], Rows]
 """Function of goals and configurations that returns solutions, solver states and step counts."""
@@ -146,9 +146,9 @@ def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.nd
 def full_turns(
     mechanism: Mechanism, way: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """Return the full turns (..., nq) of revolute joints that move q closest to a reference.
+    """Return multiples of 2 pi (..., nq) for revolute joints that move q closest to a reference.
 
-    With these turns, q stays within the limits. `way` (..., nq) is the difference from q to the
+    With these shifts, q stays within the limits. `way` (..., nq) is the difference from q to the
     reference.
     """
     turns = np.zeros(q.shape)

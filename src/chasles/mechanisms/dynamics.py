@@ -91,7 +91,7 @@ class Solver:
     def _mend(
         self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
-        """Replace the results of states in which the compiled equations lose accuracy."""
+        """Compute results again by an SVD in states where the compiled equations lose accuracy."""
         weak = ~(health[..., 1] > WEAK)
         given = [np.asarray(a, dtype=float) for a in arrays]
         states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
@@ -99,7 +99,7 @@ class Solver:
         try:
             found = self.again(loops.at(times[weak]), [a[weak] for a in states])
         except SingularPosition:
-            every = self.again(loops.at(times), states)  # for an error with the state's index
+            every = self.again(loops.at(times), states)  # so that the error has the state's index
             found = [part[weak] for part in every]
         for result, part in zip(results, found, strict=True):
             result[weak] = part
@@ -208,7 +208,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Return functions for the given independent coordinates, or for an automatic choice."""
+        """Return compiled functions for the given (or automatic) independent coordinates."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops

@@ -19,7 +19,7 @@ from chasles.mechanisms.postures import EAGER, LAST, Bounds, spread
 PART = "export"
 
 TRIES = 32
-"""Default number of stored configurations."""
+"""Default number of stored starting configurations."""
 
 ENDS = 200
 """Number of iterations in the last try, which refines the best configuration."""
@@ -60,7 +60,7 @@ class Reaching:
             raise InputError("E-EXPORT-012", problem, "use dtype='double'", part=PART)
 
     def _fixed(self) -> tuple[np.ndarray, ...]:
-        """Return weights, tolerances, and the mask of movable coordinates (all True)."""
+        """Return weights, tolerances, and the mask of movable coordinates (all 1)."""
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from chasles.model.given import a_mapping, some_names
 PART = "inverse_kinematics"
 
 OPTIONS = ("weight", "tolerance")
-"""Fields of a target that have a value for each error."""
+"""Fields of an inverse-kinematics target that have a value for each error."""
 
 
 def task_of(

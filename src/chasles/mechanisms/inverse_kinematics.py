@@ -262,9 +262,9 @@ class _Solver:
     ) -> Rows:
         """Return the configuration, solver state and (steps, try) of each problem.
 
-        If `most` is None, the search is complete. If it is 0, the solver starts only from the
-        guess; if it is 1, a second try continues to the smallest error. `weights` replaces the
-        weights of the targets.
+        If `most` is None, the solver may try all starting configurations. If `most` is 0, the
+        solver starts only from the guess; if it is 1, a second try continues to the smallest error.
+        `weights` replaces the weights of the targets.
         """
         if most is None and self.held and guess is not None and len(guess) > 1:
             return self._by_group(goals, guess, weights)

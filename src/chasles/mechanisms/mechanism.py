@@ -28,11 +28,11 @@ Accelerations = Callable[..., np.ndarray]
 """Function that returns qdd at (t, q, qd, tau, *wrenches)."""
 
 Key = tuple[str, tuple[Any, ...]]
-"""Name of a function, and its options as alternating names and values."""
+"""Cache key: name of a function, and its options as alternating names and values."""
 
 
 class Called:
-    """Public function of a mechanism as a method: `mechanism.mass_matrix(q)`."""
+    """Descriptor that makes a public function a method, for example `mechanism.mass_matrix(q)`."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -132,7 +132,7 @@ class Mechanism(Named):
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
-        """Functions that were called with options."""
+        """Names of functions that were called with options."""
 
     @property
     def rows(self) -> int:
@@ -177,7 +177,7 @@ class Mechanism(Named):
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return a closed state with the same independent coordinates and rates as q and qd.
+        """Return a state with closed loops, and with the independent coordinates and rates of q, qd.
 
         If `anywhere` is True, the state may be on any branch, not only on the one near q.
         """

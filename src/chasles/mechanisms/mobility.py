@@ -1,4 +1,4 @@
-"""Mobility of closed loops: degrees of freedom, inertia, and comparison of mechanisms."""
+"""Mobility of closed loops: degrees of freedom, clusters of loops, equivalent mechanisms."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -90,7 +90,7 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def weaker_joints(
     model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
 ) -> dict[str, str]:
-    """Return the least restrictive joint types that keep the rank, for redundant loops.
+    """Return the least restrictive types of redundant loop joints that keep the matrix rank.
 
     Each type transmits a subset of the forces of the original joint (Featherstone 2008, section
     8.10). "free" means that the whole loop is redundant. For `share`, see `rank_of`.

@@ -24,7 +24,7 @@ RANKED = 128
 """Number of starting configurations that are ranked by their distance to the targets."""
 
 PATIENT = 40
-"""Number of tries after which slower progress is accepted."""
+"""Number of tries of a search after which slower progress is accepted."""
 
 FIRMLY = 5
 """Ratio of the number of tries to the number of final tries with firm damping (see `LAST`)."""
@@ -56,7 +56,7 @@ MOST_TURNS = 4
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Lower and upper limits (nq,) of the coordinates."""
+    """Lower and upper limits (nq,) of the position coordinates."""
 
     lower: np.ndarray
     upper: np.ndarray

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from chasles.mechanisms.equations import Equations
 
 RANK = 1e-8
-"""Ratio to the largest singular value below which singular values of the loops count as zero."""
+"""Ratio to the largest below which singular values of the loop matrix count as zero."""
 
 SINGULAR = 1e-6
-"""Ratio of singular values (smallest to largest) below which coordinates are undetermined.
+"""Ratio of smallest to largest singular value below which coordinates are undetermined.
 
 At a residual of 1e-13, the configuration is then uncertain by more than 1e-7.
 """
@@ -131,7 +131,7 @@ def determine(A: np.ndarray, given: np.ndarray) -> bool:
 
 
 class Agreement(NamedTuple):
-    """Active equations, and closed reference configurations.
+    """Active loop equations, and closed reference configurations.
 
     `rows` contains the scales of the equations, which are 0 for dropped equations. `references`
     (states, nq) contains closed configurations of full rank. `misfit` contains the largest
@@ -145,7 +145,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(loops: "Equations") -> Agreement:
-    """Return the active equations and closed reference configurations.
+    """Return the active loop equations and closed reference configurations.
 
     All equations are active if they have solutions and their rank does not depend on rounding.
     Otherwise, equations that follow from others within the tolerance are dropped.
@@ -256,24 +256,24 @@ def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> n
 
 
 def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
-    """Return the largest rank of all equations over all q; for `share`, see `rank_of`."""
+    """Return the largest rank of all loop equations over all q; for `share`, see `rank_of`."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 
 
 def regular(loops: "Equations", q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the configurations in which the equations have full rank."""
+    """Return the configurations in which the loop equations have full rank."""
     ranks = [rank_of(A)[0] for A in rows[:, None] * loops.raw_matrix(q) * loops.columns]
     return np.asarray(q[np.array(ranks) == max(ranks)])
 
 
 def _residual(loops: "Equations", q: np.ndarray) -> np.ndarray:
-    """Return the dimensionless residuals of all equations: (states, rows)."""
+    """Return the dimensionless residuals of all loop equations: (states, rows)."""
     return np.asarray(loops.scales * loops.function("loop_residual")(q))
 
 
 def _size(loops: "Equations", q: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the residual norm of the equations `some`: (states,)."""
+    """Return the residual norm of the loop equations `some`: (states,)."""
     return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 
@@ -331,7 +331,7 @@ def choose(
 
 
 def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
-    """Eliminate column c from every other row."""
+    """Eliminate column c from all rows except the pivot row r."""
     pivot = left[:, r, c]
     safe = np.where(np.abs(pivot) > NOTHING, pivot, np.inf)
     less = left - left[:, :, c, None] * (left[:, r] / safe[:, None])[:, None, :]

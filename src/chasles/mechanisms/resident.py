@@ -33,7 +33,7 @@ from chasles.mechanisms.solutions import Solution
 from chasles.model.spaces import size
 
 HOST = ("near", "comfort", "wraps", "solutions", "threads")
-"""Options that are supported only on the host."""
+"""Options of inverse kinematics that are supported only on the CPU."""
 
 
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:

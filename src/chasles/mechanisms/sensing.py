@@ -17,7 +17,7 @@ from chasles.model.given import a_generator, some_names, some_numbers
 from chasles.model.sensors import CLOCK, SensorData, slices
 
 _FORCES = ("force", "torque", "force_torque")
-"""Sensor kinds that measure loop-joint forces."""
+"""Sensor kinds that measure joint forces, which include the forces of closed loops."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _driven(
 def exerted(
     model: Model, forces: Forces, f_ext: Mapping[str, Any] | None = None
 ) -> tuple[tuple[WrenchKey, ...], list[Any]]:
-    """Return the keys of external forces for traced functions, and their arrays."""
+    """Return the keys and arrays of external forces and contact forces, for traced functions."""
     if isinstance(forces, Mapping):
         forces, f_ext = None, forces
     keys, values = wrench_arguments(model, f_ext)

@@ -29,7 +29,10 @@ def _is_plain(array: Any) -> bool:
 
 
 class Arrays:
-    """GPU arrays that define targets. Results are float32 if all of these arrays are float32."""
+    """GPU arrays that define inverse-kinematics targets.
+
+    Results are float32 if all of these arrays are float32.
+    """
 
     names = cupy
 

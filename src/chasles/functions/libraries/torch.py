@@ -206,7 +206,7 @@ def _run_on_gpu(
 
 
 class _OnGPU:
-    """Operations on tensors with one dtype on one GPU (`Arrays`). Results are row-major."""
+    """Operations on tensors with one dtype on one GPU (see `Arrays`), with row-major results."""
 
     def __init__(self, tensor: Any) -> None:
         self.dtype, self.device = tensor.dtype, tensor.device.index
