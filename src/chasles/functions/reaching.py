@@ -248,7 +248,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return target errors, weighted errors and Jacobian with loops, and a flag (1 if solved)."""
+        """Return target errors, weighted errors and Jacobian with loops, and 1 if solved."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0

@@ -177,7 +177,7 @@ class Mechanism(Named):
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return a state with closed loops, and with the independent coordinates and rates of q, qd.
+        """Return a state with closed loops and the independent coordinates and rates of q and qd.
 
         If `anywhere` is True, the state may be on any branch, not only on the one near q.
         """
