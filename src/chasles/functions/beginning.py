@@ -97,7 +97,7 @@ def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[flo
 
 
 def _inside(move: Move, low: float, high: float) -> Number:
-    """Return 1 if a position is within limits, modulo full turns, else 0."""
+    """Return 1 if a joint position is within its limits, modulo full turns, else 0."""
     if isinstance(move, Slide):
         return less_equal(low, move.t) * less_equal(move.t, high)
     if high - low >= TURN:

@@ -50,7 +50,7 @@ TURN = 2.0 * math.pi
 
 @dataclass(frozen=True)
 class Form:
-    """A closed form for an arm.
+    """Closed form of the inverse kinematics of an arm.
 
     `given` is the joint whose position must be given, or None. `backward` is True if the chain is
     solved from its end. `kind` is "wrist", "plane" or "elbow". `first` is the index of the first of

@@ -10,7 +10,7 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.functions.doors import module
 
 LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
-"""Libraries that support CUDA graphs, by package. Their modules have a function `captured`."""
+"""Libraries that support CUDA graphs, by package. Each module has a function `captured`."""
 
 
 class Graph:

@@ -158,8 +158,8 @@ class Step:
     def _damping(self, J: Rows, marks: Sequence[Number]) -> Number:
         """Return the damping for a priority: damping^2 (1 - (s / singular)^2)^2 if s < singular.
 
-        s^2 = 1 / trace((J J')^-1) is between the squared smallest singular value and this value
-        divided by the number of rows. Rows with weight 0 are ignored.
+        The square s^2 = 1 / trace((J J')^-1) is between the squared smallest singular value and
+        this value divided by the number of rows. Rows with weight 0 are ignored.
         """
         rows = [Vector(tuple(row)) for row in J]
         m = range(len(rows))

@@ -226,8 +226,9 @@ def linear_system(
     threads: int | None,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return A (..., 2n, 2n) and B (..., 2n, nv) in xdot = A x + B u, with x = (y, change of yd).
+    """Return A (..., 2n, 2n) and B (..., 2n, nv) of the linearized system xdot = A x + B u.
 
+    x contains small changes y of the n independent coordinates and changes of their rates.
     `motion` contains q, qd, qdd and multipliers. A small step G y keeps the loops closed. The
     function `loop_equations` has three results e1, e2 and e3, whose changes de1, de2 and de3
     satisfy K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u. Multiplication by G'

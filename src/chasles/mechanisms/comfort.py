@@ -22,7 +22,7 @@ SOFTEST = 1e-4
 """Minimum weight of a coordinate, relative to the largest weight."""
 
 LONGEST = 200.0
-"""Maximum number of steps along a family of solutions."""
+"""Maximum number of steps along a family of solutions toward a preferred configuration."""
 
 
 @dataclass(frozen=True, eq=False)

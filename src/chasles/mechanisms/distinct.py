@@ -139,7 +139,7 @@ def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 
 
 def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and largest number of full turns that keep an angle within its limits."""
+    """Return the minimum and maximum number of full turns that keep an angle within its limits."""
     return np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
 
 

@@ -39,7 +39,7 @@ STEP = 0.1
 NO_LOAD = Load()
 
 Run = Callable[..., Any]
-"""Closed-loop function that takes arrays and `threads`."""
+"""Callable for a closed-loop function, with arrays and the option `threads`."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from chasles.model.joints import Joint
 from chasles.model.model import Follow
 
 SEED, TRIES, COUNT = 0, 200, 16
-"""Defaults: seed of the starting configurations, number of tries, and number of solutions."""
+"""Default seed of the starting configurations, number of tries, and number of solutions."""
 
 RANKED = 128
 """Number of starting configurations that are ranked by their distance to the targets."""

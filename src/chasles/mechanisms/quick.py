@@ -95,7 +95,7 @@ def _parts(sizes: Sequence[int]) -> list[slice]:
 
 
 class Quick:
-    """Cache of prepared searches (plans), which is called to solve a problem."""
+    """Callable cache of prepared inverse-kinematics searches (plans)."""
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Plan] = {}

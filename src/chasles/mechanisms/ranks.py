@@ -1,6 +1,6 @@
 """Ranks of loop constraint Jacobians: active equations, independent columns, and pivots.
 
-The numbers in a file close a loop only to the precision of the file. For example, the loop of a
+The values in a file close a loop only to the precision of the file. For example, the loop of a
 planar four-bar gives five equations for three joints. If its axes are parallel to six digits, two
 equations determine the motion, and the other three agree with these to six digits. To machine
 precision, the five equations have no solution or lock the mechanism. Therefore equations that
