@@ -90,7 +90,7 @@ class Compiled:
         self.quick: dict[type, Callable[..., Any]] = {}
         """Faster callables for arrays of other libraries, by type of the first array."""
         self.residents: dict[str, Any] = {}
-        """GPU entries (`cuda.resident.Resident`) by library, whose `call` is in `quick`."""
+        """GPU entry points (`cuda.resident.Resident`) by library name."""
         self.key = self.key_of(recipe)
         """Cache key of the compiled code, identical in all processes."""
         _ALIVE.add(self)

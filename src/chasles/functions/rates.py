@@ -36,7 +36,7 @@ Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
 """Minimum damping for each dtype, used far from singularities, which keeps the equations
-nonsingular when joints are fixed."""
+nonsingular when joints are at their bounds."""
 
 DEPENDENT = 1e-10
 """Ratio of squared norms below which the linearly independent component of a row counts as zero."""
@@ -244,7 +244,7 @@ class _Search:
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
         """Return the step to the solution.
 
-        The entry of a fixed joint is the step that the joint would make if it were released.
+        The entry of a joint at a bound is the step that the joint would make if it were released.
 
         Rows of higher priorities are orthonormalized over the free joints. The step is projected
         onto their null space.

@@ -44,8 +44,8 @@ def listed(
     """Return distinct solutions (n, count, nq), found from starts (m, nq) and guesses `rows`.
 
     Also returns the solver states of the solutions, and step counts (n, 1). `held` contains the
-    indices in q of coordinates that all starts of a problem take from its guess: fixed joints, and
-    joints that do not move the targets.
+    indices in q of coordinates that all starts of a problem take from its guess: joints in
+    `fixed`, and joints that do not move the targets.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)

@@ -1,4 +1,4 @@
-"""Check targets, configurations and fixed joints that are given to inverse kinematics."""
+"""Check the targets, configurations and option `fixed` of inverse kinematics."""
 
 from collections.abc import Callable
 from typing import Any

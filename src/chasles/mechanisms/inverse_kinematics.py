@@ -172,7 +172,7 @@ class _Solver:
     def _beginning(self) -> Beginning | None:
         """Return the function that computes initial configurations from a closed form.
 
-        The result is None if joints are fixed, or if the arm has no closed form.
+        The result is None if `fixed` names joints, or if the arm has no closed form.
         """
         closed = None if self.held else self._branches()
         if closed is None:
@@ -221,14 +221,14 @@ class _Solver:
 
     @cached_property
     def _columns(self) -> list[int]:
-        """Indices in q of the fixed joints' coordinates."""
+        """Indices in q of the coordinates of joints in `fixed`."""
         places = (self.mechanism.position_slice(name) for name in self.held)
         return [k for place in places for k in range(place.start, place.stop)]
 
     def _by_group(self, goals: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Rows:
-        """Solve problems whose guesses may differ in the positions of fixed joints.
+        """Solve problems whose guesses may differ in the positions of joints in `fixed`.
 
-        Problems that are not solved from their guesses are then solved in groups in which the fixed
+        Problems that are not solved from their guesses are then solved in groups in which these
         joints have equal positions.
         """
         found = self._searched(goals, rows, 0, weights)
@@ -245,7 +245,7 @@ class _Solver:
         return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
 
     def _starts(self, guess: np.ndarray | None) -> Starts:
-        """Return starting configurations, with fixed joints as in the guess."""
+        """Return starting configurations, with the joints in `fixed` as in the guess."""
         held: tuple[tuple[int, float], ...] = ()
         if self.held:
             here = self._base(guess[:1] if guess is not None and len(guess) else None)[0]
@@ -277,7 +277,7 @@ class _Solver:
         most: int | None,
         weights: np.ndarray | None,
     ) -> Rows:
-        """Return the results of `_found`; later attempts take fixed joints from the first guess."""
+        """Return the results of `_found`; later tries take joints in `fixed` from the first guess."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
         if most is None:
@@ -367,8 +367,8 @@ class _Solver:
 
         The result is the nearest of all solutions found. If other solutions may exist, this
         solution is moved along the family of solutions to the smallest distance (`_approached`).
-        The configuration may be outside the limits. Fixed joints keep their positions in the guess
-        or, without a guess, in the configuration.
+        The configuration may be outside the limits. Joints in `fixed` keep their positions in the
+        guess or, without a guess, in the configuration.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))

@@ -90,10 +90,11 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def weaker_joints(
     model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
 ) -> dict[str, str]:
-    """Return the least restrictive types of redundant loop joints that keep the matrix rank.
+    """Return the least restrictive loop-joint types that keep the rank of the loop matrix.
 
-    Each type transmits a subset of the forces of the original joint (Featherstone 2008, section
-    8.10). "free" means that the whole loop is redundant. For `share`, see `rank_of`.
+    Only loops with redundant equations are included. Each type transmits a subset of the forces of
+    the original joint (Featherstone 2008, section 8.10). "free" means that the whole loop is
+    redundant. For `share`, see `rank_of`.
     """
     if not any(spare.values()):
         return {}
