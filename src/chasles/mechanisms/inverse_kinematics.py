@@ -277,7 +277,7 @@ class _Solver:
         most: int | None,
         weights: np.ndarray | None,
     ) -> Rows:
-        """Return the results of `_found`; later tries take joints in `fixed` from the first guess."""
+        """Return the results of `_found`; later tries take `fixed` joints from the first guess."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
         if most is None:
