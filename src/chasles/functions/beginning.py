@@ -1,6 +1,6 @@
 """Search program that finds a closed-form posture within the joint limits.
 
-The closed form of a redundant arm requires the position of one joint, here called the given joint.
+The closed form of a redundant arm requires the position of one joint, called the redundant joint.
 Each step of the search tries another position of this joint, until a solution is within the limits.
 """
 
@@ -28,26 +28,30 @@ STATUS, COST, COUNT, PART, MEMORY = range(5)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of the search.
 
 - STATUS: 0 (running), 1 (posture found) or 2 (given up).
-- COST: error, which is always 0.
+- COST: always 0 (the squared error in the iterative search).
 - COUNT: number of steps.
-- PART: next position of the given joint, as a fraction of its range.
+- PART: next position of the redundant joint, as a fraction of its range.
 """
 
 MOST = 12
-"""Largest number of positions of the given joint to try."""
+"""Maximum number of positions of the redundant joint to try."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Step of an additive sequence modulo 1 that covers the range evenly (golden ratio)."""
+"""Step (modulo 1) between tried positions of the redundant joint, as a fraction of its range.
+
+With the golden ratio, the positions cover the range evenly.
+"""
 
 
 def beginning(
     chain: Arm, form: Form, limits: Sequence[np.ndarray], given: tuple[float, float], nq: int
 ) -> Program:
-    """Return the program for one search step, from q (nq), memory and goal (12) to q and memory.
+    """Return the program for one search step.
 
+    The program maps q (nq), the search state `memory` and a goal (12) to the next q and memory.
     `limits` contains the lower and upper limits of the joints in the chain, and `given` contains
-    the range of the given joint. Coordinates outside the chain do not change. Limits are checked
-    with cosines and sines, so angles are computed only for the selected branch.
+    the range of the redundant joint. Coordinates outside the chain do not change. Limits are
+    checked with cosines and sines, so angles are computed only for the selected branch.
     """
     arena = Arena(RULES)
     sizes = (("q", nq), ("memory", MEMORY), ("goal", 12))
@@ -82,7 +86,7 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return joint limits: in units of `size` if prismatic, otherwise at most one turn apart."""
+    """Return joint limits (prismatic: in units of `size`; revolute: at most one turn apart)."""
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size
@@ -93,7 +97,7 @@ def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[flo
 
 
 def _inside(move: Move, low: float, high: float) -> Number:
-    """Return 1 if a position is within limits, modulo full turns, else 0."""
+    """Return 1 if a joint position is within its limits, modulo full turns, else 0."""
     if isinstance(move, Slide):
         return less_equal(low, move.t) * less_equal(move.t, high)
     if high - low >= TURN:
@@ -103,7 +107,7 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """Return a joint position, clamped to its limits. It is an angle if the joint is revolute."""
+    """Return the joint position (rad or m) for a solution `move`, clamped to the joint limits."""
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

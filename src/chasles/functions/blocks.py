@@ -22,7 +22,7 @@ class Blocks:
     q: np.ndarray
 
     def sizes(self, r: np.ndarray) -> np.ndarray:
-        """Return the norms (n, blocks) of the blocks in residuals r (n, m)."""
+        """Return the norm of each block of residuals r (n, m), as an array (n, blocks)."""
         return np.asarray(np.linalg.norm(r[:, self.rows], axis=-1))
 
 
@@ -64,7 +64,7 @@ def solve(
 
 
 class _Search:
-    """Search state for all blocks of one size. Arrays have one entry per state and block."""
+    """Damped Newton iteration for all blocks of one size, with arrays of shape (states, blocks)."""
 
     def __init__(self, blocks: Blocks, r: np.ndarray, enough: float) -> None:
         self.blocks, self.enough = blocks, enough
@@ -76,7 +76,7 @@ class _Search:
     def propose(
         self, some: np.ndarray, A: np.ndarray, r: np.ndarray, rank: float, step: np.ndarray
     ) -> None:
-        """Write the steps of all active blocks to `step`. Stop blocks with a non-finite matrix."""
+        """Write the steps of active blocks to `step`; stop blocks whose matrix is not finite."""
         s, k = np.nonzero(self.moving[some])
         rows, v = self.blocks.rows[k], self.blocks.v[k]
         part = A[s[:, None, None], rows[:, :, None], v[:, None, :]]

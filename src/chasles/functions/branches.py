@@ -32,9 +32,7 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Largest difference in any joint between solutions treated as equal (rad, or relative to the arm
-size).
-"""
+"""Tolerance for the joint positions of equal solutions (rad, or relative to the arm size)."""
 
 BEYOND = 1e-9
 """Amount by which a posture may exceed a limit before it is rejected (rad, or relative to the arm
@@ -52,12 +50,12 @@ TURN = 2.0 * math.pi
 
 @dataclass(frozen=True)
 class Form:
-    """A closed form for an arm.
+    """Closed form of the inverse kinematics of an arm.
 
     `given` is the joint whose position must be given, or None. `backward` is True if the chain is
     solved from its end. `kind` is "wrist", "plane" or "elbow". `first` is the index of the first of
-    the three special axes, counted in the direction of solution. For "elbow", the arm angle must be
-    given, and `given` is the index after the last joint.
+    the three intersecting or parallel axes, counted in the direction of solution. For "elbow", the
+    arm angle must be given, and `given` is the index after the last joint.
     """
 
     given: int | None
@@ -79,7 +77,7 @@ class Arm:
     size: float
 
     def displacement(self, goal: Sequence[Number]) -> Displacement:
-        """Return the displacement from home to a goal (12): row-major rotation and position (m)."""
+        """Return the displacement from the home pose to a goal (12): rotation by rows, position."""
         R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         p = Vector(tuple(goal[9:])) * (1.0 / self.size)
         return Displacement(R, p) @ self.home.inverse
@@ -251,7 +249,7 @@ def _parallel(joints: Sequence[Joint]) -> bool:
 
 
 def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0) -> list[Branch]:
-    """Return the solutions (up to eight) of a closed form for a goal."""
+    """Return the solutions (up to eight) of a closed form for a goal pose."""
     G, joints = chain.displacement(goal), list(chain.joints)
     if form.kind == "elbow":
         return elbow(jointed(joints), G, Angle(cos(given), sin(given)))
@@ -307,7 +305,7 @@ Limits = tuple[np.ndarray, np.ndarray]
 
 
 def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Program:
-    """Return the program that maps a goal (12) and the given position (1) to postures and flags.
+    """Return the program for all postures, from a goal (12) and the redundant joint's position (1).
 
     The output `q` contains the joint positions of each branch. The output `found` contains the
     flags described in `postures`.
@@ -329,7 +327,7 @@ def postures(
     """Return the joint positions and a flag for each branch.
 
     The flag is 1 if the branch is real, within the limits (modulo full turns), and different from
-    all earlier branches with flag 1. Otherwise it is 0.
+    all earlier branches with flag 1. Otherwise, the flag is 0.
     """
     branches = solutions(chain, form, goal, given)
     q, real = [], []
@@ -354,7 +352,7 @@ def postures(
 def _limited(
     joint: Joint, move: Angle | Slide, size: float, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[Number, Number]:
-    """Shift a position into the limits by full turns. Return it, and 1 if it fits, else 0."""
+    """Return a joint position, shifted into the limits by full turns, and 1 if it fits, else 0."""
     low, high = float(lower[joint.number]), float(upper[joint.number])
     if isinstance(move, Slide):
         value = move.t * size
@@ -372,7 +370,7 @@ def _limited(
 
 
 def _turns(low: float, high: float) -> list[int]:
-    """Return the full turns that can shift angles from [-pi, pi] into the limits.
+    """Return the numbers of full turns that can shift angles from [-pi, pi] into the limits.
 
     Values closest to zero come first. The list ends at the first shift that brings all of [-pi, pi]
     into the limits.
@@ -389,7 +387,7 @@ def _turns(low: float, high: float) -> list[int]:
 
 
 _MOST = 64
-"""Largest number of full turns to try in either direction."""
+"""Maximum number of full turns to try in either direction."""
 
 
 def _equal(a: Branch, b: Branch) -> Number:

@@ -46,13 +46,16 @@ class Guarded(NamedTuple):
 
 
 def learnable(ready: Any) -> bool:
-    """Return True if a fast entry may cache the target of a callable."""
+    """Return True if a fast entry (a C callable) may cache the kernel that a callable runs."""
     kinds = (BuiltinFunctionType, AtTime, Loaded)
     return isinstance(ready, kinds) or getattr(ready, "guarded", None) is not None
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Return the target for a call with loads `f_ext`, or None if a fast entry cannot be used."""
+    """Return the `Target` (C entry and input sources) of a callable, or None if there is none.
+
+    `f_ext` contains the external loads of the call.
+    """
     guard: Guarded | None = getattr(ready, "guarded", None)
     facts: dict[str, Any] = {}
     sources = [4 * k for k in range(len(arrays))]

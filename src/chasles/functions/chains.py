@@ -46,12 +46,12 @@ class Slide(NamedTuple):
 
 Move = Angle | Slide
 Branch = dict[int, Move]
-"""One solution: joint positions by joint number."""
+"""One solution: joint positions by joint index."""
 
 
 @dataclass(frozen=True)
 class Joint:
-    """Joint of a chain: its number, its axis and a point on the axis in the home posture.
+    """Joint of a chain: its index, its axis and a point on the axis in the home posture.
 
     `by` is the displacement of the axis from the home posture. Joints with the same `block` have
     the same displacement, so their relative positions are those of the home posture.
@@ -111,7 +111,7 @@ class Joint:
 
 
 def snapped(values: np.ndarray) -> list[float]:
-    """Round numbers close to 0, 1 or -1, which makes programs shorter."""
+    """Round values close to 0, 1 or -1 to these values, so that traced programs are shorter."""
     whole = np.round(values)
     near = np.abs(values - whole) < 1e-11
     return [float(x) for x in np.where(near & (np.abs(whole) <= 1.0), whole, values) + 0.0]
@@ -120,12 +120,15 @@ def snapped(values: np.ndarray) -> list[float]:
 # Relations between axes --------------------------------------------------------------------------
 
 CLOSE = 1e-4
-"""Largest angle (rad) between axes treated as parallel, and largest distance (relative to the chain
-size) between axes treated as intersecting."""
+"""Tolerance for parallel axes (angle in rad) and for intersecting axes (distance relative to the
+chain size)."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
-    """Return the point where axes in one block intersect in the home posture, or None."""
+    """Return the intersection point of joint axes in the home posture, or None if there is none.
+
+    Also return None if a joint is prismatic, or if the joints were displaced differently (`block`).
+    """
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None
     H, O = (np.array([getattr(j, name) for j in joints]) for name in ("home_axis", "home_point"))
@@ -139,11 +142,11 @@ def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
 
 
 def parallel(a: Joint, b: Joint) -> bool:
-    """Return True if two axes are in one block and parallel."""
+    """Return True if two axes are parallel and were displaced together (same `block`)."""
     across = np.linalg.norm(np.cross(a.home_axis, b.home_axis))
     return a.block == b.block and bool(across <= CLOSE)
 
 
 def square(a: Joint, b: Joint) -> bool:
-    """Return True if two axes are in one block and perpendicular."""
+    """Return True if two axes are perpendicular and were displaced together (same `block`)."""
     return a.block == b.block and bool(abs(np.dot(a.home_axis, b.home_axis)) <= CLOSE)

@@ -21,7 +21,7 @@ def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: L
     """Return the program that computes all postures for a pose.
 
     The inputs are goal (12), base (nq), tolerances (6) and absent (2). `base` contains the
-    coordinates outside the chain and the position of the given joint. `absent` contains fill values
+    coordinates outside the chain and the redundant joint's position. `absent` contains fill values
     for the coordinates and residuals of missing postures. The outputs are q (branches, nq),
     residual (branches, 2) and told (2). `residual` is the largest angular and linear error of each
     posture. `told` contains the numbers of branches within and outside the tolerances. Postures
@@ -68,9 +68,9 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return the rows whose flag is 1, and their number.
+    """Return the rows whose flag is 1 and the number of these rows.
 
-    Rows keep their order. The list is padded with copies of `nothing`.
+    Rows keep their order. The list is padded to its original length with copies of `nothing`.
     """
     before: list[Number] = [0.0]
     for flag in flags:

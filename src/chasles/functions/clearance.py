@@ -34,7 +34,7 @@ class Clearance(Target):
 
     `rounds`, `kinds` and `pairs` are defined in `functions.rounds.Rounds`. `given` contains the
     parameters (..., n) of all obstacles. The target is met if each distance is at least `margin`.
-    Steps aim at `margin` plus `tolerance`.
+    Solver steps aim at a distance of `margin` plus `tolerance`.
     """
 
     rounds: tuple[Round, ...]

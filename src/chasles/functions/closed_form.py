@@ -20,9 +20,9 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.trigonometric import Angle, between, conic, line, quadratic
 
 BESIDE, TINY = 1e-4, 1e-24
-"""Thresholds. If the squared sine of the angle between the first axis and the line from shoulder to
-wrist is below `BESIDE`, the arm angle is measured from another direction. `TINY` is the smallest
-squared length used as a divisor."""
+"""Threshold for the squared sine of the angle between the first axis and the line from shoulder to
+wrist, and smallest squared length used as a divisor. Below `BESIDE`, the arm angle is measured from
+another direction."""
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -38,7 +38,7 @@ class Unsuited(Exception):
 
 
 class Affine(NamedTuple):
-    """Function of a joint position: k0 + k1 c + k2 s (revolute) or k0 + k1 t (prismatic).
+    """Affine function of a joint position: k0 + k1 c + k2 s (revolute) or k0 + k1 t (prismatic).
 
     c and s are the cosine and sine of the joint angle. The coefficients are all scalars or all
     vectors.
@@ -61,7 +61,7 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Return the function times a number. A scalar function may also be scaled by a vector."""
+        """Return the function times a scalar, or a scalar function times a vector."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
@@ -74,7 +74,7 @@ class Affine(NamedTuple):
     def product(self, other: "Affine") -> list[Number]:
         """Return the coefficients of the (scalar) product with another function.
 
-        They are the coefficients of 1, c, s, c^2, c s, s^2 (revolute), or 1, t, t^2 (prismatic).
+        The terms are 1, c, s, c^2, c s, s^2 (revolute) or 1, t, t^2 (prismatic).
         """
         n, times = range(len(self.k)), _times(self.k[0])
         pairs = [(i, j) for i in n for j in n[i:]]
@@ -100,7 +100,7 @@ def moved(joint: Joint, x: Vector) -> Affine:
 def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
     """Return the component along e of a rotated vector, as a function of the joint position.
 
-    The joint rotates v. If `back` is True, it rotates v in the opposite direction.
+    The joint rotates v, in the opposite direction if `back` is True.
     """
     along, across = e.dot(joint.axis) * joint.axis.dot(v), e.dot(joint.axis.cross(v))
     return Affine((along, e.dot(v) - along, -across if back else across))
@@ -296,7 +296,7 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of arm angle 0: the first axis, or its normal if parallel to `away`."""
+    """Return the direction of zero arm angle: the first axis, or a normal if parallel to `away`."""
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)

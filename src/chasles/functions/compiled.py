@@ -63,8 +63,8 @@ _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 """Compiled functions by cache key. Graphs traced by other libraries look them up here."""
 _Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Traced programs by recipe (without backend and dtype) and `staged` limit (see `runnable`). A
-program is kept as long as a compiled function uses it."""
+"""Traced programs by specification (without backend and dtype) and `staged` limit (see `runnable`).
+A program is kept as long as a compiled function uses it."""
 is_traced: Callable[[], bool] = bool
 """Return True if PyTorch is loaded and its compiler is tracing the call."""
 
@@ -72,10 +72,11 @@ is_traced: Callable[[], bool] = bool
 class Compiled:
     """A function of arrays, compiled for one robot.
 
-    Call it with arrays whose leading shapes broadcast together, and optionally with `out=`. If all
-    arrays are float32, results are computed in single precision, otherwise in double precision. For
-    PyTorch, JAX and CuPy arrays, results have the same array type. The function can be shared by
-    threads and pickled. Unpickling loads the code from the cache, or compiles it again.
+    Call the object with arrays whose leading shapes broadcast together, and optionally with `out=`.
+    If all arrays are float32, results are computed in single precision, otherwise in double
+    precision. For PyTorch, JAX and CuPy arrays, results have the same array type. The function can
+    be shared by threads and pickled. Unpickling loads the code from the cache, or compiles it
+    again.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_entry")
@@ -89,7 +90,7 @@ class Compiled:
         self.quick: dict[type, Callable[..., Any]] = {}
         """Faster callables for arrays of other libraries, by type of the first array."""
         self.residents: dict[str, Any] = {}
-        """GPU entries (`cuda.resident.Resident`) by library; `quick` contains their `call`."""
+        """GPU entry points (`cuda.resident.Resident`) by library name."""
         self.key = self.key_of(recipe)
         """Cache key of the compiled code, identical in all processes."""
         _ALIVE.add(self)
@@ -127,7 +128,7 @@ class Compiled:
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
-        """Return the cache key for a recipe that differs only in backend or dtype.
+        """Return the cache key for a specification that differs only in backend or dtype.
 
         Parameters
         ----------
@@ -160,7 +161,7 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The program to compile. Its results may be products of matrices (`Staged`)."""
+        """The program to compile, whose results may be matrix products (`Staged`)."""
         recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
@@ -197,7 +198,7 @@ class Compiled:
         return self.call(*arguments, **named)  # PyTorch's compiler traces this path
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Call the function through Python, for arguments that the fast entry does not accept.
+        """Call the function through Python, for arguments that the C callable `fast` rejects.
 
         Parameters
         ----------
@@ -351,8 +352,8 @@ class Compiled:
         Returns
         -------
         function : Compiled
-            Function of the same inputs, followed by a covector for each result. It returns a
-            covector for each input in `wrt`.
+            Function of the same inputs, followed by a covector for each result. The
+            function returns a covector for each input in `wrt`.
 
         Examples
         --------
@@ -386,12 +387,12 @@ class Compiled:
     def entry(
         self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
     ) -> Callable[..., Any]:
-        """Return a fast entry with the signature and docstring of `method` or `fallback`."""
+        """Return a C callable with the signature and docstring of `method` or `fallback`."""
         facts: dict[str, Any] = {"holder": holder, "fallback": fallback, "again": self.again}
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Handle a call that the fast entry rejects, for example after a change of memory layout.
+        """Handle a call that a C callable rejects, for example because the memory layout changed.
 
         Return NotImplemented if only the Python path can handle the call.
         """
@@ -483,7 +484,7 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Object on which unpickling looks up a fast entry by name.
+    """Object on which unpickling looks up a fast entry (a C callable) by name.
 
     Every name yields the attribute `fast` of the compiled function.
     """
@@ -521,7 +522,7 @@ class Functions:
     def __call__(
         self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
     ) -> Compiled:
-        """Return the function with these options. Each function is compiled only once.
+        """Return a compiled function with the given options, which is compiled on first use.
 
         With tier="quick", the function starts with quickly compiled code (`Tiered`) unless the best
         code is already available.
@@ -559,7 +560,7 @@ class Functions:
         dtype: str = "float64",
         **options: Any,
     ) -> tuple[Any, ...]:
-        """Check the options of a function, and return the fields of its recipe."""
+        """Check the options of a function, and return the fields of its `Recipe`."""
         chosen = checked_options(self.model, function, options)
         a_name("a method", method, function)
         a_name("a backend", backend, function)
@@ -576,6 +577,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the same model with another loop closure."""
+        """Return the functions of the same model with another choice of loop equations."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

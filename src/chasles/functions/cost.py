@@ -50,7 +50,7 @@ class Cost(Count):
     """Operation counts, depth and number of live values of a program.
 
     `depth` is the number of operations in the longest chain of dependent operations, which limits
-    the speed for one state on any machine. `live` is the largest number of values that must be
+    the speed for one state on any machine. `live` is the maximum number of values that must be
     stored at one time, which determines whether they fit in registers. `steps` lists the operations
     by statement, in order of execution.
     """
@@ -61,7 +61,7 @@ class Cost(Count):
 
 
 def recorder(rules: Rules) -> Callable[[], Arena]:
-    """Return a factory for arenas that record the statement of each operation."""
+    """Return a factory of arenas, which store traced operations with their source statements."""
     if rules not in get_args(Rules):
         raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
     if rules == "book":
@@ -84,7 +84,7 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
 
 
 class _Origin(NamedTuple):
-    """A source statement.
+    """Source statement that created an operation.
 
     Statements are sorted by the order in which their functions were first called.
     """
@@ -96,7 +96,7 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """Return the current statement of the innermost public function.
+    """Return the statement now executed in the innermost public function of `algorithms`.
 
     `begun` stores the order in which functions were first called, by file and first line.
     """
@@ -163,7 +163,7 @@ class Tried(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """A model pass that changed the model: its description, and the operation count after it."""
+    """Pass (model transformation) that changed the model, and the operation count after it."""
 
     name: str
     what: str
@@ -281,7 +281,7 @@ def explain(
     parameters: Sequence[str] = (),
     **options: Any,
 ) -> Explanation:
-    """Trace a function as in `programs.program`, and record the intermediate results."""
+    """Return an explanation of the program of a function: candidates, passes and counts."""
     keys, _ = wrench_arguments(model, f_ext)
     given = dict(checked_options(model, function, options))
     given |= {"wrenches": keys, "parameters": tuple(dict.fromkeys(parameters))}

@@ -54,7 +54,10 @@ def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
 
 
 def first_derivatives(known: Program | Staged, wrt: Sequence[str]) -> Program | Staged:
-    """Select the outputs of a derivative recursion for `wrt`, and name them as in `jacobian`."""
+    """Return a program for partial derivatives with only the outputs for the inputs in `wrt`.
+
+    Outputs are named as in `jacobian`.
+    """
     place = {given.name: k for k, given in enumerate(known.inputs)}
     chosen = [place[name] for name in wrt]
     outputs = tuple(
@@ -125,7 +128,7 @@ def _along_steps(
 
 
 def _at_rest(derived: Program, original: Program) -> Program:
-    """Set all steps of a differentiated program to zero, and restore the original inputs."""
+    """Set the inputs `<name>_step` of a derivative program to zero, and restore other inputs."""
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
         kept = {v.name for v in original.inputs}

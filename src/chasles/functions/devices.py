@@ -27,10 +27,10 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.doors import library_of
 
 COUNTS = (1, 256, 4096, 65536, 2**20)
-"""Batch sizes to time (numbers of states)."""
+"""Batch sizes (numbers of states) for which both devices are timed."""
 
 MOST_BYTES = 2**28
-"""Largest total size of the arguments and results of a timed batch (bytes)."""
+"""Maximum total size of the arguments and results of a timed batch (bytes)."""
 
 REPEATS = 5
 """Number of timed runs per batch. The shortest time is used."""
@@ -46,7 +46,7 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """Timings of a function, and the device selected for each batch size. It prints as a table.
+    """Timings of a function and the device selected for each batch size, printed as a table.
 
     `cpu` and `gpu` are device names. Without a GPU, `gpu` is None and `reason` explains why.
     """
@@ -106,9 +106,9 @@ def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
 class Automatic:
     """A function compiled for one robot that runs each batch on the faster device.
 
-    Call it like a `Compiled` function. Batches of NumPy arrays and lists run on the CPU or on the
-    GPU. CuPy, PyTorch and JAX arrays are processed on the device that stores them. The first call
-    for each dtype times both devices (`report`). The function can be pickled.
+    Call this object like a `Compiled` function. Batches of NumPy arrays and lists run on the CPU or
+    on the GPU. CuPy, PyTorch and JAX arrays are processed on the device that stores them. The first
+    call for each dtype times both devices (`report`). The function can be pickled.
     """
 
     def __init__(self, function: Compiled) -> None:

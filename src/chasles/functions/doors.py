@@ -121,7 +121,7 @@ def derivative_names(
 
 
 class Load(NamedTuple):
-    """External wrenches: keys that determine the program, and values."""
+    """External wrenches: keys (frame, axes and reference point) and values."""
 
     keys: tuple[WrenchKey, ...] = ()
     forces: Sequence[Any] = ()
@@ -153,9 +153,9 @@ def _fields() -> tuple[int, ...] | None:
 
 
 def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
-    """Return the wrenches in the order of `f_ext` for the fast entry, and the index of each key.
+    """Return the wrenches in the order of `f_ext`, and the index of each key in this order.
 
-    Return None if the fast entry cannot read them.
+    The wrenches are for a fast entry (a C callable). Return None if it cannot read `f_ext`.
     """
     where, known = _fields(), {key.frame: key for key in keys}
     if type(f_ext) is not dict or where is None or f_ext.keys() != known.keys():
@@ -226,7 +226,7 @@ def from_names(
 
 
 class Library(NamedTuple):
-    """An array library. `takes_numpy` is True if it also accepts NumPy arrays."""
+    """Array library; `takes_numpy` is True if the library also accepts NumPy arrays."""
 
     name: str
     package: str
@@ -267,7 +267,7 @@ def library_of(argument: Any) -> Library | None:
 
 
 def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Library | None:
-    """Return the common library of all arrays, or None for NumPy. Raise an error if they differ."""
+    """Return the library of all arrays, or None for NumPy; raise an error if libraries differ."""
     found = [library_of(argument) for argument in arguments]
     chosen = next((row for row in found if row is not None), None)
     if chosen is None:
@@ -311,7 +311,7 @@ def caller(package: str) -> Callable[..., Any]:
 
 
 def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """Return the caller for arrays of another library, or None if the kernel accepts them.
+    """Return the function for arrays of another library, or None if the kernel accepts them.
 
     Kernels accept NumPy arrays, and kernels of the CUDA backend accept CuPy arrays. If the arrays
     belong to several libraries, raise an error that names two of them.

@@ -10,15 +10,15 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.functions.doors import module
 
 LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
-"""Libraries that support capture, by package. Each library module has a function `captured`."""
+"""Libraries that support CUDA graphs, by package. Each module has a function `captured`."""
 
 
 class Graph:
-    """Functions captured on a GPU. `graph()` launches all of them at once.
+    """Functions captured in a CUDA graph, which `graph()` launches all at once.
 
-    `inputs` contains the arrays that every launch reads, by name. Write to them in place, or call
-    the graph with arrays to copy. `outputs` is the array, or tuple of arrays, that every launch
-    overwrites.
+    `inputs` contains the arrays that every launch reads, by name. Write to these arrays in
+    place, or call the graph with arrays to copy. `outputs` is the array, or tuple of arrays, that
+    every launch overwrites.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Graph:
         """Launch the graph on the current stream of the library, and return the outputs.
 
         Outputs are valid when the stream has finished. `arguments` are values for all inputs in
-        order, or none. Their shapes must broadcast to the input shapes.
+        order, or none. The shapes of the values must broadcast to the input shapes.
         """
         if arguments:
             if len(arguments) != len(self._targets):
@@ -60,7 +60,7 @@ def captured(
     library: str,
     device: int | None,
 ) -> Graph:
-    """Capture a function with initial inputs on a device. Default: the current device."""
+    """Capture a function with initial inputs on a device (default: the current device)."""
     if library not in LIBRARIES:
         remedy = f"use one of {', '.join(LIBRARIES)}"
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
@@ -81,7 +81,7 @@ def shapes_of(
 ) -> dict[str, tuple[int, ...]]:
     """Return the shape of each argument of a function for one state, by name.
 
-    `known` contains default shapes. `given` contains shapes that replace or extend them.
+    `known` contains default shapes. `given` contains shapes that replace or extend the defaults.
     """
     names = list(inspect.signature(function).parameters)
     shapes = {**known, **given}

@@ -16,8 +16,8 @@ _PADE = tuple(math.comb(13, k) / math.perm(26, k) for k in range(14))
 """Numerator coefficients of the [13/13] Pade approximant to the exponential."""
 
 _REACH = 5.371920351148152
-"""Largest 1-norm for which the approximant is accurate to machine precision (Higham 2005, table
-2.3).
+"""Maximum 1-norm for which the [13/13] Pade approximant is accurate to machine precision (Higham
+2005, table 2.3).
 """
 
 
@@ -53,8 +53,8 @@ def _approximant(A: np.ndarray) -> np.ndarray:
 def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
     """Discretize the linear system dx/dt = A x + B u, exactly for a constant input u.
 
-    Return A' and B' in x(t + dt) = A' x(t) + B' u. They are the upper blocks of the exponential of
-    [[A, B], [0, 0]] dt (Van Loan 1978).
+    Return A' and B' in x(t + dt) = A' x(t) + B' u. These matrices are the upper blocks of the
+    exponential of [[A, B], [0, 0]] dt (Van Loan 1978).
     """
     n, m = B.shape[-2:]
     whole = np.zeros((*A.shape[:-2], n + m, n + m))
@@ -95,16 +95,16 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
 # Damped Newton's method on a manifold, for many states with separate damping ----------------------
 
 STEPS = 100
-"""Largest number of steps. A good initial guess needs 4 to 10 steps. A double root, at a dead point
-of a linkage, needs about 30."""
+"""Maximum number of Newton steps. From a good initial guess, 4 to 10 steps are enough. A double
+root, at a dead point of a linkage, needs about 30 steps."""
 
 REACH = 0.5
-"""Largest step of a coordinate, relative to its scale. Longer steps may jump to another branch."""
+"""Maximum step of a coordinate, relative to its scale; longer steps may jump to another branch."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result for each state: q, the remaining residual, and its norm.
+    """Result of Newton's method for each state: q, the remaining residual, and its norm.
 
     The norm is infinite if the residual is undefined.
     """
@@ -132,8 +132,8 @@ def solve(
     coordinate with scale 0 does not move. Steps have minimum norm. Singular values below `rank`
     times the largest count as zero. Levenberg-Marquardt damping is proportional to the squared
     residual, so the last steps are Newton steps. The iteration stops when no step reduces the norm
-    of the residual, or when the norm is at most `tolerance` and a step does not halve it. It also
-    stops when the residual or its derivative is undefined.
+    of the residual, or when the norm is at most `tolerance` and a step does not halve it. The
+    iteration also stops when the residual or its derivative is undefined.
     """
     q = q.copy()
     r = rows * residual(q)
@@ -206,8 +206,8 @@ _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Exponents of length in the units of the ten inertial parameters: mass, first moment, inertia."""
 
 _EQUAL = 1e-6
-"""Relative tolerance within which the independent components of columns count as equally long. The
-first of these columns is kept, so that the choice does not depend on rounding errors."""
+"""Relative tolerance within which candidate columns count as equally long. The first of these
+columns is kept, so that the choice does not depend on rounding errors."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
 Matrix = np.ndarray
-"""An array of expressions."""
+"""Array of symbolic expressions (dtype object)."""
 
 NAMES = ("q", "qd", "qdd")
 

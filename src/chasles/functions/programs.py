@@ -22,9 +22,9 @@ from chasles.model.spaces import PositionSpace, TreeSpace
 from chasles.model.tool import tool
 
 ARM, FEW = 12, 60
-"""Largest numbers of bodies for which additional candidates are tried: the unchanged robot (`ARM`),
-and the robot with regrouped inertias but unchanged frames (`FEW`). For more bodies, only the
-candidate that is usually best is tried.
+"""Maximum numbers of bodies for which additional candidate programs are traced: for the unchanged
+robot (`ARM`), and for the robot with regrouped inertias but unchanged frames (`FEW`). For more
+bodies, only the candidate that usually has the fewest operations is traced.
 """
 
 DEEP = 16.0
@@ -166,7 +166,7 @@ def candidates(
 def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
     """Return True if the function does not depend on wrenches, parameters, frames or loops.
 
-    Its units and body frames can then be changed.
+    In this case, the units and body frames of the model can be changed.
     """
     named = given.get("wrenches") or given.get("parameters") or "frame" in given
     return not (named or model.constraints)
@@ -175,7 +175,7 @@ def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
 def _passes(
     way: Method, *, dissipation: bool, alone: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the model passes for a method, without and with regrouped inertias."""
+    """Return the passes (model transformations) of a method without and with inertia regrouping."""
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
 
@@ -248,7 +248,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean depth; a body's depth is the number of bodies on its path to the base."""
+    """Return the mean depth of all bodies: the number of bodies on the path to the base."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1
@@ -260,10 +260,11 @@ def _names(methods: Iterable[Method]) -> str:
 
 
 def _check_closed_by_steps(model: Model) -> None:
-    """Raise an error if the motion depends on positions that velocity steps cannot reach.
+    """Raise an error for a nonholonomic joint on a moving body, which cannot be linearized.
 
-    A rolling sphere has such positions. On a fixed plane, the motion does not depend on them; on a
-    moving plane, it does.
+    Velocity steps cannot reach all positions of such a joint, for example of a rolling sphere. On a
+    fixed plane, the motion of the sphere does not depend on these positions. On a moving plane, it
+    does.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:
@@ -337,7 +338,7 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the name of a frame, or of several if allowed. The default is the tool frame."""
+    """Return the checked name of a frame (default: tool frame), or a tuple if `several` is True."""
     if frame is None:
         return tool(model)
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):

@@ -1,13 +1,13 @@
 """Program for one velocity step of a controller, with prioritized tasks and joint bounds.
 
-Each priority is a damped least-squares problem with bounds. Its solution is the velocity v in [low,
-high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without changing the tasks of
+Each priority is a damped least-squares problem with bounds. The solution is the velocity v in
+[low, high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without changing the tasks of
 higher priority. Each problem is solved by a primal active-set method. Each pass fixes some joints
-at their bounds and moves toward the solution as far as the bounds allow. It then fixes the joint
-that reached its bound, or releases the joint with the largest velocity away from its bound. Every
-pass ends at a feasible velocity, and no pass increases the cost. Therefore a fixed number of passes
-can be traced as a straight-line program. See Nocedal and Wright 2006, section 16.5; for priorities,
-see Kanoun, Lamiraux and Wieber 2011.
+at their bounds and moves toward the solution as far as the bounds allow. The pass then fixes the
+joint that reached its bound, or releases the joint with the largest velocity away from its bound.
+Every pass ends at a feasible velocity, and no pass increases the cost. Therefore a fixed number of
+passes can be traced as a straight-line program. See Nocedal and Wright 2006, section 16.5; for
+priorities, see Kanoun, Lamiraux and Wieber 2011.
 """
 
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ from chasles.model.spaces import PositionSpace, rate_places, size
 Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
-"""Smallest damping for each dtype, used far from singularities. It keeps the equations nonsingular
-when joints are fixed."""
+"""Minimum damping for each dtype, used far from singularities, which keeps the equations
+nonsingular when joints are at their bounds."""
 
 DEPENDENT = 1e-10
 """Ratio of squared norms below which the linearly independent component of a row counts as zero."""
@@ -46,17 +46,17 @@ WRONG = 10.0
 is released from the bound."""
 
 FAR = 1e9
-"""Distance (rad or m) beyond which limits are ignored."""
+"""Distance to a joint limit (rad or m) beyond which the limit is ignored."""
 
 INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
-"""Input arrays of the program. They are followed by the time step."""
+"""Names of the input arrays of the program, in order; the last input is the time step."""
 
 
 @dataclass(frozen=True)
 class Task:
     """Task for the angular velocity of a frame, the velocity of its origin, or both.
 
-    Each component of the velocity is one row.
+    Each velocity component is one row of the task Jacobian.
     """
 
     frame: str
@@ -64,7 +64,7 @@ class Task:
 
     @property
     def angles(self) -> int:
-        """Number of angular rows (rad/s), which come first."""
+        """Number of rows for the angular velocity (rad/s), which come first."""
         return 0 if self.kind == "position" else 3
 
     @property
@@ -95,7 +95,7 @@ class Step:
 
     @property
     def rows(self) -> int:
-        """Number of task rows."""
+        """Number of Jacobian rows of all tasks."""
         return sum(task.rows for level in self.levels for task in level)
 
     @property
@@ -158,8 +158,8 @@ class Step:
     def _damping(self, J: Rows, marks: Sequence[Number]) -> Number:
         """Return the damping for a priority: damping^2 (1 - (s / singular)^2)^2 if s < singular.
 
-        s^2 = 1 / trace((J J')^-1) is between the squared smallest singular value and this value
-        divided by the number of rows. Rows with weight 0 are ignored.
+        The square s^2 = 1 / trace((J J')^-1) is between the squared smallest singular value and
+        this value divided by the number of rows. Rows with weight 0 are ignored.
         """
         rows = [Vector(tuple(row)) for row in J]
         m = range(len(rows))
@@ -244,7 +244,7 @@ class _Search:
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
         """Return the step to the solution.
 
-        The entry of a fixed joint is the step that the joint would make if it were released.
+        The entry of a joint at a bound is the step that the joint would make if it were released.
 
         Rows of higher priorities are orthonormalized over the free joints. The step is projected
         onto their null space.
@@ -309,7 +309,7 @@ def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
-    """Orthonormalize rows over the free joints. Dependent rows become 0."""
+    """Orthonormalize rows, with inner products over the free joints; dependent rows become 0."""
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)

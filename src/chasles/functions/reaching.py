@@ -52,13 +52,13 @@ NOTHING = 1e-26
 terminates."""
 
 REACH = 1.0
-"""Largest step of a coordinate (rad, or relative to the robot size)."""
+"""Maximum step of a coordinate (rad, or relative to the robot size)."""
 
 TURNING = 0.5
 """Weight of squared differences between rotation matrices when configurations are compared."""
 
 CLOSED = 1e-11
-"""Largest error of a loop equation (rad, or relative to the loop size)."""
+"""Tolerance of the loop equations (rad, or relative to the loop size)."""
 
 SETTLING, SETTLED = 0.5, 1e-6
 """Fraction of the distance to a preferred posture covered by one step, and the step below which the
@@ -69,7 +69,7 @@ STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY =
 
 - STATUS: 0 (running), 1 (solved) or 2 (given up).
 - COST, BEFORE, EARLIER: squared errors now, one step ago, and two steps ago.
-- COUNT, MOST: number of steps, and largest number of steps.
+- COUNT, MOST: number of steps so far, and maximum number of steps.
 - SHARE: fraction of the earlier error above which the search is given up.
 - FIRM: damping relative to the error for unreachable goals.
 - ANGLE, LENGTH: largest errors in rad and m.
@@ -78,7 +78,7 @@ STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY =
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Targets for frames of a model, joint limits (nq,), and compiled programs."""
+    """Inverse-kinematics problem: targets for frames, joint limits (nq,), and compiled programs."""
 
     model: Model
     targets: tuple[tuple[str, Target], ...]
@@ -100,12 +100,12 @@ class Task:
 
     @property
     def numbers(self) -> int:
-        """Number of scalars that define all targets."""
+        """Number of parameters (scalars) that define all targets."""
         return sum(target.size for _, target in self.targets)
 
     @property
     def poses(self) -> list[int]:
-        """Start index of each pose in the sequence of numbers that define the targets."""
+        """Index of the first parameter of each pose in the vector of target parameters."""
         sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
         pairs = zip(sizes, self.targets, strict=False)
         return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
@@ -122,9 +122,10 @@ class Task:
 
     @cached_property
     def step(self) -> Kernel:
-        """Kernel for one step of the search.
+        """Kernel for one step of the inverse-kinematics search.
 
-        It maps q, memory, goals, weights, tolerances and a mask of movable joints to q and memory.
+        The kernel maps q, memory (solver state), goals, weights, tolerances and a mask of movable
+        joints to q and memory.
         """
         return self._compiled("reaching step", self.step_program)
 
@@ -132,13 +133,13 @@ class Task:
     def settling(self) -> Kernel:
         """Kernel for one step along the solutions toward a preferred posture.
 
-        It has the inputs of `step`, followed by the posture and the compliances.
+        The inputs are those of `step`, followed by the posture and the compliances.
         """
         return self._compiled("settling step", self.settling_program)
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel that maps q to the target values that q satisfies. Undefined values are 0."""
+        """Kernel that maps q to the target parameters that q satisfies, or 0 where undefined."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -176,7 +177,7 @@ class Task:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """True for each error that is a length."""
+        """Mask of the target errors that are lengths, not angles."""
         flags = [[False] * t.angles + [True] * t.lengths for _, t in self.targets]
         return np.array([flag for some in flags for flag in some], dtype=bool)
 
@@ -230,7 +231,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
-        """Return an arena, and the inputs of a step as variables and as symbols."""
+        """Return a new arena, and the inputs of a step as variables and as symbolic values."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
@@ -247,7 +248,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return target errors, weighted errors and Jacobian including loops, and 1 if solved."""
+        """Return target errors, weighted errors and Jacobian with loops, and 1 if solved."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -366,7 +367,7 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Return a weight for each target value, used to compare configurations; 0 if undefined."""
+        """Return weights of target parameters for comparing configurations; 0 where undefined."""
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:
             rotation = 9 if target.size >= 9 else 0

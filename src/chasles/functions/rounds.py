@@ -6,7 +6,7 @@ whose parameters are inputs.
 A capsule is the set of all points within a radius of a segment. A sphere is a capsule of length
 zero. The nearest points of two segments follow Ericson (2005), *Real-Time Collision Detection*,
 5.1.9, without branches. The distance between round shapes is the distance between their axes minus
-both radii. It is negative if the shapes overlap.
+both radii. This distance is negative if the shapes overlap.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ PARALLEL = 1e-12
 """Squared sine of the angle between two segments below which they count as parallel."""
 
 COINCIDENT = 1e-200
-"""Squared distance below which two centers count as coincident. Their normal is then the z axis."""
+"""Squared distance (m^2) below which centers count as coincident and the normal is the z axis."""
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
 """Number of parameters for each kind of obstacle. Sphere: center and radius. Capsule: end points
@@ -65,7 +65,7 @@ class Round(NamedTuple):
 class Segment(NamedTuple):
     """Capsule in the world.
 
-    `along` is its axis vector (None for a sphere), `square` its squared length.
+    `along` is the vector from start to end (None for a sphere), and `square` is its squared length.
     """
 
     start: Vector
@@ -246,7 +246,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """Return the result for the nearest pair, or the first of equally near pairs."""
+    """Return distance, points and normal of the nearest pair (the first of equally near pairs)."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]

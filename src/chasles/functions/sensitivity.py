@@ -1,9 +1,9 @@
 """Derivatives of inverse-kinematics solutions, by the implicit function theorem.
 
-At a solution, the errors e(q, g) are zero for the target parameters g. They remain zero if J dq =
-(de/dg) dg, where J contains the Jacobian of the errors (`functions.targets`) followed by the loop
-equations. Coordinates at a limit are fixed. The derivative is the minimum-norm solution dq = J^+
-(de/dg) dg, which is the limit of Gauss-Newton steps from a solution.
+At a solution, the errors e(q, g) are zero for the target parameters g. The errors remain zero if
+J dq = (de/dg) dg, where J contains the Jacobian of the errors (`functions.targets`) followed by the
+loop equations. Coordinates at a limit are fixed. The derivative is the minimum-norm solution
+dq = J^+ (de/dg) dg, which is the limit of Gauss-Newton steps from a solution.
 """
 
 from functools import partial
@@ -31,11 +31,12 @@ def solution_rates(
     movable: np.ndarray,
     limits: np.ndarray,
 ) -> np.ndarray:
-    """Return derivatives (count, nq, numbers) of solutions with respect to target parameters.
+    """Return derivatives (count, nq, parameters) of solutions with respect to target parameters.
 
-    q (count, nq) are the solutions. weights (1 or count, rows) are the error weights, which have an
-    effect only if no motion keeps all errors at zero. movable (nv,) is 0 for fixed coordinates,
-    else 1. limits (count, nq) is nonzero for coordinates at a limit, which are fixed.
+    `q` (count, nq) contains the solutions. `weights` (1 or count, rows) contains the error weights,
+    which have an effect only if no motion keeps all errors at zero. `movable` (nv,) is 0 for fixed
+    coordinates, else 1. `limits` (count, nq) is nonzero for coordinates at a limit, which are
+    fixed.
     """
     kernel, count = _compiled(task), len(q)
     J, by_goals, turn = (np.empty((count, *v.shape)) for v in kernel.interface.outputs)

@@ -1,4 +1,4 @@
-"""Check the numbers that define inverse-kinematics targets."""
+"""Check the parameters of inverse-kinematics targets."""
 
 import sys
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ PART = "inverse_kinematics"
 
 
 FARTHEST = 1e100
-"""Largest coordinate of a point (m), chosen so that its square is finite."""
+"""Maximum coordinate of a point (m), whose square is a finite floating-point number."""
 
 _SLIP = 1e-5
-"""Largest deviation of a rotation matrix from orthonormal rows and right-handedness."""
+"""Tolerance for the deviation of a rotation matrix from orthonormal, right-handed rows."""
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
-    """Return an array of finite numbers after checking its shape.
+    """Return an array of finite values after checking its shape.
 
     `shape` is the shape of the last axes. `most` is the largest allowed absolute value.
     """
@@ -44,7 +44,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
 
 
 def _index(wrong: np.ndarray | np.bool_) -> str:
-    """Return " at index ..." for the first invalid problem, or "" if there is only one problem."""
+    """Return the text " at index ..." for the first True entry, or "" for a single problem."""
     places = np.argwhere(wrong)
     if not wrong.ndim or not len(places):
         return ""
@@ -69,7 +69,7 @@ def _normalized(vectors: np.ndarray) -> np.ndarray:
 
 
 def rotation(what: str, value: Any) -> np.ndarray:
-    """Return rotations (..., 9) from a matrix or a quaternion."""
+    """Return row-major rotation matrices (..., 9) from matrices or quaternions."""
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[-2:] == (4, 4) and _are_poses(array):
         problem = f"the rotation of {what} is a 4x4 pose matrix"

@@ -1,8 +1,8 @@
 """Inverse-kinematics targets for a frame or the center of mass.
 
 Each kind of target returns errors (angles in rad and lengths in m, in world axes) and the matrix
-that maps joint velocities to the rates at which the errors decrease. The numbers that define a
-target are inputs of the compiled program, which therefore does not depend on their values.
+that maps joint velocities to the rates at which the errors decrease. The parameters of a target are
+inputs of the compiled program, which therefore does not depend on their values.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Rows = list[list[Number]]
 """A matrix of expressions, as a list of rows."""
 
 Each = float | Sequence[float] | np.ndarray
-"""One number for all errors of a target, or an array (see `Target`)."""
+"""Weight or tolerance: one value for all errors of a target, or an array (see `Target`)."""
 
 CENTER = "center of mass"
 """Key for `CenterOfMass` in a mapping from frames to targets."""
@@ -98,8 +98,8 @@ class Target:
     `weight` sets the relative weight of errors if not all targets can be met, with angles in rad
     and lengths relative to the size of the robot. Errors with weight 0 are ignored; at least one
     weight must be positive. `tolerance` is the largest error of a solution in rad and m (default:
-    1e-6 for both). Each of these fields is one number for all errors, two numbers for angles and
-    lengths, or one number for each error. Errors are angles about the world axes, then lengths
+    1e-6 for both). Each of these fields is one value for all errors, two values for angles and
+    lengths, or one value for each error. Errors are angles about the world axes, then lengths
     along them. A NumPy array (..., n) with at least two axes has a row for each problem, where n is
     1, 2 or the number of errors.
     """
@@ -112,7 +112,7 @@ class Target:
     lengths: ClassVar[int] = 0
     """Number of length errors."""
     size: ClassVar[int] = 0
-    """Number of scalars that define the target."""
+    """Number of parameters (scalars) that define the target."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -120,12 +120,12 @@ class Target:
         return (type(self).__name__,)
 
     def numbers(self) -> np.ndarray:
-        """Return the numbers (..., size) that define the target, after checking them.
+        """Return the parameters (..., size) that define the target, after checking them.
 
         Returns
         -------
         ndarray, shape (..., size)
-            Numbers that define the target.
+            Parameters that define the target.
 
         Examples
         --------
@@ -148,7 +148,7 @@ class Target:
         Returns
         -------
         ndarray
-            One number per error, angles first.
+            One value per error, angles first.
 
         Examples
         --------
@@ -195,7 +195,7 @@ class Target:
         return set(model.support(model.frame(frame).body))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return target numbers for which this posture is a solution, or [] if undefined.
+        """Return target parameters for which this posture is a solution, or [] if undefined.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Target:
         Returns
         -------
         list of Number
-            Numbers, as `numbers` returns them.
+            Parameters, as returned by `numbers`.
 
         Examples
         --------
@@ -227,7 +227,7 @@ class Target:
         frame : str
             Name of the frame to which the target applies.
         goal : sequence of Number
-            Numbers that define the target, as `numbers` returns them.
+            Parameters that define the target, as returned by `numbers`.
 
         Returns
         -------
@@ -451,8 +451,8 @@ def stated(value: Any) -> Sequence[Target]:
 def _turn(a: Vector, d: Vector) -> Vector:
     """Return the rotation vector of the shortest rotation from unit vector a to unit vector d.
 
-    It is computed from the quaternion (1 + a.d, a x d). If the vectors are opposite, the rotation
-    is by pi about a vector normal to a.
+    The vector is computed from the quaternion (1 + a.d, a x d). If a and d are opposite, the
+    rotation is by pi about a vector normal to a.
     """
     c, s = 1.0 + a.dot(d), a.cross(d)
     normal = Vector((a[1] - a[2], a[2] - a[0], a[0] - a[1]))

@@ -64,7 +64,7 @@ class Tiered:
 
 
 def is_known(recipe: "Recipe") -> bool:
-    """Return True if the code for a recipe is loaded or cached."""
+    """Return True if the compiled code of a function is already loaded or cached."""
     if recipe.has_own_joints:
         return False  # the key depends on the program, which has not been traced yet
     key = backends.code_key(recipe, "")

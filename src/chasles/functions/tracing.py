@@ -40,7 +40,7 @@ from chasles.model.spaces import (
 )
 
 _DIFFERENCES = "differences"
-"""Name of a temporary input that holds parameters that differ between similar limbs."""
+"""Name of a temporary program input for the parameters that differ between similar limbs."""
 
 MANY = 60
 """Number of bodies above which operations are traced in a fixed order. Backends can then find
@@ -168,9 +168,10 @@ def _traced(
     packed: bool = False,
     **options: Any,
 ) -> Program | Staged | None:
-    """Trace an algorithm into an arena.
+    """Trace an algorithm, and store its operations in an arena (see `trace`).
 
-    Return None if similar limbs were traced with shared symbols but the results are not staged.
+    Return None if similar limbs were traced with shared symbols, but the results are not kept as
+    matrix products (`Staged`).
     """
     sign = signature(algorithm, order)
     variables: list[Variable] = []
@@ -251,7 +252,7 @@ def split(
 ) -> tuple[dict[str, Any], Model]:
     """Split flat arrays into the arguments of an algorithm, and return the model at q.
 
-    `described` is the model before preparation. It provides the rotors, tendon gear ratios and
+    `described` is the model before preparation, which provides the rotors, tendon gear ratios and
     joint loads.
     """
     values: dict[str, Any] = {}
@@ -318,7 +319,7 @@ def with_limbs(program: Program, model: Model) -> Program:
 def _chains(
     model: Model, spaces: Sequence[Space], results: Sequence[Any]
 ) -> list[tuple[Matrix, ...]]:
-    """Return the factors of each result, or an empty list if a result is not a product."""
+    """Return the factor matrices of each result, or [] if a result is not a matrix product."""
     found = [
         space.factors(model, value)
         for space, value in zip(spaces, results, strict=True)
@@ -330,7 +331,7 @@ def _chains(
 def _factors(
     name: str, variables: Sequence[Variable], chains: Sequence[tuple[Matrix, ...]]
 ) -> tuple[Program, tuple[tuple[int, ...], ...]]:
-    """Return the program for all factors, and the indices of the factors in each chain."""
+    """Return the program for all factor matrices, and the indices of the factors of each result."""
     number = {A: k for k, A in enumerate(dict.fromkeys(A for chain in chains for A in chain))}
     outputs = [
         (Variable(f"factor{k}", A.shape), [x for row in A.rows for x in row])
@@ -341,7 +342,7 @@ def _factors(
 
 
 def _arena(model: Model) -> Arena:
-    """Return a new arena. For many bodies, it keeps the order of operations."""
+    """Return a new arena, which keeps the order of operations if the model has many bodies."""
     many = len(model.bodies) > MANY
     return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 

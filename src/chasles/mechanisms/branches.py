@@ -28,7 +28,7 @@ AT_ONCE = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """Compiled closed-form inverse kinematics of an arm. It finds all configurations for a pose."""
+    """Compiled closed-form inverse kinematics of an arm, with all configurations for a pose."""
 
     mechanism: Mechanism
     frame: str
@@ -73,8 +73,8 @@ class Branches:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return configurations (count, branches, joints) and their validity (count, branches).
 
-        goals (count, 12): rotation by rows, then position. given (count,): positions of the
-        redundant joint.
+        `goals` (count, 12) contains rotation matrices by rows, then positions. `given` (count,)
+        contains positions of the redundant joint.
         """
         variables, count = self.kernel.interface.outputs, len(goals)
         q, found = (np.empty((count, v.size)) for v in variables)
@@ -157,9 +157,9 @@ class Branches:
 
 
 def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Select at most `count` evenly spaced rows of each pose; return pose and row indices.
+    """Select at most `count` evenly spaced configurations per pose; return pose and row indices.
 
-    who: pose index of each row, in ascending order.
+    `who` contains the pose index of each row, in ascending order.
     """
     total = np.bincount(who, minlength=owners)
     kept = np.minimum(total, count)
@@ -170,7 +170,7 @@ def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.nd
 
 
 TIGHT = 1e-3
-"""Largest pose tolerance (rad or m) for which closed forms are used."""
+"""Maximum pose tolerance (rad or m) for which closed forms are used."""
 
 
 def tight(weights: np.ndarray, tolerances: np.ndarray) -> bool:
@@ -222,8 +222,8 @@ def every(
 ) -> tuple[Rows, np.ndarray]:
     """Return closed-form configurations (n, count, nq), solver states, and step counts (n, 1).
 
-    Also returns a mask (n,) of poses for which all solutions were found. search: function
-    that checks the branches, and corrects them if axes intersect only approximately.
+    Also returns a mask (n,) of poses for which all solutions were found. The function `search`
+    checks the branches, and corrects them if axes intersect only approximately.
     """
     n = len(goals)
     q, ends = np.full((n, count, base.shape[1]), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -256,9 +256,9 @@ def rescue(
     search: Search,
     threads: int | None,
 ) -> None:
-    """Replace the rows of unsolved poses with closed-form solutions.
+    """Replace the results (`rows`) of unsolved poses with closed-form solutions.
 
-    missed (n,): mask of unsolved poses. base (n or 1, nq), rows, search: as in `every`.
+    `missed` (n,) is the mask of unsolved poses. `base` (n or 1, nq) and `search` are as in `every`.
     """
     lost = np.flatnonzero(missed)
     own = base[lost] if len(base) > 1 else base
@@ -271,7 +271,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the index of each row among the rows of its pose; `who` is as in `_evenly`."""
+    """Return the index of each configuration among those of its pose; for `who`, see `_evenly`."""
     return np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
 
 
@@ -307,9 +307,10 @@ def _sift(
 def branches(
     mechanism: Mechanism, task: Task, lower: np.ndarray, upper: np.ndarray, fixed: Sequence[str]
 ) -> Branches | None:
-    """Return the cached closed form for one pose of a frame, or None if the arm has none.
+    """Return the cached closed form for one pose of a frame, or None if there is none.
 
-    fixed: names of joints that do not move. In a chain with seven joints, one may be fixed.
+    `fixed` contains the names of joints that do not move. In a chain with seven joints, one may be
+    fixed.
     """
     if len(task.targets) != 1 or type(task.targets[0][1]) is not Pose or any(task.scales):
         return None

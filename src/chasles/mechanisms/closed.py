@@ -17,7 +17,7 @@ from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, 
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7
-"""Tolerance for inconsistent known accelerations, relative to the largest one (or to 1)."""
+"""Tolerance for contradictory known accelerations, relative to the largest of them (or to 1)."""
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
@@ -28,7 +28,7 @@ class Closed(Constrained):
     # Hybrid dynamics ----------------------------------------------------------------------------
 
     def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
-        """Return a function for forces at the `known` joints and accelerations of the others."""
+        """Return a function for torques at the `known` joints and accelerations of the others."""
         model, name = self.model, "hybrid_dynamics"
         options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]
@@ -96,7 +96,7 @@ class Closed(Constrained):
     def _weights(
         self, names: Sequence[str], weights: Mapping[str, float] | None
     ) -> tuple[float, ...]:
-        """Return the weights of the named degrees of freedom."""
+        """Return the checked actuator weights of the named degrees of freedom."""
         if not isinstance(weights or {}, Mapping):
             problem = f"weights must be {{degree of freedom: weight}}, not {type(weights).__name__}"
             raise ArgumentError("E-LOOP-014", problem, part="inverse_dynamics")
@@ -119,7 +119,7 @@ class Closed(Constrained):
     def _inertia(self, name: str, method: str = "fastest") -> Solver:
         """Return the solver for the mass matrix of the independent coordinates.
 
-        name: name of the requested function in messages.
+        `name` is the name of the requested function in messages.
         """
         self._refuse_method(f'{name}(coordinates="independent")', method)
         runs, given = "independent_mass_matrix", self.loops.independent
@@ -151,7 +151,7 @@ class Closed(Constrained):
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
-        """Return a function for the inverse inertia J G (G' M G)^-1 G' J' at frames."""
+        """Return a function for the inverse operational-space inertia J G (G' M G)^-1 G' J'."""
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
         frames = checked_frame(self.model, name, frame, True)
@@ -226,11 +226,13 @@ def linear_system(
     threads: int | None,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return A (..., 2n, 2n) and B (..., 2n, nv) in xdot = A x + B u, with x = (y, change of yd).
+    """Return A (..., 2n, 2n) and B (..., 2n, nv) of the linearized system xdot = A x + B u.
 
-    motion: q, qd, qdd, multipliers. A small step G y keeps the loops closed. e1, e2 and e3 are the
-    three parts of `loop_equations`. Their changes de1, de2 and de3 satisfy K dqd = -de3,
-    K dqdd = -de2 and H dqdd - K' dlam + de1 = u. Multiplication by G' eliminates the multipliers.
+    x contains small changes y of the n independent coordinates and changes of their rates.
+    `motion` contains q, qd, qdd and multipliers. A small step G y keeps the loops closed. The
+    function `loop_equations` has three results e1, e2 and e3, whose changes de1, de2 and de3
+    satisfy K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u. Multiplication by G'
+    eliminates the multipliers.
     """
     q, qd, _, _ = motion
     slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)
@@ -250,7 +252,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return -ad(e) for the unit vectors e of all velocity coordinates, with shape (nv, nv, nv)."""
+    """Return the matrices -ad(e) (Lie brackets) for all unit velocities e: (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

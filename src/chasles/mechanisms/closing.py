@@ -1,4 +1,4 @@
-"""Choose independent coordinates, and compute closed configurations and rates from them."""
+"""Choose independent coordinates, and compute configurations and rates that close the loops."""
 
 import math
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Loops(Freedoms):
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:
-        """Names of loops and couplings with dropped equations, and residuals of these equations.
+        """Names of loops and couplings with dropped (redundant) equations, and their residuals.
 
         Residuals are in rad, and relative to the size of the loop.
         """
@@ -50,7 +50,7 @@ class Loops(Freedoms):
 
     @property
     def counted(self) -> np.ndarray:
-        """Weights of the equations: 1 if active, and nearly zero if dropped.
+        """Weights of the loop equations: 1 if active, and nearly zero if dropped as redundant.
 
         At ten times its tolerance, a dropped equation has the weighted residual `CLOSED`.
         """
@@ -89,10 +89,11 @@ class Loops(Freedoms):
     def close(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
         """Find a closed configuration near q.
 
-        columns: scales of the coordinates; a coordinate with scale 0 does not move. Newton's method
-        first solves all equations to within the tolerance, which selects the branch, and then
-        solves only the active ones. The configuration counts as closed only if dropped equations
-        hold to within twice their tolerance. Residuals of all equations are returned.
+        `columns` contains scales of the coordinates; a coordinate with scale 0 does not move.
+        Newton's method first solves all equations to within the tolerance, which selects the
+        branch, and then solves only the active equations. The configuration counts as closed only
+        if dropped equations hold to within twice their tolerance. Residuals of all equations are
+        returned.
         """
         if np.all(self.rows):
             return self.solve(q, columns)
@@ -121,7 +122,8 @@ class Loops(Freedoms):
     def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return G (..., nv, n) and R (..., nv, rows) such that x = G y + R b satisfies A x = b.
 
-        y are the entries of x at `independent`. A and b are as in `loop_matrix`. q must be closed.
+        y contains the entries of x at `independent`. A and b are as in `loop_matrix`. q must close
+        the loops.
         """
         K = self.raw_matrix(q)
         A = self.scaled(K)
@@ -151,7 +153,7 @@ class Loops(Freedoms):
         reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
-        """Check that qd (and qdd) keep loops closed, within `tolerance` times the rates' size."""
+        """Check that qd (and qdd) keep the loops closed, within `tolerance` times their size."""
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):
@@ -194,7 +196,7 @@ class Loops(Freedoms):
 
 
 def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Eliminate all coordinates except the given ones from the equations A."""
+    """Eliminate all coordinates except the given ones from the linear equations A x = 0."""
     rest = np.delete(np.arange(A.shape[-1]), given)
     U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
     kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
@@ -207,7 +209,7 @@ def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 
 def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
-    """Return configurations that close the loops."""
+    """Return configurations with independent coordinates y that close the loops."""
     if loops.time.ndim:
         return _at_each_time(loops, y, guess)
     loops.check_moves(y, loops.independent)
@@ -328,7 +330,7 @@ class Charts:
         return chart
 
     def memory(self) -> tuple[list[Chart], dict[str, np.ndarray]]:
-        """Return all charts in order of creation, and the arrays that `recall` needs."""
+        """Return all charts in order of creation, and arrays from which `recall` restores them."""
         charts = list(self._known.values())
         closures = [{"independent": chart.independent, **vars(chart.closure)} for chart in charts]
         return charts, {

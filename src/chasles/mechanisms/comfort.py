@@ -16,13 +16,13 @@ from chasles.model.spaces import freedom_units, rate_places, size
 PART = "inverse_kinematics"
 
 MIDDLE = "limits"
-"""Keyword for the middle of the joint ranges."""
+"""Value of the option `comfort` for the middle of the joint ranges."""
 
 SOFTEST = 1e-4
-"""Smallest weight of a coordinate, relative to the largest."""
+"""Minimum weight of a coordinate, relative to the largest weight."""
 
 LONGEST = 200.0
-"""Maximum number of steps along a family of solutions."""
+"""Maximum number of steps along a family of solutions toward a preferred configuration."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Comfort:
 
 
 def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) -> Comfort | None:
-    """Return the checked options `comfort` and `comfort_weight`, or None."""
+    """Return the checked options `comfort` and `comfort_weight`, or None if they are not given."""
     if given is None:
         if weight is not None:
             problem = "comfort_weight was given without comfort"
@@ -87,9 +87,9 @@ def settled(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Move solutions as close as possible to the preferred configuration, keeping the targets met.
 
-    inputs: goals, weights, tolerances, movable coordinates. found: configurations, solver
-    states and step counts of the solutions. A solution that cannot be improved is returned
-    unchanged.
+    `inputs` contains goals, weights, tolerances and a mask of movable coordinates. `found` contains
+    configurations, solver states and step counts of the solutions. A solution that cannot be
+    improved is returned unchanged.
     """
     q, ends, steps = found
     if not comfort.weights.any():

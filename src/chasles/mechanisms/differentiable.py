@@ -1,8 +1,8 @@
 """Inverse kinematics for PyTorch or JAX targets, with derivatives of the configurations.
 
-PyTorch or JAX functions compute the entries that define the targets (`Target.numbers`). The search
-uses NumPy arrays. A module of `functions.libraries` records the search as one operation with these
-entries as inputs, and `functions.sensitivity` computes its derivative.
+PyTorch or JAX functions compute the parameters of the targets (`Target.numbers`). The search uses
+NumPy arrays. A module of `functions.libraries` records the search as one operation with these
+parameters as inputs, and `functions.sensitivity` computes its derivative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import Bounds
 
 ORTHOGONAL = 1e-5
-"""Largest entry of R R' - 1 for which a traced matrix R is accepted as a rotation."""
+"""Tolerance for the entries of R R' - 1 of a rotation matrix R."""
 
 
 def array_library(targets: Any) -> Library | None:
@@ -93,7 +93,7 @@ def differentiable(
         movable[mechanism.velocity_slice(name)] = 0.0
 
     def solve(numbers: np.ndarray, *given: np.ndarray) -> list[np.ndarray]:
-        """Return the arrays of a solution and derivatives of q, for target entries (..., size)."""
+        """Return the arrays of a solution and derivatives of q, for target parameters `numbers`."""
         lead = numbers.shape[:-1]
         flat, *rows = (np.asarray(a, float).reshape(-1, a.shape[-1]) for a in (numbers, *given))
         flat, good = _usable(task, flat)
@@ -116,7 +116,7 @@ def differentiable(
 
 
 def undifferentiable(pairs: Sequence[tuple[str, Target]], options: Mapping[str, Any]) -> list[str]:
-    """Return the names of the given options that have no derivatives."""
+    """Return the names of the given options that do not support derivatives."""
     found = [name for name in ("comfort", "wraps") if options.get(name) not in (None, False)]
     return found + ["avoid"] * any(isinstance(target, Clearance) for _, target in pairs)
 
@@ -176,11 +176,11 @@ def _rates(
     return rates
 
 
-# Target entries ---------------------------------------------------------------------------------
+# Target parameters ------------------------------------------------------------------------------
 
 
 def _with(target: Target, values: Any) -> Target:
-    """Return a target with NumPy arrays. Traced arrays are replaced by valid arrays."""
+    """Return a target with NumPy arrays; traced arrays are replaced by valid example arrays."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, tuple) and any(library_of(x) is not None for x in value):
@@ -207,9 +207,10 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _numbers(arrays: Any, target: Target) -> Any:
-    """Return the entries (..., size) of a target as a PyTorch or JAX array.
+    """Return the parameters (..., size) of a target as a PyTorch or JAX array.
 
-    The entries are the same as in `Target.numbers`. arrays: a module of `functions.libraries`.
+    The parameters are the same as in `Target.numbers`. `arrays` is an `Arrays` object of a module
+    in `functions.libraries`.
     """
     match target:
         case Position() | CenterOfMass():
@@ -256,11 +257,11 @@ def _turn(arrays: Any, value: Any) -> Any:
     return arrays.names.stack(entries, axis=-1)
 
 
-# Conversion of entries to targets ---------------------------------------------------------------
+# Conversion of parameters to targets ------------------------------------------------------------
 
 
 def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return entries with invalid targets replaced by valid ones, and the mask of valid targets.
+    """Return parameters with invalid targets replaced, and the mask of valid targets.
 
     Invalid values cannot raise an error inside `jax.jit` and similar transformations.
     """
@@ -278,12 +279,12 @@ def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(size: int) -> np.ndarray:
-    """Return the entries of a valid target, to replace an invalid one."""
+    """Return the parameters of a valid target, to replace an invalid one."""
     return np.concatenate([np.eye(3).ravel(), np.zeros(3)])[:size] if size >= 9 else np.ones(size)
 
 
 def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
-    """Build the targets of each frame from their concatenated entries `numbers` (..., size)."""
+    """Build the targets of each frame from their concatenated parameters (..., size)."""
     made = []
     for frame, target in pairs:
         part, numbers = numbers[..., : target.size], numbers[..., target.size :]

@@ -13,20 +13,20 @@ AT_ONCE = 256
 """Number of problems in one batch of a search for all solutions."""
 
 DISTINCT = 1e-4
-"""Configurations are equal if all coordinates differ by less than this (rad or m, modulo turns)."""
+"""Tolerance (rad or m, modulo full turns) below which two configurations are the same."""
 
 CLOSE = 0.05
-"""Configurations that differ by less than this are also equal if their midpoint is a solution.
+"""Tolerance (rad or m) below which solutions are the same if their midpoint is also a solution.
 
 Near a singular configuration, the solutions within the tolerance extend over such distances.
 """
 
 STAYED = 1e-12
-"""Largest coordinate change (rounding error) in a search that starts at a solution."""
+"""Tolerance for coordinate changes (rounding errors) in a search that starts at a solution."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Configurations, solver states and step counts."""
+"""Results of a search: configurations, solver states and step counts."""
 
 Search = Callable[[np.ndarray, np.ndarray], Rows]
 """Function of goals and configurations that returns solutions, solver states and step counts."""
@@ -43,9 +43,9 @@ def listed(
 ) -> Rows:
     """Return distinct solutions (n, count, nq), found from starts (m, nq) and guesses `rows`.
 
-    Also returns their solver states, and step counts (n, 1). held: indices in q of coordinates that
-    all starts of a problem take from its guess: fixed joints, and joints that do not move the
-    targets.
+    Also returns the solver states of the solutions, and step counts (n, 1). `held` contains the
+    indices in q of coordinates that all starts of a problem take from its guess: joints in
+    `fixed`, and joints that do not move the targets.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -74,7 +74,7 @@ def sort(
     ends: np.ndarray,
     search: Search,
 ) -> None:
-    """Add to q the configurations (n, k, nq) that it does not yet contain."""
+    """Add to `q` the configurations `found` (n, k, nq) that `q` does not yet contain."""
     known = np.zeros(len(q), int)
     for k in range(found.shape[1]):
         solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))
@@ -139,16 +139,17 @@ def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 
 
 def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and largest number of full turns that keep an angle within its limits."""
+    """Return the minimum and maximum number of full turns that keep an angle within its limits."""
     return np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
 
 
 def full_turns(
     mechanism: Mechanism, way: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """Return the full turns (..., nq) of revolute joints that move q closest to a reference.
+    """Return multiples of 2 pi (..., nq) for revolute joints that move q closest to a reference.
 
-    With these turns, q stays within the limits. way (..., nq): difference from q to the reference.
+    With these shifts, q stays within the limits. `way` (..., nq) is the difference from q to the
+    reference.
     """
     turns = np.zeros(q.shape)
     for k in angles(mechanism):

@@ -34,21 +34,21 @@ TOLERANCE = 1e-6
 """Closure error (rad, and relative to the size of a loop) above which dynamics raises an error."""
 
 STEP = 0.1
-"""Largest step of an independent coordinate (rad or m) for which loop closure converges."""
+"""Maximum step of an independent coordinate (rad or m) for which loop closure converges."""
 
 NO_LOAD = Load()
 
 Run = Callable[..., Any]
-"""Closed-loop function that takes arrays and `threads`."""
+"""Callable for a closed-loop function, with arrays and the option `threads`."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """Compiled closed-loop program. Its last result measures the accuracy at each state.
+    """Compiled closed-loop program whose last result measures the accuracy in each state.
 
-    again: function that computes the other results by an SVD in states with low accuracy. forces:
-    wrenches, passed after the other arrays. rates: number of arrays after q that must keep the
-    loops closed within the tolerance.
+    The function `again` computes the other results by an SVD in states with low accuracy. `forces`
+    contains wrenches, which are passed after the other arrays. `rates` is the number of arrays
+    after q that must keep the loops closed within the tolerance.
     """
 
     mechanism: Mechanism
@@ -91,7 +91,7 @@ class Solver:
     def _mend(
         self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
-        """Replace the results of states in which the compiled equations lose accuracy."""
+        """Compute results again by an SVD in states where the compiled equations lose accuracy."""
         weak = ~(health[..., 1] > WEAK)
         given = [np.asarray(a, dtype=float) for a in arrays]
         states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
@@ -99,7 +99,7 @@ class Solver:
         try:
             found = self.again(loops.at(times[weak]), [a[weak] for a in states])
         except SingularPosition:
-            every = self.again(loops.at(times), states)  # for an error with the state's index
+            every = self.again(loops.at(times), states)  # so that the error has the state's index
             found = [part[weak] for part in every]
         for result, part in zip(results, found, strict=True):
             result[weak] = part
@@ -132,7 +132,7 @@ class Closing:
 
 
 _DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
-"""Programs that solve for accelerations."""
+"""Names of programs that solve for accelerations."""
 
 MASSLESS = 1e-13
 """Relative inertia below which a closed-loop motion counts as massless."""
@@ -208,7 +208,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Return functions for the given independent coordinates, or for an automatic choice."""
+        """Return compiled functions for the given (or automatic) independent coordinates."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
@@ -253,7 +253,7 @@ class Constrained(Mechanism):
         tolerance: float = TOLERANCE,
         **options: Any,
     ) -> Solver:
-        """Return the solver for qdd and multipliers; name: function name in messages."""
+        """Return the solver for qdd and multipliers; `name` is the function name in messages."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
@@ -269,7 +269,7 @@ class Constrained(Mechanism):
         "constrained_dynamics": _constrained,
         "forward_dynamics": _accelerated,
     }
-    """Functions that have a separate implementation for loops. Each value returns a `Run`."""
+    """Functions with a separate implementation for loops; each value returns a `Run`."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
     """Predicates on the options, by function: True if loops do not change the result."""

@@ -77,12 +77,12 @@ class Equations:
 
     @cached_property
     def scales(self) -> np.ndarray:
-        """Scales of all equations."""
+        """Scales (rows,) that make all loop equations dimensionless."""
         return row_scales(self.model.at(0.0))
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Scales of the coordinates."""
+        """Scales (nv,) that make the coordinates dimensionless."""
         return column_scales(self.model)
 
     @cached_property
@@ -101,7 +101,7 @@ class Equations:
 
     @property
     def rows(self) -> np.ndarray:
-        """Scales of the equations, 0 for dropped ones."""
+        """Scales (rows,) that make the loop equations dimensionless; 0 for dropped equations."""
         return self.agreed.rows
 
     @property
@@ -126,7 +126,7 @@ class Equations:
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Rows and coordinates of each cluster of loops. Empty if there is only one cluster."""
+        """Equations and coordinates of each cluster of loops; empty for a single cluster."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()
@@ -170,8 +170,8 @@ class Equations:
     ) -> numeric.Found:
         """Find closed configurations by Newton's method, starting at q.
 
-        columns: scales of the coordinates; a coordinate with scale 0 does not move. Velocity-level
-        equations are ignored.
+        `columns` contains scales of the coordinates; a coordinate with scale 0 does not move.
+        Velocity-level equations are ignored.
         """
         scales = self.rows if rows is None else rows
         residual, matrix = self.function("loop_residual"), self.function("loop_matrix")
@@ -184,13 +184,10 @@ class Equations:
 
 
 class Freedoms(Equations):
-    """Velocity coordinates. The independent ones are chosen at t = 0 and used at all times."""
+    """Velocity coordinates, of which the independent ones are chosen at t = 0 for all times."""
 
     def at(self, time: np.ndarray) -> Self:
-        """Return the loops at another time, with the same independent coordinates.
-
-        time (...): evaluation time (s).
-        """
+        """Return the loops at another time (s), with the same independent coordinates."""
         _ = self.agreed, self.columns, self.independent, self.reference_matrix  # computed at t = 0
         moved = copy(self)
         moved.__dict__.pop("positions", None)
@@ -248,7 +245,7 @@ class Freedoms(Equations):
         return independent_columns(A, rank_of(A[0])[0], self._last_first)
 
     def select(self, names: Sequence[str]) -> np.ndarray:
-        """Return the coordinates with the given names. They must determine all others."""
+        """Return the coordinates with the given names, which must determine all others."""
         if not len(names):
             problem = (
                 "name its independent coordinates, for example "

@@ -19,7 +19,7 @@ from chasles.mechanisms.postures import EAGER, LAST, Bounds, spread
 PART = "export"
 
 TRIES = 32
-"""Default number of stored configurations."""
+"""Default number of stored starting configurations."""
 
 ENDS = 200
 """Number of iterations in the last try, which refines the best configuration."""
@@ -34,7 +34,7 @@ WHOLE = (
 )
 
 FINEST = {"float64": 0.0, "float32": 1e-5}
-"""Smallest tolerance (rad and m) that each floating-point type can meet."""
+"""Minimum tolerance (rad and m) that each floating-point type can meet."""
 
 
 class Reaching:
@@ -60,22 +60,22 @@ class Reaching:
             raise InputError("E-EXPORT-012", problem, "use dtype='double'", part=PART)
 
     def _fixed(self) -> tuple[np.ndarray, ...]:
-        """Return weights, tolerances, and the mask of movable coordinates (all True)."""
+        """Return weights, tolerances, and the mask of movable coordinates (all 1)."""
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return configurations spread within the limits, and the target entries they reach."""
+        """Return configurations spread within the limits, and the target parameters they reach."""
         q = spread(self.mechanism, self.bounds, count, seed)
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return the target entries at q; entries with zero weight are set to the goals."""
+        """Return the target parameters at q; those with zero weight are set to the goals."""
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)
 
     def sample(self, states: int) -> tuple[np.ndarray, ...]:
-        """Return test inputs for one iteration. They are exactly representable in float32."""
+        """Return test inputs for one iteration, which are exactly representable in float32."""
         q, _ = self._postures(states, 2)
         _, goals = self._postures(states, 3)
         memory = np.zeros((states, MEMORY))
@@ -105,7 +105,7 @@ class Reaching:
         )
 
     def _tests(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return target entries that are reachable near a configuration, and an initial guess."""
+        """Return target parameters that are reachable near a configuration, and a guess."""
         shifts = 0.05 * np.sin(np.arange(3.0 * self.mechanism.nv)).reshape(3, -1)
         near = self.mechanism.integrate(np.tile(start, (3, 1)), shifts)
         near = np.clip(near, self.bounds.lower, self.bounds.upper)

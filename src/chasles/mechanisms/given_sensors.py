@@ -25,7 +25,7 @@ NUMBERS = {
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:
-    """Check a user-defined sensor: its fields, frames and joint."""
+    """Return a user-defined sensor after checking its fields, frames and joint."""
     sensor = _with_parts(sensor)
     part = f"sensor {sensor.name!r:.60}"
     on = sensor.traits.on
@@ -65,7 +65,7 @@ def _check_joint(sensor: SensorData, joint: Any) -> None:
 
 
 def _with_parts(sensor: SensorData) -> SensorData:
-    """Return a sensor with checked types, and its numbers as floats."""
+    """Check the types of a sensor's fields, and return the sensor with `numbers` as floats."""
     part = f"sensor {a_name('a sensor', sensor.name, 'with_sensors')!r:.60}"
     for name in ("kind", "frame", "reference", "joint"):
         a_name(name, getattr(sensor, name), part)
@@ -94,7 +94,7 @@ def _with_parts(sensor: SensorData) -> SensorData:
 
 
 def _row(name: str, given: Any, part: str) -> tuple[float, ...]:
-    """Return finite numbers as a tuple."""
+    """Return a sequence of finite numbers as a tuple of floats, or raise an error."""
     found = some_numbers(name, given, part)
     if found.ndim != 1 or not all(map(math.isfinite, found.tolist())):
         problem = f"{name} must be a tuple of finite numbers, not {given!r:.60}"
@@ -129,7 +129,7 @@ def _check_noise(noise: Any, size: int, part: str) -> None:
 
 
 def _with_numbers(surface: Any, part: str) -> Surface:
-    """Return a shape with checked sizes, and its numbers as floats."""
+    """Check the fields of a shape, and return the shape with sizes and triangles as floats."""
     if not isinstance(surface, Surface):
         problem = f"zone and seen must be Surface(...), not {type(surface).__name__}"
         raise InputError("E-SENSE-028", problem, part=part)

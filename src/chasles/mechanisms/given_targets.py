@@ -1,4 +1,4 @@
-"""Check targets, configurations and fixed joints that are given to inverse kinematics."""
+"""Check the targets, configurations and option `fixed` of inverse kinematics."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from chasles.model.given import a_mapping, some_names
 PART = "inverse_kinematics"
 
 OPTIONS = ("weight", "tolerance")
-"""Options of each target, with one number for each error."""
+"""Fields of an inverse-kinematics target that have a value for each error."""
 
 
 def task_of(
@@ -56,7 +56,7 @@ def task_of(
 
 
 def goal_of(frame: str, target: Target) -> np.ndarray:
-    """Return the numbers that define a target. Errors name its frame."""
+    """Return the parameters of a target; error messages name its frame."""
     return _named(frame, target, target.numbers)
 
 

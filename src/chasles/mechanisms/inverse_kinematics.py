@@ -39,7 +39,7 @@ MOST_TRIES = 1_000_000
 """Maximum number of starting configurations, and of returned solutions, per problem."""
 
 SMALLEST = 1e-12
-"""Lower bound for tolerances when weights are divided by them."""
+"""Lower bound for tolerances by which weights are divided."""
 
 SEVERAL = 16
 """Number of solutions from which the nearest to a given configuration is chosen."""
@@ -69,7 +69,7 @@ def inverse_kinematics(
 ) -> Solution:
     """Return configurations that meet targets; see `Robot.inverse_kinematics`.
 
-    quick: cache of prepared searches, which is extended if later calls can use the fast path.
+    `quick` is a cache of prepared searches, which is extended if later calls can use the fast path.
     """
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     task, lead, given = task_of(mechanism, bounds, targets)
@@ -103,7 +103,7 @@ def inverse_kinematics(
 
 
 class _Solver:
-    """Solver for one call, with a task, the entries of its targets and the search options."""
+    """Solver for one call, with a task, its target parameters and the search options."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Solver:
     def _beginning(self) -> Beginning | None:
         """Return the function that computes initial configurations from a closed form.
 
-        The result is None if joints are fixed, or if the arm has no closed form.
+        The result is None if `fixed` names joints, or if the arm has no closed form.
         """
         closed = None if self.held else self._branches()
         if closed is None:
@@ -221,14 +221,14 @@ class _Solver:
 
     @cached_property
     def _columns(self) -> list[int]:
-        """Indices in q of the fixed joints' coordinates."""
+        """Indices in q of the coordinates of joints in `fixed`."""
         places = (self.mechanism.position_slice(name) for name in self.held)
         return [k for place in places for k in range(place.start, place.stop)]
 
     def _by_group(self, goals: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Rows:
-        """Solve problems whose guesses may differ in the positions of fixed joints.
+        """Solve problems whose guesses may differ in the positions of joints in `fixed`.
 
-        Problems that are not solved from their guesses are then solved in groups in which the fixed
+        Problems that are not solved from their guesses are then solved in groups in which these
         joints have equal positions.
         """
         found = self._searched(goals, rows, 0, weights)
@@ -245,7 +245,7 @@ class _Solver:
         return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
 
     def _starts(self, guess: np.ndarray | None) -> Starts:
-        """Return starting configurations, with fixed joints as in the guess."""
+        """Return starting configurations, with the joints in `fixed` as in the guess."""
         held: tuple[tuple[int, float], ...] = ()
         if self.held:
             here = self._base(guess[:1] if guess is not None and len(guess) else None)[0]
@@ -262,9 +262,9 @@ class _Solver:
     ) -> Rows:
         """Return the configuration, solver state and (steps, try) of each problem.
 
-        most: None for a full search. With 0, the solver starts only from the guess; with 1, a
-        second try continues to the smallest error. weights: weights to use instead of the given
-        ones.
+        If `most` is None, the solver may try all starting configurations. If `most` is 0, the
+        solver starts only from the guess; if it is 1, a second try continues to the smallest error.
+        `weights` replaces the weights of the targets.
         """
         if most is None and self.held and guess is not None and len(guess) > 1:
             return self._by_group(goals, guess, weights)
@@ -277,7 +277,7 @@ class _Solver:
         most: int | None,
         weights: np.ndarray | None,
     ) -> Rows:
-        """Return the results of `_found`; later attempts take fixed joints from the first guess."""
+        """Return the results of `_found`; later tries take `fixed` joints from the first guess."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
         if most is None:
@@ -301,7 +301,7 @@ class _Solver:
     ) -> Solution:
         """Return a `Solution` with the given rows.
 
-        each: shape of the configurations of one problem.
+        `each` is (count,) if a problem has several configurations, else ().
         """
         lead = (*self.lead, *each)
         return Solution(
@@ -365,10 +365,10 @@ class _Solver:
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
-        The result is the nearest of all solutions found. If other solutions may exist, it is moved
-        along the family of solutions to the smallest distance (`_approached`). The configuration
-        may be outside the limits. Fixed joints keep their positions in the guess or, without a
-        guess, in the configuration.
+        The result is the nearest of all solutions found. If other solutions may exist, this
+        solution is moved along the family of solutions to the smallest distance (`_approached`).
+        The configuration may be outside the limits. Joints in `fixed` keep their positions in the
+        guess or, without a guess, in the configuration.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))

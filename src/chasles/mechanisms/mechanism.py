@@ -28,11 +28,11 @@ Accelerations = Callable[..., np.ndarray]
 """Function that returns qdd at (t, q, qd, tau, *wrenches)."""
 
 Key = tuple[str, tuple[Any, ...]]
-"""Name of a function, and its options as alternating names and values."""
+"""Cache key: name of a function, and its options as alternating names and values."""
 
 
 class Called:
-    """Public function of a mechanism as a method: `mechanism.mass_matrix(q)`."""
+    """Descriptor that makes a public function a method, for example `mechanism.mass_matrix(q)`."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -128,11 +128,11 @@ class Mechanism(Named):
         self.t: np.ndarray | None = None
         """Evaluation time (s) of shape (...), or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Cache of compiled programs and other data. Keys hold everything that affects a value."""
+        """Cache of compiled programs and other data, with keys that identify each value."""
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
-        """Functions that were called with options."""
+        """Names of functions that were called with options."""
 
     @property
     def rows(self) -> int:
@@ -172,14 +172,14 @@ class Mechanism(Named):
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return G with qd = G yd, and the mass matrix for yd, at a closed configuration q.
 
-        name: function name in messages.
+        `name` is the function name in messages.
         """
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return a closed state with the same independent coordinates and rates as q and qd.
+        """Return a state with closed loops and the independent coordinates and rates of q and qd.
 
-        anywhere: accept any branch, not only the one near q.
+        If `anywhere` is True, the state may be on any branch, not only on the one near q.
         """
         return q, qd
 
@@ -310,7 +310,7 @@ class Mechanism(Named):
     ) -> Accelerations:
         """Return a function that computes qdd from t, q, qd, tau and wrenches on the frames.
 
-        options: dissipation; for closed loops also stabilization and tolerance.
+        `options` may include dissipation and, for closed loops, stabilization and tolerance.
         """
         keys, constant = wrench_arguments(self.model, f_ext)
         keys = (*keys, *map(WrenchKey, frames))

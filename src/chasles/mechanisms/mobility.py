@@ -1,4 +1,4 @@
-"""Mobility of closed loops: degrees of freedom, inertia, and comparison of mechanisms."""
+"""Mobility of closed loops: degrees of freedom, clusters of loops, equivalent mechanisms."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ class Cluster(NamedTuple):
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """Return all clusters of loops and couplings. Other joints are unconstrained."""
+    """Return all clusters of loops and couplings; joints in no cluster are unconstrained."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),
@@ -90,10 +90,11 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def weaker_joints(
     model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
 ) -> dict[str, str]:
-    """Return the least restrictive joint types that keep the rank, for redundant loops.
+    """Return the least restrictive loop-joint types that keep the rank of the loop matrix.
 
-    Each type transmits a subset of the forces of the original joint (Featherstone 2008, section
-    8.10). "free" means that the whole loop is redundant. share: see `rank_of`.
+    Only loops with redundant equations are included. Each type transmits a subset of the forces of
+    the original joint (Featherstone 2008, section 8.10). "free" means that the whole loop is
+    redundant. For `share`, see `rank_of`.
     """
     if not any(spare.values()):
         return {}
@@ -154,7 +155,7 @@ def equivalent(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Gene
 
 
 def _closed_alike(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Generator) -> bool:
-    """Return True if two mechanisms move in the same way with loops closed. One may have none."""
+    """Return True if two mechanisms, at least one with loops, have the same accelerations."""
     loops = (a if a.rows else b).closing
     q = loops.solve(loops.references, loops.columns).q
     tau = rng.normal(size=(len(q), a.nv))

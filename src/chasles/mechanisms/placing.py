@@ -1,8 +1,8 @@
 """Rolling spheres that inverse kinematics places anywhere on their planes.
 
-A rolling sphere has three velocity and five position degrees of freedom. It reaches every
-orientation at every point of its plane by rolling along some path. The search for a configuration
-therefore uses all five position degrees of freedom.
+A rolling sphere has three velocity and five position degrees of freedom. By rolling along some
+path, the sphere reaches every orientation at every point of its plane. The search for a
+configuration therefore uses all five position degrees of freedom.
 """
 
 from dataclasses import dataclass, replace

@@ -18,16 +18,16 @@ from chasles.model.joints import Joint
 from chasles.model.model import Follow
 
 SEED, TRIES, COUNT = 0, 200, 16
-"""Defaults: seed of the starting configurations, number of tries, and number of solutions."""
+"""Default seed of the starting configurations, number of tries, and number of solutions."""
 
 RANKED = 128
 """Number of starting configurations that are ranked by their distance to the targets."""
 
 PATIENT = 40
-"""Number of tries after which slower progress is accepted."""
+"""Number of tries of a search after which slower progress is accepted."""
 
 FIRMLY = 5
-"""Ratio of all tries to the tries at the end of a search, which use firm damping."""
+"""Ratio of the number of tries to the number of final tries with firm damping (see `LAST`)."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -35,7 +35,7 @@ EAGER, SLOW, STEADY, LAST = (
     (100.0, 0.9999, 1.0),
     (1000.0, 1.0 - 1e-12, 1.0),
 )
-"""Parameters of a try: largest number of steps, required progress, and firm-damping factor.
+"""Parameters of a try: maximum number of steps, required progress, and firm-damping factor.
 
 The required progress is the largest allowed ratio of the squared error to the squared error two
 steps earlier. Firm damping is the damping for unreachable goals, relative to the error. EAGER
@@ -56,7 +56,7 @@ MOST_TURNS = 4
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Lower and upper limits (nq,) of the coordinates."""
+    """Lower and upper limits (nq,) of the position coordinates."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -64,7 +64,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Starting configurations (RANKED + tries, nq), a table to rank them, and solver states."""
+    """Starting configurations, a table for ranking them, and the solver states of all tries."""
 
     postures: np.ndarray
     table: np.ndarray
@@ -95,9 +95,10 @@ class Prepared:
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:
-        """Return starting configurations; held: index and value of each fixed coordinate.
+        """Return starting configurations within the limits.
 
-        Coordinates that do not move the targets are neutral.
+        `held` contains the index in q and the value of each fixed coordinate. Coordinates that do
+        not move the targets are neutral.
         """
         key = (seed, tries, held)
         if key not in self._starts:
@@ -124,9 +125,9 @@ class Prepared:
         """Return the firm-damping factor: half of the largest lever arm of a target, at least 1.
 
         A lever arm is the largest distance between the positions that the starting configurations
-        reach (n, numbers) and their mean, relative to the robot's size. The curvature of the error
-        of an unreachable goal is proportional to the lever arm. If the damping is less than half of
-        this curvature, Gauss-Newton steps overshoot the smallest error and do not converge.
+        reach and the mean of these positions, relative to the robot's size. The curvature of the
+        error of an unreachable goal is proportional to the lever arm. If the damping is less than
+        half of this curvature, Gauss-Newton steps overshoot the smallest error and do not converge.
         """
         scale, found, start = np.sqrt(self.task.weights()), [1.0], 0
         for _, target in self.task.targets:
@@ -151,9 +152,9 @@ def prepared(mechanism: Mechanism, task: Task) -> Prepared:
 def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.ndarray:
     """Return configurations (count, nq) that fill the space within the limits evenly.
 
-    They form an additive sequence with the generalized golden ratio (Roberts 2018), shifted by the
-    seed; orientations are uniform (Shoemake 1992). Angles without limits, or with limits many turns
-    apart, lie in [-pi, pi]; positions without limits lie in [-1, 1] m.
+    The configurations form an additive sequence with the generalized golden ratio (Roberts 2018),
+    shifted by the seed; orientations are uniform (Shoemake 1992). Angles without limits, or with
+    limits many turns apart, lie in [-pi, pi]; positions without limits lie in [-1, 1] m.
     """
     model, turning = mechanism.model, set(angles(mechanism))
     drawn = [_drawn(model.bodies[i].joint.units) for i in model.movers]
@@ -194,15 +195,15 @@ def _range(low: float, high: float, reach: float) -> tuple[float, float]:
 
 
 def _drawn(units: tuple[str, ...]) -> int:
-    """Return the number of random numbers that determine a joint's position."""
+    """Return the number of samples in [0, 1) that determine the position of a joint."""
     return sum(unit != "1" for unit in units) + (3 if "1" in units else 0)
 
 
 def angles(mechanism: Mechanism) -> list[int]:
     """Return the indices in q of angles that are equivalent modulo full turns.
 
-    Helical and similar joints are excluded. So are coupled joints, and leaders of mimic joints that
-    do not make full turns with them.
+    Helical and similar joints, coupled joints, and leaders whose full turn changes the pose of a
+    mimic joint are excluded.
     """
     if "angles" not in mechanism.kept:
         model = mechanism.model
@@ -220,7 +221,7 @@ def angles(mechanism: Mechanism) -> list[int]:
 
 
 def _returns(joint: Joint, ratio: float) -> bool:
-    """Return True if a full turn of a mimic joint's leader leaves its pose unchanged."""
+    """Return True if a full turn of its leader leaves the pose of a mimic joint unchanged."""
     if joint.nq != 1:
         return True
     first, last = (joint.motion(Vector.of(x)) for x in (0.5, 0.5 + ratio * TURN))

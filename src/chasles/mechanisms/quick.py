@@ -37,7 +37,7 @@ def _plain(options: tuple[Any, Any]) -> tuple[Any, Any] | None:
 
 
 class Plan:
-    """Prepared search for given target frames and kinds. It runs one call at a time."""
+    """Prepared search for given target frames and kinds, which runs one call at a time."""
 
     def __init__(self, task: Task, alone: Any, begin: BeginOne | None) -> None:
         self.lock, self.begin = threading.Lock(), begin
@@ -59,7 +59,7 @@ class Plan:
         self.sides = alone.answer[end + 2 :].view(np.int8)[:size]
 
     def state(self, targets: Sequence[Target]) -> bool:
-        """Store the entries of targets; return False if they do not define a single problem."""
+        """Store target parameters; return False if the targets do not define a single problem."""
         alone, poses = self.alone, 0
         for k, target in enumerate(targets):
             options = (target.weight, target.tolerance)
@@ -95,7 +95,7 @@ def _parts(sizes: Sequence[int]) -> list[slice]:
 
 
 class Quick:
-    """Cache of prepared searches (plans), which is called to solve a problem."""
+    """Callable cache of prepared inverse-kinematics searches (plans)."""
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Plan] = {}
@@ -106,7 +106,7 @@ class Quick:
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
         """Cache a search for later calls with targets of the same frames and kinds.
 
-        begin: function that returns the first configuration, or None.
+        `begin` is the function that returns the initial configuration, or None.
         """
         is_plain = len(targets) == len(task.targets) and not any(
             isinstance(value, Target | list) for value in targets.values()

@@ -1,6 +1,6 @@
 """Ranks of loop constraint Jacobians: active equations, independent columns, and pivots.
 
-The numbers in a file close a loop only to the precision of the file. For example, the loop of a
+The values in a file close a loop only to the precision of the file. For example, the loop of a
 planar four-bar gives five equations for three joints. If its axes are parallel to six digits, two
 equations determine the motion, and the other three agree with these to six digits. To machine
 precision, the five equations have no solution or lock the mechanism. Therefore equations that
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from chasles.mechanisms.equations import Equations
 
 RANK = 1e-8
-"""Singular values of the loop matrix below this fraction of the largest one count as zero."""
+"""Ratio to the largest below which singular values of the loop matrix count as zero."""
 
 SINGULAR = 1e-6
-"""Dependent coordinates are undetermined if a singular value is below this fraction of the largest.
+"""Ratio of smallest to largest singular value below which coordinates are undetermined.
 
 At a residual of 1e-13, the configuration is then uncertain by more than 1e-7.
 """
 
 SHARE = 0.1
-"""Smallest contribution of a dependent coordinate, relative to that of the best candidate.
+"""Minimum contribution of a dependent coordinate, relative to that of the best candidate.
 
-A pivot is acceptable if it is at least this fraction of the largest remaining entry in its column.
-That entry must be at least the square of the fraction times the largest initial entry, unless no
-column satisfies this.
+A pivot is acceptable if it is at least `SHARE` times the largest remaining entry in its column.
+That entry must be at least `SHARE`^2 times the largest initial entry, unless no column satisfies
+this condition.
 """
 
 CLOSED = 1e-13
@@ -49,13 +49,13 @@ The step size is in rad, and relative to the size of the largest loop.
 """
 
 BRANCHING = 0.2
-"""Below this fraction of its initial value, the smallest singular value indicates a branch point.
+"""Ratio of the smallest singular value to its initial value that indicates a branch point.
 
 At a branch point, several motions meet, and only the dropped equations distinguish them.
 """
 
 NOTHING = 1e-12
-"""Entries below this fraction of the largest entry are rounding errors."""
+"""Ratio to the largest entry below which matrix entries are rounding errors."""
 
 
 def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -131,11 +131,12 @@ def determine(A: np.ndarray, given: np.ndarray) -> bool:
 
 
 class Agreement(NamedTuple):
-    """Active equations, and closed reference configurations.
+    """Active loop equations, and closed reference configurations.
 
-    rows: scales of the equations, 0 for dropped ones. references: closed configurations of full
-    rank (states, nq). misfit: largest dimensionless residual of each dropped equation at the
-    references and along motions that start there; 0 for active equations.
+    `rows` contains the scales of the equations, which are 0 for dropped equations. `references`
+    (states, nq) contains closed configurations of full rank. `misfit` contains the largest
+    dimensionless residual of each dropped equation at the references and along motions that start
+    there, and 0 for active equations.
     """
 
     rows: np.ndarray
@@ -144,7 +145,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(loops: "Equations") -> Agreement:
-    """Return the active equations and closed reference configurations.
+    """Return the active loop equations and closed reference configurations.
 
     All equations are active if they have solutions and their rank does not depend on rounding.
     Otherwise, equations that follow from others within the tolerance are dropped.
@@ -200,8 +201,8 @@ def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
     The result is None if all equations are needed.
 
     The tolerance is the largest singular value that rounding in the file may cause. A small
-    singular value may also be a property of the mechanism. In that case, its motion violates the
-    dropped equations, which a test along the motion detects.
+    singular value may also be a property of the mechanism. In that case, the motion of the
+    mechanism violates the dropped equations, which a test along the motion detects.
     """
     scales, most = loops.scales, loops.tolerance
     found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
@@ -255,24 +256,24 @@ def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> n
 
 
 def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
-    """Return the largest rank of the full set of equations over all q; share: see `rank_of`."""
+    """Return the largest rank of all loop equations over all q; for `share`, see `rank_of`."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 
 
 def regular(loops: "Equations", q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the configurations in which the equations have full rank."""
+    """Return the configurations in which the loop equations have full rank."""
     ranks = [rank_of(A)[0] for A in rows[:, None] * loops.raw_matrix(q) * loops.columns]
     return np.asarray(q[np.array(ranks) == max(ranks)])
 
 
 def _residual(loops: "Equations", q: np.ndarray) -> np.ndarray:
-    """Return the dimensionless residuals of all equations: (states, rows)."""
+    """Return the dimensionless residuals of all loop equations: (states, rows)."""
     return np.asarray(loops.scales * loops.function("loop_residual")(q))
 
 
 def _size(loops: "Equations", q: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the residual norm of the equations `some`: (states,)."""
+    """Return the residual norm of the loop equations `some`: (states,)."""
     return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 
@@ -291,12 +292,12 @@ def choose(
     """Choose `rank` rows, and the columns among `dependent` for which they are solved.
 
     Position-level rows (`holonomic`, all by default) come first, so that they alone determine the
-    columns for which they are solved. share: see `SHARE`. See Featherstone 2008, section 8.8.
+    columns for which they are solved. For `share`, see `SHARE`. See Featherstone 2008, section 8.8.
 
-    K (states, rows, nv): the first state determines the size of the pivots, and all states together
-    determine which entries are zero. Each step considers acceptable pivots in the columns with the
-    fewest initial entries, so that loops stay separate. Of these, the pivot with the least fill-in
-    is selected (Markowitz's rule); in a tie, the largest.
+    The first state of `K` (states, rows, nv) determines the size of the pivots, and all states
+    together determine which entries are zero. Each step considers acceptable pivots in the columns
+    with the fewest initial entries, so that loops stay separate. Of these, the pivot with the least
+    fill-in is selected (Markowitz's rule); in a tie, the largest.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)
@@ -330,7 +331,7 @@ def choose(
 
 
 def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
-    """Eliminate column c from every other row."""
+    """Eliminate column c from all rows except the pivot row r."""
     pivot = left[:, r, c]
     safe = np.where(np.abs(pivot) > NOTHING, pivot, np.inf)
     less = left - left[:, :, c, None] * (left[:, r] / safe[:, None])[:, None, :]

@@ -134,7 +134,7 @@ class Mobility(int):
 
 
 def finite(function: str, name: str, value: Any, size: int, what: str = "") -> np.ndarray:
-    """Return finite numbers (..., size); `what` is a description for messages."""
+    """Return an array (..., size) of finite values; `what` describes its entries in messages."""
     refuse(function, value)
     try:
         array = np.asarray(value, dtype=float)
@@ -159,7 +159,8 @@ def check_position(
 ) -> None:
     """Raise an error if the loops are not closed at q (..., nq).
 
-    far (...): closure error of each state. residual (..., rows): dimensionless residuals.
+    `far` (...) contains the closure error of each state, and `residual` (..., rows) contains the
+    dimensionless residuals.
     """
     lead = residual.shape[:-1]
     residual = residual.reshape(math.prod(lead), residual.shape[-1])
@@ -187,7 +188,7 @@ def check_rates(
 ) -> None:
     """Raise an error if rates violate the loops by more than the tolerance times a scale.
 
-    error (..., rows): dimensionless residuals of the loop equations for the rates.
+    `error` (..., rows) contains the dimensionless residuals of the loop equations for the rates.
     """
     share = np.linalg.norm(error, axis=-1) / scale
     if not np.all(np.isfinite(share)):

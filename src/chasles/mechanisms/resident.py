@@ -33,7 +33,7 @@ from chasles.mechanisms.solutions import Solution
 from chasles.model.spaces import size
 
 HOST = ("near", "comfort", "wraps", "solutions", "threads")
-"""Options that are supported only on the host."""
+"""Options of inverse kinematics that are supported only on the CPU."""
 
 
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
@@ -182,14 +182,14 @@ def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.n
 def _stages(
     task: Task, constants: list[np.ndarray], tries: int
 ) -> tuple[tuple[list[np.ndarray], int], ...]:
-    """Return inputs and tries for two searches: float32 with rough tolerances, then float64."""
+    """Return inputs and tries of two searches: in float32 with coarse tolerances, then float64."""
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
     return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)
 
 
 def _rotations(task: Task) -> tuple[int, ...]:
-    """Return the index of the first entry of each rotation among the target entries."""
+    """Return the index of the first parameter of each rotation among the target parameters."""
     ends = np.cumsum([target.size for _, target in task.targets])
     pairs = zip(ends, task.targets, strict=True)
     return tuple(int(end) - t.size for end, (_, t) in pairs if t.size >= 9)

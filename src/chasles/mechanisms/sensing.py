@@ -17,16 +17,17 @@ from chasles.model.given import a_generator, some_names, some_numbers
 from chasles.model.sensors import CLOCK, SensorData, slices
 
 _FORCES = ("force", "torque", "force_torque")
-"""Sensor kinds that measure loop-joint forces."""
+"""Sensor kinds that measure joint forces, which include the forces of closed loops."""
 
 
 @dataclass(frozen=True)
 class ContactForce:
     """Force of one contact on a link, in world coordinates: arrays (..., 3), in m and N.
 
-    normal: the component along the contact normal, which pushes the link away; touch sensors
-    measure this component. friction: the tangential force. moment: moment of torsional and rolling
-    friction, in N m. A contact between two links requires two objects with opposite forces.
+    `normal` is the component along the contact normal, which pushes the link away; touch sensors
+    measure this component. `friction` is the tangential force. `moment` is the moment of torsional
+    and rolling friction, in N m. A contact between two links requires two objects with opposite
+    forces.
     """
 
     link: str
@@ -64,7 +65,8 @@ def sense(
 ) -> dict[str, Any]:
     """Return the exact values of sensors by name, as `robot.sense` does.
 
-    f_ext: wrenches in addition to contact forces. controls: actuator controls and activations.
+    `f_ext` contains wrenches in addition to contact forces, and `controls` contains actuator
+    controls and activations.
     """
     traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
@@ -109,7 +111,7 @@ def _driven(
 def exerted(
     model: Model, forces: Forces, f_ext: Mapping[str, Any] | None = None
 ) -> tuple[tuple[WrenchKey, ...], list[Any]]:
-    """Return the keys of external forces for traced functions, and their arrays."""
+    """Return the keys and arrays of external forces and contact forces, for traced functions."""
     if isinstance(forces, Mapping):
         forces, f_ext = None, forces
     keys, values = wrench_arguments(model, f_ext)
@@ -169,7 +171,7 @@ def with_errors(
 def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
     """Return the shape of errors that are drawn once per run.
 
-    They are shared by all states or, if dt is finite, by the states of each run in a batch.
+    These errors are shared by all states or, if dt is finite, by the states of each run in a batch.
     """
     return (*shape[:-2], 1, shape[-1]) if math.isfinite(dt) else shape[-1:]
 

@@ -88,8 +88,8 @@ def _solved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return qdd of the coordinates `free`, with A qdd = k, and multipliers.
 
-    H, f: mass matrix and forces for these coordinates; H may be singular. The solution uses
-    orthonormal bases of the motions that the loops allow and prevent.
+    `H` and `f` are the mass matrix and forces for these coordinates; `H` may be singular. The
+    solution uses orthonormal bases of the motions that the loops allow and prevent.
     """
     rank = loops.rank(free)
     U, s, Vt = np.linalg.svd(loops.scaled(A)[..., free])

@@ -21,7 +21,7 @@ class Solution:
     Attributes
     ----------
     q : (..., nq)
-        Configuration within the limits. If a problem is not solved, it is the configuration with
+        Configuration within the limits. If a problem is not solved, this is the configuration with
         the smallest error found. With `solutions="all"`, the shape is (..., count, nq), and unused
         rows are NaN.
     solved : (...)

@@ -1,8 +1,8 @@
 """Lazy evaluation of Dask arrays, with one call to the compiled function for each chunk of states.
 
-Tasks contain the recipe of the function instead of its code. Each process compiles the function
-once, or loads the code from its cache. Results are bitwise identical to a single call with all
-states.
+Tasks contain the specification of the function instead of its code. Each process compiles the
+function once, or loads the code from its cache. Results are bitwise identical to a single call with
+all states.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy results.
+    """Return the lazy results (Dask arrays) of a function.
 
     Leading axes keep their chunks, and the axes of a state are not chunked.
     """

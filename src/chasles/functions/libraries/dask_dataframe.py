@@ -2,7 +2,8 @@
 
 The columns of an argument are its entries, in order. The columns of a result have names such as
 `inverse_dynamics.0`, or `mass_matrix.0.1` for a matrix. The index and divisions of a result are
-those of the first argument. As for Dask arrays, tasks contain the recipe of the function.
+those of the first argument. As for Dask arrays, tasks contain the specification of the
+function instead of its code.
 """
 
 import itertools
@@ -22,7 +23,7 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy data frames. Arguments of other types apply to all states."""
+    """Return lazy data frames; arguments that are not data frames apply to all states."""
     title, interface = function.recipe.function, function.interface
     check_out(title, out)
     fixed: dict[int, np.ndarray] = {}

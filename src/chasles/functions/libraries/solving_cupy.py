@@ -29,7 +29,10 @@ def _is_plain(array: Any) -> bool:
 
 
 class Arrays:
-    """GPU arrays that define targets. Results are float32 if all of these arrays are float32."""
+    """GPU arrays that define inverse-kinematics targets.
+
+    Results are float32 if all of these arrays are float32.
+    """
 
     names = cupy
 
@@ -68,7 +71,7 @@ class Arrays:
         return cupy.from_dlpack(value).astype(cupy.float64)
 
     def values(self, _: Any) -> None:
-        """Return None. Reading the values of a GPU array would block until the GPU has finished."""
+        """Return None, because reading values of a GPU array would wait for the GPU to finish."""
 
     def results(self) -> Callable[[Any], Any]:
         """Return a function that converts results to the array type and dtype of the targets."""

@@ -9,7 +9,10 @@ import numpy as np
 
 
 class Arrays:
-    """JAX arrays that define targets. Results are float32 if all of these arrays are float32."""
+    """JAX arrays that define inverse-kinematics targets.
+
+    Results are float32 if all of these arrays are float32.
+    """
 
     names = jnp
 

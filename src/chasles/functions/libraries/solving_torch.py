@@ -11,7 +11,10 @@ _SINGLE, _DOUBLE = torch.float32, torch.float64
 
 
 class Arrays:
-    """Tensors that define targets. Results are float32 if all of these tensors are float32."""
+    """Tensors that define inverse-kinematics targets.
+
+    Results are float32 if all of these tensors are float32.
+    """
 
     names = torch
 
@@ -102,7 +105,10 @@ class _Solve(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Push(torch.autograd.Function):  # type: ignore[misc]
-    """Product of posture derivatives and a tangent vector. Second derivatives are NaN."""
+    """Autograd function for the product of solution derivatives and a tangent vector.
+
+    Second derivatives are NaN.
+    """
 
     generate_vmap_rule = True
 

@@ -140,13 +140,13 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
 
 
 def _bare(tensors: Sequence[Any]) -> bool:
-    """Return True if all tensors have memory, and none is differentiated or mapped by vmap."""
+    """Return True if all tensors have storage, and none is differentiated or mapped by vmap."""
     recording = torch.is_grad_enabled()
     try:
         for t in tensors:
             if recording and t.requires_grad:
                 return False
-            t.data_ptr()  # raises an error for a tensor without memory
+            t.data_ptr()  # raises an error for a tensor without storage
             if forward_ad.unpack_dual(t).tangent is not None:
                 return False
     except RuntimeError:
@@ -206,7 +206,7 @@ def _run_on_gpu(
 
 
 class _OnGPU:
-    """Operations on tensors with one dtype on one GPU (`Arrays`). Results are row-major."""
+    """Operations on tensors with one dtype on one GPU (see `Arrays`), with row-major results."""
 
     def __init__(self, tensor: Any) -> None:
         self.dtype, self.device = tensor.dtype, tensor.device.index
