@@ -169,7 +169,7 @@ class Followed(Controls):
     law: PDControl | ComputedTorque | None = None
 
     def program(self, model: Model, parameters: int = 0) -> Program:
-        """Return the program for joint torques. The input "ctrl" holds the samples for a step."""
+        """Return the program for joint torques; its input "ctrl" is a row of samples per step."""
         assert self.law is not None
         arena, size = Arena(RULES), model.nq + 2 * model.nv
         sizes = {"q": model.nq, "qd": model.nv, "ctrl": row_size(size, self.parts)}
@@ -202,7 +202,7 @@ Rows = Callable[[float, float, int], np.ndarray]
 def with_samples(model: Model, control: Any, ctrl: Any, integrator: str) -> tuple[Any, Rows | None]:
     """Return a controller that reads samples of its trajectory, and the function that samples it.
 
-    A controller without a trajectory is returned unchanged, with None.
+    A controller without a trajectory is returned unchanged, and the second result is then None.
     """
     parts = stages(integrator)
     if follows(control):
@@ -290,10 +290,10 @@ _NUMBERS = frozenset({float, int, np.float64})
 def _tracking(
     mechanism: Mechanism, single: Sequence[bool], fallback: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return `computed_torque` for a tree as one compiled function of arrays.
+    """Return `computed_torque` for a robot without loops as one compiled function of arrays.
 
-    single: pair of flags for stiffness and damping, True for a gain that is a single number.
-    fallback: function to call for arguments that the compiled entry does not accept.
+    `single` has two flags, for stiffness and damping, that are True if the gain is one number for
+    all joints. `fallback` is called for arguments that the compiled function does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -348,7 +348,7 @@ def _linear_errors(
     gains: tuple[Array, Array],
     actuated: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """Evaluate `computed_torque` for a mechanism, given desired motion and gains."""
+    """Evaluate `computed_torque` for desired (q, qd, qdd) and gains (stiffness, damping)."""
     names = ("q", "q_wanted", "qd", "qd_wanted", "qdd_wanted")
     values, sizes = (q, wanted[0], qd, *wanted[1:]), (mechanism.nq,) * 2 + (mechanism.nv,) * 3
     given = {
@@ -417,7 +417,7 @@ def traced(model: Model, control: Any, parameters: int = 0) -> Program:
 
 
 def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> list[Number]:
-    """Evaluate a built-in controller on symbols."""
+    """Return the joint torques of a built-in controller as symbolic expressions."""
     found: list[Number] = control(model, arena, t, *map(list, given))
     return found
 
@@ -425,7 +425,7 @@ def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> li
 def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     """Return a built-in controller as a function tau(t, q, qd) of arrays.
 
-    ComputedTorque also supports closed loops.
+    Robots with closed loops are supported with `ComputedTorque` only.
     """
     if follows(control):
         return _following(mechanism, control)

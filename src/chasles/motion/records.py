@@ -28,7 +28,7 @@ class Event:
         Detect all crossings (0), only upward (1), or only downward crossings (-1).
     then : callable, optional
         Function (t, q, qd) -> (q, qd) that returns the state from which the motion continues, for
-        example after an impact. It receives copies of q and qd, which it may change and return.
+        example after an impact. The function may change and return its arguments, which are copies.
     terminal : bool, optional
         True if the motion ends at the event. Default: True if `then` is not given.
     name : str
