@@ -60,7 +60,7 @@ def exported_step(
     ctrl : bool
         True if the step takes actuator controls instead of joint torques.
     q : array_like, shape (nq,), optional
-        Configuration in which the loops are closed. It determines the independent coordinates.
+        Closed configuration of a robot with loops, which determines the independent coordinates.
     """
     if dt is None:
         remedy = "pass the step size in s, for example dt=0.002"

@@ -17,8 +17,8 @@ from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 MOST_STEPS = 10**10
-"""Maximum number of steps in a simulation. This number of steps takes 15 minutes for the fastest
-compiled robots and months for the slowest.
+"""Maximum number of steps in a simulation. A simulation of this length takes 15 minutes for the
+fastest compiled robots and months for the slowest.
 """
 
 AUTOMATIC = "auto"

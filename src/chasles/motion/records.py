@@ -23,7 +23,7 @@ class Event:
     ----------
     function : callable
         Function (t, q, qd) -> float whose zero crossings are detected, for t (s), q (nq,) and
-        qd (nv,). Its arrays are read-only.
+        qd (nv,). The arrays passed to the function are read-only.
     direction : {0, 1, -1}
         Detect all crossings (0), only upward (1), or only downward crossings (-1).
     then : callable, optional

@@ -58,7 +58,7 @@ def samples(
     target : callable
         Trajectory t -> (q, qd, qdd, ...).
     quaternions : sequence of int
-        Indices of quaternions in q. Their signs are chosen to match the first stage of a step.
+        Indices of quaternions in q, whose signs are chosen to match the first stage of a step.
     parts : sequence of float
         Stages of the integrator, as fractions of a step.
     whole : bool
