@@ -24,7 +24,7 @@ CLOSED = 1e-13
 """Largest residual at which a loop counts as closed (rad, or relative to the robot's length)."""
 
 TRIES = 60
-"""Number of random starting positions for closing the loops."""
+"""Maximum number of random starting positions for closing the loops."""
 
 
 class Raised(Exception):
@@ -103,17 +103,20 @@ class Trial:
     # Evaluation -------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function without damping. Several results are returned as a tuple."""
+        """Evaluate a robot function without damping; return a tuple if it has several results."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function of a model; exceptions are re-raised as `Raised`."""
+        """Evaluate a robot function of a model; exceptions are re-raised as `Raised`."""
         with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return recursively computed derivatives with respect to each input, with damping."""
+        """Return recursively computed derivatives of a function with respect to each input.
+
+        Damping is included.
+        """
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
@@ -277,7 +280,7 @@ def _matrix(inertia: RigidInertia) -> np.ndarray:
 
 
 ARM = 12
-"""Largest number of degrees of freedom for which closed forms are checked by default."""
+"""Maximum number of degrees of freedom for which closed forms are checked by default."""
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:
@@ -293,7 +296,7 @@ def slope_at(value: Callable[[float], Any]) -> np.ndarray:
 
 
 def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
-    """Return a random state that satisfies the loop constraints."""
+    """Return the robot in a random state that satisfies the loop constraints."""
     rng = np.random.default_rng(seed)
     source = robot.model
     t = float(np.random.default_rng((seed, 1)).uniform(0.1, 1.0))
@@ -315,10 +318,10 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
 
 
 def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a random position within the joint limits.
+    """Return a random configuration within the joint limits.
 
-    Angles are in [-pi, pi] if the limits allow it. Unlimited prismatic coordinates are proportional
-    to the robot's length.
+    Angles are in [-pi, pi] if the limits allow it. Prismatic coordinates without limits are
+    proportional to the robot's length.
     """
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():

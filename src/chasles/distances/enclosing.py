@@ -87,7 +87,7 @@ def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator
 
 
 def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield the capsule itself, or spheres whose union contains it."""
+    """Yield a capsule-shaped element as a capsule, or spheres whose union contains it."""
     radius, length = element.size
     start, end = np.array(element.round.start), np.array(element.round.end)
     if kind == "capsules":
@@ -207,7 +207,7 @@ def _disc(points: np.ndarray) -> np.ndarray:
 
 
 def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
-    """Return the smallest capsule around points, with its axis through `center`.
+    """Return the smallest capsule around points, with its axis through `center` along `axis`.
 
     The radius is minimized first, and then the length.
     """

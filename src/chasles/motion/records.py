@@ -250,7 +250,7 @@ class Trajectory:
     act: np.ndarray | None = None
 
     def __repr__(self) -> str:
-        span = f"{len(self.t)} instants"
+        span = f"{len(self.t)} states"
         if len(self.t):
             span += f" from {self.t[0]:.6g} to {self.t[-1]:.6g} s"
         parts = [span, f"q {self.q.shape}", f"qd {self.qd.shape}"]
