@@ -50,8 +50,8 @@ PATIENCE = 10.0
 """Timeout (s) for connecting to a scheduler."""
 
 LOCAL, MOST = "local", 1000
-"""Address for worker processes that are started on this computer for one call, and their maximum
-number."""
+"""Cluster address that stands for worker processes on this computer, started for one call, and
+maximum number of these processes."""
 
 SETTINGS = {
     "distributed.admin.system-monitor.disk": False,

@@ -88,7 +88,7 @@ class Trial:
 
     @cached_property
     def misfit(self) -> Loss:
-        """Accuracy loss due to dropped loop equations, which are satisfied only approximately."""
+        """Accuracy loss due to redundant loop equations, which hold only approximately."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
         return (
             Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
@@ -174,13 +174,13 @@ class Trial:
     def forces(
         self, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
     ) -> Comparison:
-        """Return a comparison of generalized forces (nv)."""
+        """Return a comparison of computed and expected generalized forces (nv,)."""
         return Comparison(function, method, found, expected, self.force, loss, self.units.effort)
 
     def twists(
         self, function: str, method: str, found: Any, expected: Any, order: int = 1
     ) -> Comparison:
-        """Return a comparison of twists or their time derivatives.
+        """Return a comparison of computed and expected twists or their time derivatives.
 
         The entries are proportional to speed^order.
         """

@@ -79,7 +79,7 @@ class Element:
 
     @cached_property
     def solid(self) -> Any:
-        """Geometry object of the package coal, in the shape's frame."""
+        """Geometry object of the library Coal, in the shape's frame."""
         coal = optional("coal")
         if self.kind in ("hull", "triangles"):
             assert self.vertices is not None

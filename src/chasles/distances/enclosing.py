@@ -59,7 +59,11 @@ def enclosing_shapes(
 
 
 def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield spheres or capsules whose union contains an element."""
+    """Yield spheres or capsules whose union contains a collision shape.
+
+    The shape is split until they extend at most `excess` (m) beyond it, or until there are `count`
+    of them.
+    """
     frame = element.frame
     if element.kind == "plane":
         return

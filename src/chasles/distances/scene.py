@@ -26,14 +26,14 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""Tolerance (m) for distances computed by coal.
+"""Tolerance (m) for distances computed by the library Coal.
 
-The tolerance for penetration depths stays at 1e-6, because coal does not converge for ellipsoids
+The tolerance for penetration depths stays at 1e-6, because Coal does not converge for ellipsoids
 with smaller tolerances.
 """
 
 ITERATIONS = 512
-"""Iteration limit for coal's GJK and EPA algorithms."""
+"""Iteration limit for the GJK and EPA algorithms of the library Coal."""
 
 TOUCHING = 1e-9
 """Distance (m) below which the nearest points are too close to define a contact normal."""
@@ -125,10 +125,10 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """Two shapes whose distance is computed by the package coal.
+    """Two shapes whose distance is computed by the library Coal.
 
     `pair` is the index in `Scene.pairs`, and `first` and `second` are indices in `Scene.elements`.
-    `compute` is coal's distance function for the two shapes.
+    `compute` is Coal's distance function for the two shapes.
     """
 
     pair: int
@@ -176,7 +176,7 @@ class Scene:
                 raise InputError("E-DIST-032", problem, "rename the obstacle", part=PART)
 
     def _arrange(self, count: int) -> None:
-        """Assign each pair of shapes to the compiled program or to coal.
+        """Assign each pair of shapes to the compiled program or to the library Coal.
 
         The first `count` elements belong to the robot, and the others are obstacles.
         """
@@ -249,7 +249,7 @@ class Scene:
 
     @property
     def uses_coal(self) -> bool:
-        """True if some distances have no closed form and require coal."""
+        """True if some distances have no closed form and require the library Coal."""
         return bool(self._cast)
 
     @property
@@ -381,7 +381,7 @@ class Scene:
         places: np.ndarray,
         ways: np.ndarray,
     ) -> None:
-        """Replace distances, points and normals where coal finds a smaller distance."""
+        """Replace distances, points and normals where Coal finds a smaller distance."""
         n = len(self.pairs)
         used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
         poses = {k: self._pose(self.elements[k], q) for k in used}
@@ -397,7 +397,7 @@ class Scene:
         both: np.ndarray,
         normals: np.ndarray,
     ) -> None:
-        """Update distances, points and normals for the configurations `which`, by coal.
+        """Update distances, points and normals for the configurations `which` with Coal's results.
 
         `poses` maps the index of a shape to its orientations (n, 3, 3) and origins (n, 3).
         """
@@ -476,7 +476,7 @@ class Scene:
 
 
 def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
-    """Recompute normals from nearest points, because coal's may be wrong for triangles."""
+    """Recompute normals from nearest points, because Coal's normals may be wrong for triangles."""
     apart = np.abs(far) > TOUCHING
     way = places[..., 1, :] - places[..., 0, :]
     length = np.linalg.norm(way, axis=-1)

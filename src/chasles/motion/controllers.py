@@ -52,7 +52,7 @@ class _Law:
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
-        """Return the gain `name` as a list of `size` numbers. A single number is repeated."""
+        """Return the field `name` as a list of `size` floats. A scalar is repeated."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
@@ -72,7 +72,7 @@ def _nested(value: Any) -> Any:
 
 
 def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) -> list[Number]:
-    """Evaluate a robot function with expressions as arguments."""
+    """Return the result of a robot function for symbolic arguments."""
     return program(model, function).applied(arguments, arena)[0]
 
 
@@ -425,7 +425,7 @@ def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> li
 def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     """Return a built-in controller as a function tau(t, q, qd) of arrays.
 
-    Robots with closed loops are supported with `ComputedTorque` only.
+    In contrast to `computed`, robots with closed loops are supported with `ComputedTorque`.
     """
     if follows(control):
         return _following(mechanism, control)
@@ -500,7 +500,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a fast entry point of a kernel, which passes unsupported arguments to `fallback`."""
+    """Return a function that calls a kernel, and `fallback` for arguments the kernel rejects."""
     names = ", ".join(variable.name for variable in kernel.interface.inputs)
     facts = {"name": name, "signature": names, "doc": "", "holder": None}
     return backends.fast_entry(kernel, fallback=fallback, **facts)

@@ -132,7 +132,7 @@ def called(
 def named_results(
     control: Program, arena: Arena, given: Mapping[str, Any]
 ) -> dict[str, list[Number]]:
-    """Evaluate a controller's program on expressions and return its results by name."""
+    """Evaluate a controller's program for given inputs, and return its outputs by name."""
     found = control.applied(given, arena)
     return {v.name: x for v, x in zip(control.outputs, found, strict=True)}
 
@@ -224,13 +224,13 @@ class Activated:
         return np.concatenate([q, _fits("act", found, (*self._lead, self.size))], -1)
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the joint torques; q may have activations appended."""
+        """Return the joint torques of the actuators; q may have activations appended."""
         place, act = q[..., : self._nq], q[..., self._nq :]
         found: np.ndarray = self._actuate(place, qd, self.controls(t, place, qd), act)
         return found
 
     def rates(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the rates of the activations."""
+        """Return the time derivatives of the activations, which are appended to q."""
         place, act = q[..., : self._nq], q[..., self._nq :]
         found: np.ndarray = self._rate(place, qd, self.controls(t, place, qd), act)
         return found

@@ -28,7 +28,7 @@ def stages(integrator: str) -> tuple[float, ...]:
 
 
 def check_reference(what: str, target: Any, size: int) -> None:
-    """Raise an error if a trajectory does not have `size` positions."""
+    """Raise an error if a trajectory does not have `size` coordinates."""
     if not is_trajectory(target):
         return
     shape = np.shape(target(0.0)[0])
@@ -105,7 +105,7 @@ def interpolated(
 
 
 def alike(rows: np.ndarray, q: Any) -> Any:
-    """Return a NumPy array as an array from the same library, and on the same device, as q."""
+    """Convert a NumPy array to the array library, dtype and device of q."""
     library = library_of(q)
     if library is None or library.takes_numpy:
         return rows

@@ -36,7 +36,7 @@ from chasles.motion.steps.bodies import along_velocities
 from chasles.motion.steps.integrators import INTEGRATORS, known
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
-"""Default options of `simulate`."""
+"""Default values of the keywords of `simulate`."""
 
 USUAL = "rk4"
 """Default integrator, unless the contacts come from the robot's file."""
@@ -291,7 +291,11 @@ def _motion(
 
 
 def with_file(robot: Machine, plan: Plan) -> Plan:
-    """Return the plan with its integrator selected, and with the file's contacts if requested."""
+    """Return the plan with "auto" and "file" replaced by an integrator and by contact pairs.
+
+    Contacts from the robot's file also enable joint limits, damping and dry friction if the
+    integrator is "time-stepping".
+    """
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
             problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"

@@ -82,7 +82,7 @@ class Slots:
     row : ndarray, shape (slots,)
         Index of the row that each slot belongs to.
     bodies : ndarray, shape (slots,)
-        Index of the pair of bodies at each slot.
+        Identifier of the two bodies, equal for all slots between the same two bodies.
     friction : ndarray, shape (slots,)
         Friction coefficients.
     bound : ndarray, shape (slots,)
@@ -351,7 +351,7 @@ class Resting:
     Attributes
     ----------
     names : list of str
-        Names of the k joints with dry friction.
+        Names of the k contacts, such as "elbow friction".
     freedom : ndarray, shape (k,)
         Velocity indices of the joints.
     bound : ndarray, shape (k,)
@@ -378,7 +378,7 @@ class Resting:
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
     def force(self, tau: np.ndarray, qd: np.ndarray, signs: np.ndarray) -> np.ndarray:
-        """Return `tau` plus a correction that changes dry friction from -f sign(qd) to -f signs."""
+        """Return `tau`, corrected so that dry friction opposes `signs` instead of sign(qd)."""
         if not self.names:
             return tau
         wrong = np.sign(qd)

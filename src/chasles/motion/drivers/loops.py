@@ -24,12 +24,11 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""Fraction of its initial value below which the margin of a chart is too small, so that another
-chart is chosen. A chart is a choice of independent coordinates. The margin is the square of a
-pivot, so the pivot is then a third of its initial value. With a fraction of 0.01, the equations are
-still accurate, but the coordinates reverse direction within a few steps of 1 ms, and the energy
-becomes inaccurate. The table lists the energy error of a five-bar linkage after ten seconds with
-rates up to 15 rad/s, relative to the kinetic energy.
+"""Fraction of the initial margin below which other independent coordinates of loops are chosen. The
+margin is the square of a pivot, so the pivot is then a third of its initial value. With a fraction
+of 0.01, the equations are still accurate, but the coordinates reverse direction within a few steps
+of 1 ms, and the energy becomes inaccurate. The table lists the energy error of a five-bar linkage
+after ten seconds with rates up to 15 rad/s, relative to the kinetic energy.
 
 fraction   energy error
 0.01       5e-3
@@ -38,7 +37,7 @@ fraction   energy error
 """
 
 STEPS = 20
-"""Maximum number of Newton steps; two or three are typical."""
+"""Maximum number of Newton steps for closing loops; two or three are typical."""
 
 CONSISTENT = 1e-6
 """Tolerance for loop closure errors in the initial positions (rad, or relative to the loop size)
@@ -228,14 +227,14 @@ class Closed(Looped, Remembering):
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def begin(self, at: State) -> State:
-        """Choose charts for all members, and return the closed state, as `Looped.begin` does."""
+        """Choose independent coordinates for all batch members, and return the closed state."""
         self._charts, lead = [], at.q.shape[:-1]
         self._which, self._start = np.full(lead, -1), np.ones(lead)
         self._choose(at.t, at.q, self._which < 0)
         return super().begin(at)
 
     def step(self, step: Callable[..., Taken], at: State, goal: float) -> Taken:
-        """Take a step as `Tree.step` does, with new coordinates for members whose charts fail."""
+        """Take a step; choose new independent coordinates for batch members that need them."""
         chosen: Any = False
         while True:
             try:
@@ -275,7 +274,7 @@ class Closed(Looped, Remembering):
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
-        """Resume with stored charts, so that later charts are the same as without interruption."""
+        """Resume with stored charts, so that the motion continues as without interruption."""
         known = self._mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]

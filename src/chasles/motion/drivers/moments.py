@@ -21,7 +21,7 @@ QUARTERS = 0.25, 0.5, 0.75
 """Fractions of a step at which margins are checked, in addition to its end."""
 
 SLIGHT = 1e-7
-"""Tolerance for margins that start at zero, as a fraction of their final value."""
+"""Tolerance for margins that start a step at zero, as a fraction of their final value."""
 
 
 def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:

@@ -103,7 +103,7 @@ class RigidContact(Pace):
     # Forces and margins in a mode --------------------------------------------------------------
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the joint torques, with dry friction along the mode's slip, not along sign(qd)."""
+        """Return the joint torques; dry friction opposes the slip of the contact mode, not qd."""
         slots = self._slots
         signs = self._mode.slip[self._rubs, 2]
         return slots.resting.force(self._force(t, q, qd), qd, signs)
@@ -118,7 +118,7 @@ class RigidContact(Pace):
         return self._find(at, self._slots(at, self._mode.current, alone=True)).qdd
 
     def kept(self, at: State) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contact forces and gaps in a state, as in `Slots.seen`."""
+        """Return the contact forces and gaps in a state, for recording (`Slots.seen`)."""
         found = self._found(at)
         return self._slots.seen(found.moves, found.forces)
 
@@ -179,7 +179,7 @@ class RigidContact(Pace):
         - normal forces of active points, or remaining friction of joints
         - remaining friction of sticking points
         - velocities of sliding points along their slip directions
-        - `modes.ease` of sliding points
+        - factors by which friction changes normal accelerations (`modes.ease`)
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -202,10 +202,10 @@ class RigidContact(Pace):
         return np.concatenate(rooms)
 
     def _slack(self, found: "_Found") -> np.ndarray:
-        """Return the slack (k,) of the force bounds.
+        """Return the tolerances (k,) of the force bounds.
 
-        The slack of a point is a fraction of the largest contact force, or of the normal force at
-        this point that would cancel the largest acceleration, whichever is larger.
+        The tolerance of a point is a fraction of the largest contact force, or of the normal force
+        at this point that would cancel the largest acceleration, whichever is larger.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -228,7 +228,7 @@ class RigidContact(Pace):
         part = first_moment(self._margins, step, passed)
         for _ in range(NEWTON):
             earlier = part - self._overdue(step.at(part)) / (step.last.t - at.t)
-            part = earlier if earlier > 0.0 else part  # new features may start below a surface
+            part = earlier if earlier > 0.0 else part  # new features may start inside a surface
         gone = Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
         return self._restored(gone, at)
 
@@ -273,7 +273,7 @@ class RigidContact(Pace):
     def _restored(self, step: Taken, start: State) -> Taken:
         """Return the step with the drift of held points removed from its final q and qd.
 
-        The corrections are smallest with respect to the mass matrix.
+        The corrections have the smallest norm with respect to the mass matrix.
         """
         current = self._mode.current
         at = self._slots.kept(step.last, start, current)

@@ -224,7 +224,7 @@ class Stepped:
 
     @cached_property
     def _divided(self) -> Steps:
-        """Programs of the step that are divided into parts."""
+        """Programs of the step, of which long ones are divided into parts."""
         if not self.scene.picks:
             return self.steps
         return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
@@ -254,8 +254,8 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            # With subprograms that choose the closest points, the array `data` would not be the one
-            # that the adjoint uses.
+            # With subprograms that find the closest points, the array `data` would differ from the
+            # one that `Backward` reads. Programs are therefore not divided in this case.
             whole = bool(self.scene.picks)
             kernels = [ends[0], *self._kernels(self._iterations, whole=whole), ends[1]]
             loop = self._iterated(kernels)
@@ -351,7 +351,7 @@ class Stepped:
         often: int,
         host: Callable[..., Any] | None,
     ) -> None:
-        """Take one step at a time. Compute torques, controls or contacts before each step."""
+        """Take the steps one by one; compute torques, controls or contacts before each step."""
         kept, nv = 0, self._given.get("ctrl", self.model.nv)
         for k in range(course.steps):
             *given, time = (x[:, [min(k, x.shape[1] - 1)]] for x in controls)

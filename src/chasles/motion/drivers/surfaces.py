@@ -83,7 +83,7 @@ class Surfaces:
     def pressing(
         self, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Return q without contact states, the contact wrenches, and the rates of these states."""
+        """Return q without contact states, the contact wrenches, and the contact states' rates."""
         *wrenches, rates = self._call(self._pressing, q, qd)
         still = np.zeros((*qd.shape[:-1], self.size - self.states))
         return q[..., : self.nq], wrenches, [rates, still]

@@ -30,7 +30,7 @@ class Contacts:
         self._weights = [[weight(pair) for pair in group.pairs] for group in self.groups]
 
     def inputs(self, q: np.ndarray) -> np.ndarray:
-        """Return these contacts as inputs (n, size) of a step from n configurations (n, nq)."""
+        """Return the contacts in configurations (n, nq) as inputs (n, size) of a compiled step."""
         return np.concatenate([x for rows, x in self._all(q) for x in (rows, x)], axis=-1)
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
