@@ -88,7 +88,7 @@ def _ways(model: Model) -> list[Method]:
 def _near(margin: float, usual: float) -> Loss:
     """Return the accuracy loss near a singularity, given the singularity margin.
 
-    The loss is infinite if the margin is below `POOR`. There is no loss if it is at least `usual`.
+    The loss is infinite if the margin is below `POOR`. A margin of at least `usual` causes no loss.
     """
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf

@@ -348,14 +348,8 @@ class Stops:
 class Resting:
     """Joints with dry friction as contacts: closed for joints at rest, open for moving joints.
 
-    Attributes
-    ----------
-    names : list of str
-        Names of the k contacts, such as "elbow friction".
-    freedom : ndarray, shape (k,)
-        Velocity indices of the joints.
-    bound : ndarray, shape (k,)
-        Dry friction of the joints (N m or N).
+    The array `freedom` (k,) contains the velocity indices of these joints, and `bound` (k,) their
+    dry friction (N m or N). `names` contains names of the contacts, such as "elbow friction".
     """
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
