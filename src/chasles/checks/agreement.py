@@ -13,7 +13,7 @@ from chasles.functions.programs import Derivative
 from chasles.functions.tracing import signature
 
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
-"""Functions that lose accuracy if the mass matrix is ill-conditioned."""
+"""Names of the functions that lose accuracy if the mass matrix is ill-conditioned."""
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
@@ -25,7 +25,7 @@ def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
 
 
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
-"""Functions whose results are compared as generalized forces.
+"""Names of the functions whose results are compared as generalized forces.
 
 Differences are relative to the largest force or to `Trial.force`, whichever is larger, because all
 forces may be zero.
@@ -124,10 +124,10 @@ MAIN = (
     *("kinetic_energy", "potential_energy", "momentum", "center_of_mass"),
     *("centroidal_momentum_matrix", "integrate", "difference", "loop_residual", "loop_matrix"),
 )
-"""Functions that are compiled by default. If `full` is True, all functions are compiled."""
+"""Names of the functions that are compiled and checked by default, without `full=True`."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
-"""Functions that are defined only if the total mass of the moving bodies is positive."""
+"""Names of the functions that are defined only if the moving bodies have a positive total mass."""
 
 BATCH = 11
 """Batch size of the checks, larger than every SIMD width and not a multiple of any of them."""
@@ -164,7 +164,7 @@ class Case(NamedTuple):
 
 
 def cases(trial: Trial) -> Iterator[Case]:
-    """Yield a test case for each main function, or for every function if `full` is True."""
+    """Yield a test case for each function in `MAIN`, or for every function if `full` is True."""
     model, q, qdd, massless = trial.model, trial.q, trial.qdd, trial.model.source.massless
     absent = {
         "linearize": trial.nonholonomic,

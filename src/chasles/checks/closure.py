@@ -17,8 +17,9 @@ from chasles.model.model import Loop, Model
 def loops_close(trial: Trial) -> Iterator[Comparison]:
     """Compare the loop matrix, rate and bias with finite differences of the residual.
 
-    A = d residual / dq, d residual / dt = A qd - rate, and d(A qd - rate) / dt = A qdd - bias.
-    Constraints on velocities have no residual and are excluded from the first two comparisons.
+    The identities are A = d residual / dq, d residual / dt = A qd - rate, and
+    d(A qd - rate) / dt = A qdd - bias. Constraints on velocities have no residual and are excluded
+    from the first two comparisons.
     """
     q, qd, units = trial.q, trial.qd, trial.units.closing
     still = np.array(trial.model.holonomic_rows)
@@ -188,8 +189,8 @@ def health(trial: Trial) -> Iterator[Comparison]:
 def errors_decay(trial: Trial) -> Iterator[Comparison]:
     """Check that Baumgarte stabilization closes open loops with critical damping.
 
-    A qdd = bias - 2/T (A qd - rate) - 1/T^2 residual (Featherstone 2008, Eq 8.22), for the
-    independent constraints.
+    The accelerations must satisfy A qdd = bias - 2/T (A qd - rate) - 1/T^2 residual for the
+    independent constraints (Featherstone 2008, Eq 8.22).
     """
     model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
     q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
@@ -209,10 +210,11 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
 
 
 SOON = 0.1
-"""Time constant (s) with which loop errors decay."""
+"""Time constant T (s) of the Baumgarte stabilization in `errors_decay`."""
 
 PIVOTED = ("multipliers", "direct")
-"""Methods whose singularity margin is the smallest pivot of K M^-1 K' (K: loop matrix)."""
+"""Methods of constrained dynamics whose singularity margin is the smallest pivot of K M^-1 K',
+where K is the loop matrix."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:

@@ -30,8 +30,8 @@ def operational_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the operational-space inertia and bias of a task.
 
-    They satisfy f = Lambda xdd + bias with joint torques tau = J' f, where xdd is the derivative of
-    the task velocity.
+    The inertia Lambda and the bias satisfy f = Lambda xdd + bias with joint torques tau = J' f,
+    where xdd is the derivative of the task velocity.
 
     Parameters
     ----------
