@@ -92,7 +92,7 @@ def exported_step(
         kept,
         reports,
         (
-            "forces: contact forces (N) on the bodies along the world axes, 3 for each slot;",
+            "forces: contact forces (N) on the bodies along the world axes, 3 per contact;",
             "those of the previous step predict friction: set them to zero before the first step",
             f"effort: solver statistics of this step ({', '.join(told)})",
             *_loops(robot, made),
