@@ -222,7 +222,10 @@ class Trial:
 
     @cached_property
     def assembling(self) -> Loss:
-        """Accuracy loss of methods that invert the inertia of each link separately."""
+        """Accuracy loss of methods that invert the inertia of each link.
+
+        The loss grows with the ratio of the inertia that a link carries to the link's own inertia.
+        """
         most = max(_carried(self.model, self.q), default=1.0)
         why = f"the method inverts link inertias, but a link carries {most:.0e} times its inertia"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
@@ -380,6 +383,6 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
 
 
 def arguments(function: str, method: Method, given: Mapping[str, Any], order: int = 1) -> list[Any]:
-    """Return a function's input arrays in the order of its algorithm's arguments."""
+    """Return the input arrays of a function, without `f_ext`, in the order of its arguments."""
     names = signature(method.algorithm, order).inputs
     return [given[name] for name in names if name != "f_ext"]

@@ -262,7 +262,10 @@ def left_out(at: Trial) -> tuple[str, ...]:
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
-    """Return the checks to run, with or without the `full` and `compiled` checks."""
+    """Return the checks to run.
+
+    `full` includes the checks of a full verification, and `compiled` those that compile programs.
+    """
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 
 

@@ -117,7 +117,7 @@ Fit = tuple[np.ndarray, np.ndarray, float]
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Convex hull of points (n, 3)."""
+    """Convex polyhedron: the convex hull of points (n, 3)."""
 
     points: np.ndarray
 

@@ -238,7 +238,7 @@ def _run(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Run the compiled steps of a simulation plan and return the trajectory."""
+    """Run the compiled simulation `made` with the options of a plan, and return the trajectory."""
     driven = isinstance(plan.control, Controls)
     forces = None if driven or callable(plan.control) else _rows("tau", plan.control, q, qd)
     ctrl = None if not driven or callable(plan.ctrl) else _rows("ctrl", plan.ctrl, q, qd)

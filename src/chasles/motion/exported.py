@@ -31,9 +31,9 @@ OPTIONS = ("dt", "contacts", "limits", "control", "ctrl", "q")
 PARTS = ("begin", "refine", "rescue", "end")
 
 ERRORS = {"float64": 1e-6, "float32": 3e-2}
-"""Error tolerance of the exported test, relative to the largest result. Stiff contacts amplify
-rounding errors: relative to the momentum, errors of impulses are about 1e4 times as large as errors
-of velocities."""
+"""Error tolerances of the exported test by dtype, relative to the largest result. Stiff contacts
+amplify rounding errors: relative to the momentum, errors of impulses are about 1e4 times as large
+as errors of velocities."""
 
 
 def exported_step(

@@ -83,7 +83,10 @@ def _entries(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
 
 
 def _summed(bar: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Sum the covectors of an argument over all members of a batch that share it."""
+    """Sum the covectors of an argument over the batch members that share the argument.
+
+    The result has the argument's `shape`.
+    """
     found = bar.sum(axis=tuple(range(bar.ndim - len(shape))))
     single = tuple(k for k, n in enumerate(shape) if n == 1 and found.shape[k] != 1)
     return np.asarray(found.sum(axis=single, keepdims=True)).reshape(shape)

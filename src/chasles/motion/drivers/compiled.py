@@ -539,7 +539,7 @@ def checked_steps(
 
 
 def kept_steps(steps: int, every: int) -> np.ndarray:
-    """Return the numbers of the steps after which states are recorded; 0 is the initial state."""
+    """Return the step numbers after which states are recorded, from 0 (the initial state)."""
     numbers = np.arange(0, steps + 1, every)
     return numbers if numbers[-1] == steps else np.append(numbers, steps)
 

@@ -135,7 +135,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
 
 
 def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> Activated | None:
-    """Return the actuators if controls are given, else None.
+    """Return the actuators of a simulation if controls are given, else None.
 
     Raise an error if activations are combined with contacts, limits or dry friction.
     """

@@ -202,8 +202,8 @@ def _occurred(
 def _located(event: Event, step: Taken, before: float) -> float:
     """Return the last fraction of a step at which the event function has its initial sign.
 
-    The fraction is found by bisection. A motion that reverses at the event then continues with the
-    correct sign.
+    The fraction is found by bisection. The sign has not changed yet, so a motion that reverses at
+    the event does not trigger the event again.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
