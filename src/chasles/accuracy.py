@@ -113,7 +113,7 @@ def maximal_dynamics(
 
     `Robot.forward_dynamics` and `constrained_dynamics` give the same results. This function solves
     one sparse linear system for all body accelerations and joint forces instead. Use it to check
-    the compiled functions, or for mechanisms that are too large to compile. It computes one state
+    the compiled functions, or for mechanisms that are too large to compile. States are computed one
     at a time; for many states of one robot, use `MaximalDynamics`.
 
     Parameters
@@ -276,7 +276,7 @@ def _refuse_tendons(function: str, robot: Robot) -> None:
 def _arrays(
     function: str, robot: Robot, state: tuple[Array, ...], load: Any
 ) -> dict[str, np.ndarray]:
-    """Check that all arguments are finite, and return the arrays by name.
+    """Return the checked arguments q, qd, tau and external wrenches as finite arrays, by name.
 
     If the robot depends on time, the last array is the time, with shape (..., 1).
     """
@@ -298,7 +298,7 @@ def _arrays(
 
 
 def _rows(function: str, arrays: dict[str, np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
-    """Broadcast the arrays, and return the batch shape and arrays with one row per state."""
+    """Broadcast arguments, and return the batch shape and arrays (n, size) with a row per state."""
     lead = leading_shape(function, **arrays)
     wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays.values()]
     count = math.prod(lead)
@@ -343,7 +343,7 @@ def _answer(
 def _stacked(
     robot: Robot, lead: tuple[int, ...], answers: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stack the results for all states into two arrays, qdd and multipliers."""
+    """Stack the results for all states into two arrays: qdd, and Lagrange multipliers."""
     sizes = robot.nv, robot.mechanism.rows
     qdd, lam = (np.array([x[k] for x in answers]).reshape(*lead, n) for k, n in enumerate(sizes))
     return qdd, lam

@@ -1,4 +1,4 @@
-"""Lazy imports of optional subpackages (distances, plots, checks, viewer) and of table entries."""
+"""Lazy imports of objects by import path, such as functions of optional subpackages."""
 
 from importlib import import_module
 from typing import Any
@@ -13,7 +13,9 @@ ENTRY_POINTS = {
     "verify": "chasles.checks:verify",
     "with_clearance": "chasles.distances.avoid:with_clearance",
 }
-"""Map from entry point names to "module:function". Core modules import these subpackages only here.
+"""Import paths "module:name" of functions in optional subpackages, by entry point name.
+
+Core modules import the subpackages distances, plots, view and checks only through this table.
 """
 
 
@@ -33,9 +35,9 @@ def imported(place: str) -> Any:
 
 
 class Sourced:
-    """Attribute of a table row: the object at the import path `source`, imported on use.
+    """Descriptor that imports the object at `row.source` when the attribute is read.
 
-    package: the package to which `source` is relative.
+    The import path `row.source` is relative to `package`.
     """
 
     def __init__(self, package: str) -> None:

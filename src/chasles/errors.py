@@ -197,7 +197,7 @@ class ChaslesError(Exception):
         return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return a copy of the error with an outer part added before its part: `<outer>: <part>`.
+        """Return a copy of the error with an outer part before its own part: `<outer>: <part>`.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ STATES = 3
 """Number of states whose expected results are stored in the exported test."""
 
 CHOICE = 32
-"""Number of random states from which the `resolved_rate` test states are selected."""
+"""Number of random states from which the test states of `resolved_rate` are selected."""
 
 REACH, ITERATION, RATE = "inverse_kinematics", "inverse_kinematics_step", "resolved_rate"
 SOLVERS = {
@@ -90,8 +90,9 @@ def export(
     prefix : str, optional
         Prefix of all C identifiers and file names. Default: the robot's name.
     own_sine : bool, optional
-        Export the sine and cosine functions of chasles instead of calling the C library. They are
-        faster and give identical results on every machine. Batch functions always use them.
+        Export the sine and cosine functions of chasles instead of calling those of the C library.
+        The exported functions are faster and give identical results on every machine. Batch
+        functions always use them.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
@@ -111,9 +112,10 @@ def export(
     Notes
     -----
     Arrays are row-major, in the same order and units as in the `Robot` methods (docs/export-c.md).
-    "inverse_kinematics" is the complete solver. It starts from `tries` stored random configurations
-    (32 by default, generated from `seed`). "inverse_kinematics_step" is one iteration. Both solve
-    for a pose of `frame`, or for `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the
+    "inverse_kinematics" is the complete solver, which starts from `tries` stored random
+    configurations (32 by default, generated from `seed`). "inverse_kinematics_step" is one
+    iteration. Both solve for a pose of `frame`, or for `targets` as in
+    `Robot.inverse_kinematics`. "resolved_rate" is the
     step of `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with
     `damping`, `singular` and `passes`. "time_step" is one step of size `dt` with the integrator
     "time-stepping", with `contacts`, `limits` and `control` as in `rollout`. With ctrl=True, it
@@ -294,7 +296,7 @@ def _program(
 
 
 def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
-    """Return the inverse kinematics programs for a frame pose or for targets."""
+    """Return the inverse kinematics solver for a frame's pose or for the option `targets`."""
     targets = options.get("targets")
     if targets is None:
         tolerance = 1e-6 if dtype == "float64" else 1e-4
@@ -304,7 +306,10 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 
 
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
-    """Return the program for a resolved-rate step, and test states far from singularities."""
+    """Return the program of a resolved-rate step, and `STATES` test states for the program.
+
+    The test states are those with the smallest joint velocities, and thus far from singularities.
+    """
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks
     law = {key: options[key] for key in ("damping", "singular", "passes") if key in options}

@@ -25,7 +25,7 @@ THREADS = 2
 """Number of tasks that run at the same time in this process."""
 
 WINDOW, LEAST = 8, 16
-"""Number of pending tasks per worker thread on a cluster, and the minimum total number."""
+"""Number of pending tasks per worker thread on a cluster, and minimum number of pending tasks."""
 
 TOGETHER = 16
 """Maximum number of items per task on a cluster. Dask's overhead is about 4 ms per task."""
@@ -37,7 +37,7 @@ Each time, Dask tries several workers.
 """
 
 PAUSE = 0.1
-"""Time (s) between fetches of results from a cluster, while tasks wait for a worker."""
+"""Time (s) between fetches of results from a cluster while more tasks than threads are pending."""
 
 INTERVAL, HEARTBEAT = "heartbeat-interval", 10.0
 """Name of Dask's heartbeat setting, and the time (s) between a local worker's heartbeats.
@@ -50,8 +50,8 @@ PATIENCE = 10.0
 """Timeout (s) for connecting to a scheduler."""
 
 LOCAL, MOST = "local", 1000
-"""Address for worker processes that are started on this computer for one call, and their maximum
-number."""
+"""Cluster address that stands for worker processes on this computer, started for one call, and
+maximum number of these processes."""
 
 SETTINGS = {
     "distributed.admin.system-monitor.disk": False,
@@ -70,9 +70,9 @@ SETTINGS = {
 }
 """Dask settings for local workers: no profiler, and system monitors every 10 s.
 
-malloc keeps up to 256 MB between blocks. With Dask's default environment variables, malloc returns
-all memory to the system after each block, and requesting it again for the next block takes 10 % of
-the processor time.
+malloc keeps up to 256 MB of freed memory. With Dask's default environment variables, malloc returns
+all memory to the system after each block of data, and requesting it again for the next block takes
+10 % of the processor time.
 """
 
 Told = Callable[[int], None]
@@ -94,8 +94,8 @@ def run(
 ) -> Iterator[Result]:
     """Yield the results of a task for all items, in the order of the items.
 
-    cluster: address of a Dask scheduler, such as tcp://host:8786, or local:N for N worker processes
-    on this computer. Default: threads of this process.
+    `cluster` is the address of a Dask scheduler, such as tcp://host:8786, or local:N for N worker
+    processes on this computer. By default, tasks run on threads of this process.
     """
     if cluster is None:
         return _here(task, items, threads, told)
@@ -135,7 +135,10 @@ def _ordered(submitted: Iterator[Future[Result]], threads: int) -> Iterator[Resu
 def _here(
     task: Task[Item, Result], items: Iterable[Item], threads: int, told: Told
 ) -> Iterator[Result]:
-    """Run tasks on threads. After an error or Ctrl-C, tasks stop when they next report progress."""
+    """Yield the results of tasks that run on threads of this process, in order.
+
+    After an error or Ctrl-C, each running task stops when it next reports progress.
+    """
     stop = Event()
 
     def tell(count: int) -> None:
@@ -156,7 +159,7 @@ def _here(
 class Portable:
     """A function that is pickled as bytes and deserialized once in each process.
 
-    key: identifier of the function in Dask graphs. Task names begin with `__name__`.
+    `key` identifies the function in Dask graphs. Names of Dask tasks begin with `__name__`.
     """
 
     __name__ = "chasles"
@@ -195,9 +198,9 @@ def _made(recipe: bytes) -> Portable:
 
 
 def _counted(items: Sequence[Any], recipe: bytes, version: str) -> list[tuple[Any, int]]:
-    """Run a task on a worker; return the result and the reported progress for each item.
+    """Process items on a worker, and return the result and the reported progress for each item.
 
-    The function is passed as bytes, so that the scheduler does not unpickle it.
+    The pickled function is passed as bytes (`recipe`), so that the scheduler does not unpickle it.
     """
     task, found = _remembered(recipe, version), []
     for item in items:
@@ -268,7 +271,10 @@ def started(workers: int) -> Iterator[Any]:
 def _there(
     task: Task[Item, Result], items: Iterable[Item], address: str, told: Told
 ) -> Iterator[Result]:
-    """Run tasks on a cluster. If a worker dies, its tasks run again on another worker."""
+    """Yield the results of tasks that run on a Dask cluster, in order.
+
+    If a worker dies, its tasks run again on another worker.
+    """
     with connected(address) as client:
         threads, every = max(1, sum(client.nthreads().values())), list(items)
         sent = _Sent(client, Portable(task).recipe, threads)
@@ -305,9 +311,11 @@ def _shared(items: Sequence[Item], threads: int) -> Iterator[tuple[int, Sequence
 
 
 class _Sent:
-    """Pending tasks on a cluster. `waiting` maps a task's key to its index, items and attempt.
+    """Pending tasks on a cluster.
 
-    Tasks are sent and results fetched several at a time, because each message has a large overhead.
+    `waiting` maps the key of a task to the index of its first item, its items, and the number of
+    the attempt. Tasks are sent and results fetched several at a time, because each message has a
+    large overhead.
     """
 
     def __init__(self, client: Any, recipe: bytes, threads: int) -> None:
@@ -328,7 +336,10 @@ class _Sent:
         self.completed.update(futures)
 
     def finished(self) -> list[tuple[int, Any]]:
-        """Wait for results; return each with the index of its task's first item."""
+        """Wait for results, and return a list of (index of the task's first item, result).
+
+        Tasks whose workers died are sent again, up to `ATTEMPTS` times.
+        """
         from distributed import KilledWorker
 
         if len(self.waiting) > self.threads:

@@ -143,7 +143,7 @@ def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = 
 
 @contextmanager
 def whole(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
-    """Yield a temporary file, and rename it to the target when it is complete."""
+    """Context manager that yields a temporary file and, on success, renames it to `path`."""
     check_target(path, overwrite=overwrite)
     with _told(path):
         target = _resolved(path)
@@ -161,7 +161,10 @@ def store(path: AnyPath, text: str, *, overwrite: bool = True) -> None:
 
 
 def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write several files. They are renamed to their targets only after all have been written."""
+    """Write several files from strings, given by path.
+
+    The temporary files are renamed to their targets only after all of them have been written.
+    """
     for path in files:
         check_target(path, overwrite=overwrite)
     with ExitStack() as parts:
@@ -212,7 +215,7 @@ def _put(part: Path, target: Path, overwrite: bool) -> None:
 
 @contextmanager
 def _told(path: AnyPath) -> Iterator[None]:
-    """Convert an `OSError` about a file to a `FileError`."""
+    """Context manager that converts an `OSError` about a file to a `FileError`."""
     try:
         yield
     except FileError:

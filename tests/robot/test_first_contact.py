@@ -145,7 +145,7 @@ def test_names_of_integrators_for_type_checkers_are_all_of_them() -> None:
 def test_results_print_briefly() -> None:
     robot = chasles.robots.planar(2)
     made = robot.simulate([0.1, 0.2], [0.0, 0.0], duration=0.1, dt=0.01)
-    text = "<Trajectory: 11 instants from 0 to 0.1 s; q (11, 2); qd (11, 2); compiled>"
+    text = "<Trajectory: 11 states from 0 to 0.1 s; q (11, 2); qd (11, 2); compiled>"
     assert repr(made) == text
     goal = robot.forward_kinematics([0.1, 0.2], "tip")[:3, 3]
     found = robot.inverse_kinematics({"tip": chasles.targets.Position(goal)}, guess=[0.1, 0.3])

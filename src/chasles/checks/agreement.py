@@ -13,7 +13,7 @@ from chasles.functions.programs import Derivative
 from chasles.functions.tracing import signature
 
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
-"""Functions that lose accuracy if the mass matrix is ill-conditioned."""
+"""Names of the functions that lose accuracy if the mass matrix is ill-conditioned."""
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
@@ -25,9 +25,10 @@ def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
 
 
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
-"""Functions whose results are compared as generalized forces.
+"""Names of the functions whose results are compared as generalized forces.
 
-`Trial.force` is the smallest scale for relative differences, because all forces may be zero.
+Differences are relative to the largest force or to `Trial.force`, whichever is larger, because all
+forces may be zero.
 """
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
@@ -54,7 +55,10 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare each method with the first one for the same function, with damping and a load."""
+    """Compare the results of each method of a function with those of the function's first method.
+
+    Damping and an external wrench are included.
+    """
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:
             continue
@@ -91,18 +95,21 @@ def _of_one(
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Combine accelerations of the `known` joints and forces of all other joints in one array."""
+    """Return an array (nv,) with accelerations of `known` joints and torques of all others."""
     return np.where(_of(trial, known), qdd, tau)
 
 
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
-    """Convert accelerations to forces M qdd. Entries for `known` joints are already forces."""
+    """Convert accelerations to generalized forces M qdd.
+
+    Entries of `found` for the joints in `known` are forces already and remain unchanged.
+    """
     part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))
 
 
 def _of(trial: Trial, joints: Any) -> np.ndarray:
-    """Return a boolean mask (nv) that is True for the degrees of freedom of `joints`."""
+    """Return a boolean mask (nv,) that is True for the degrees of freedom of `joints`."""
     part = np.zeros(trial.model.nv, dtype=bool)
     for name in joints:
         part[trial.model.velocity_slices[trial.model.mover(name)]] = True
@@ -117,13 +124,13 @@ MAIN = (
     *("kinetic_energy", "potential_energy", "momentum", "center_of_mass"),
     *("centroidal_momentum_matrix", "integrate", "difference", "loop_residual", "loop_matrix"),
 )
-"""Functions that are compiled by default. If `full` is True, all functions are compiled."""
+"""Names of the functions that are compiled and checked by default, without `full=True`."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
-"""Functions that are defined only if the total mass of the moving bodies is positive."""
+"""Names of the functions that are defined only if the moving bodies have a positive total mass."""
 
 BATCH = 11
-"""Batch size. It exceeds every SIMD width and is not a multiple of any of them."""
+"""Batch size of the checks, larger than every SIMD width and not a multiple of any of them."""
 
 
 class Case(NamedTuple):
@@ -143,7 +150,10 @@ class Case(NamedTuple):
     def compare(
         self, method: str, found: Any, expected: Any, size: float = 0.0
     ) -> Iterator[Comparison]:
-        """Compare results with expected values, after converting accelerations to forces."""
+        """Yield comparisons of results with expected values.
+
+        Accelerations are converted to generalized forces first.
+        """
         at, function, known = self.trial, self.function, self.options.get("known", ())
         size, loss = max(size, size_of(at, function)), loss_of(at, function, method)
         for k, (a, b) in enumerate(zip(_parts(found), _parts(expected), strict=True)):
@@ -154,7 +164,7 @@ class Case(NamedTuple):
 
 
 def cases(trial: Trial) -> Iterator[Case]:
-    """Yield a test case for each main function, or for every function if `full` is True."""
+    """Yield a test case for each function in `MAIN`, or for every function if `full` is True."""
     model, q, qdd, massless = trial.model, trial.q, trial.qdd, trial.model.source.massless
     absent = {
         "linearize": trial.nonholonomic,
@@ -191,7 +201,7 @@ def programs(trial: Trial) -> Iterator[Comparison]:
 
 
 def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
-    """Return a check that compares a backend with `interpret`.
+    """Return a check that compares the results of a backend with those of "interpret".
 
     The backend evaluates a batch, and the last state of the batch is compared.
     """

@@ -17,8 +17,9 @@ from chasles.model.model import Loop, Model
 def loops_close(trial: Trial) -> Iterator[Comparison]:
     """Compare the loop matrix, rate and bias with finite differences of the residual.
 
-    A = d residual / dq, d residual / dt = A qd - rate, and d(A qd - rate) / dt = A qdd - bias.
-    Constraints on velocities have no residual and are excluded from the first two comparisons.
+    The identities are A = d residual / dq, d residual / dt = A qd - rate, and
+    d(A qd - rate) / dt = A qdd - bias. Constraints on velocities have no residual and are excluded
+    from the first two comparisons.
     """
     q, qd, units = trial.q, trial.qd, trial.units.closing
     still = np.array(trial.model.holonomic_rows)
@@ -38,12 +39,15 @@ def loops_close(trial: Trial) -> Iterator[Comparison]:
 
 
 def _fast(trial: Trial, qdd: np.ndarray) -> float:
-    """Return the maximum of |qdd| and speed^2, in rad/s^2 or robot lengths per s^2."""
+    """Return the larger of max |qdd| and speed^2, in rad/s^2 or robot lengths per s^2."""
     return float(np.max(np.abs(qdd * trial.units.rate), initial=trial.speed**2))
 
 
 def constrained_motion(trial: Trial) -> Iterator[Comparison]:
-    """Check M qdd + h = tau + A' lambda and A qdd = bias for every method, with a load."""
+    """Check M qdd + h = tau + A' lambda and A qdd = bias for every constrained-dynamics method.
+
+    An external wrench is included in h.
+    """
     model, q, qd, rows = trial.closed, trial.q, trial.qd, trial.units.closing
     load = trial.load
     A, M, efforts = trial.run("loop_matrix", q), trial.M, trial.units.effort
@@ -75,22 +79,25 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 def _ways(model: Model) -> list[Method]:
     """Return the constrained-dynamics methods that support a mechanism.
 
-    Methods that are never chosen automatically are omitted. They invert inertias with mixed units,
-    which is inaccurate for robots that are thousands of meters long.
+    Methods that are never chosen automatically are omitted, because they invert inertias with mixed
+    units, which is inaccurate for robots that are thousands of meters long.
     """
     known = (way for way in CLOSED_LOOPS["constrained_dynamics"] if not way.by_name)
     return [way for way in known if not (way.needs and way.needs(model, {}))]
 
 
 def _near(margin: float, usual: float) -> Loss:
-    """Return the accuracy loss near a singularity, or infinity if the margin is below `POOR`."""
+    """Return the accuracy loss near a singularity, given the singularity margin.
+
+    The loss is infinite if the margin is below `POOR`. A margin of at least `usual` causes no loss.
+    """
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
     return Loss(times, f"the loops are near a singular configuration (margin {margin:.0e})")
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
-    """Return a list with the first joint whose degrees of freedom are all independent, if any."""
+    """Return [(name,)] of the first joint whose degrees of freedom are all independent, or []."""
     slices = model.velocity_slices
     free = [
         i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}
@@ -182,8 +189,8 @@ def health(trial: Trial) -> Iterator[Comparison]:
 def errors_decay(trial: Trial) -> Iterator[Comparison]:
     """Check that Baumgarte stabilization closes open loops with critical damping.
 
-    A qdd = bias - 2/T (A qd - rate) - 1/T^2 residual (Featherstone 2008, Eq 8.22), for the
-    independent constraints.
+    The accelerations must satisfy A qdd = bias - 2/T (A qd - rate) - 1/T^2 residual for the
+    independent constraints (Featherstone 2008, Eq 8.22).
     """
     model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
     q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
@@ -203,14 +210,15 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
 
 
 SOON = 0.1
-"""Time constant (s) with which loop errors decay."""
+"""Time constant T (s) of the Baumgarte stabilization in `errors_decay`."""
 
 PIVOTED = ("multipliers", "direct")
-"""Methods whose singularity margin is the smallest pivot of K M^-1 K' (K: loop matrix)."""
+"""Methods of constrained dynamics whose singularity margin is the smallest pivot of K M^-1 K',
+where K is the loop matrix."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Return the smallest pivot-to-diagonal ratio of K M^-1 K', or 0 if the matrix is singular."""
+    """Return the smallest pivot of K M^-1 K' relative to its diagonal entry, or 0 if singular."""
     try:
         A = K @ np.linalg.solve(M, K.T)
         pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2

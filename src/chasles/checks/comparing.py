@@ -82,7 +82,7 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
 
 
 INVERTING = ("forward_dynamics", "hybrid_dynamics")
-"""Functions that solve for accelerations, which are compared as forces M qdd."""
+"""Names of the functions that solve for accelerations, which are compared as forces M qdd."""
 
 
 # Units -----------------------------------------------------------------------------------------

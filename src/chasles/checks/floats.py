@@ -16,7 +16,7 @@ ORACLES = {
     "inverse_dynamics": "newton-euler-vector",
     "bias_forces": "newton-euler-vector",
 }
-"""Reference methods by function. For all other functions, the first method listed is used."""
+"""Reference method of each function, if it is not the function's first method."""
 
 
 def evaluate(

@@ -1,4 +1,4 @@
-"""Check dynamics against the Newton-Euler equations of each link and against energy."""
+"""Check dynamics against the Newton-Euler equations of each link and the energy balance."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -132,7 +132,7 @@ def lifted_moment(trial: Trial) -> np.ndarray:
 
 
 def lift(trial: Trial) -> np.ndarray:
-    """Return gravity-compensation torques, computed from Jacobians at the centers of mass."""
+    """Return the joint torques of gravity compensation, computed from center-of-mass Jacobians."""
     model, total = trial.model, np.zeros(trial.model.nv)
     g = np.array(list(model.gravity_vector))
     for link in model.source.links:
@@ -243,7 +243,7 @@ def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
 
 
 def dissipation(trial: Trial) -> Iterator[Comparison]:
-    """Check that damping and friction add exactly d qd + f sign(qd) to the joint forces."""
+    """Check that damping d and dry friction f add exactly d qd + f sign(qd) to joint torques."""
     model, q, qd = trial.model, trial.q, trial.qd
     own = model.velocities(qd.tolist(), 1)
     lost = {
@@ -259,7 +259,7 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
 
 
 def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
-    """Assemble the joint forces of individual bodies into generalized forces (nv)."""
+    """Assemble the forces and torques of individual joints into generalized forces (nv,)."""
     found = np.zeros(model.nv)
     for i, part in model.efforts(parts).items():
         found[model.velocity_slices[i]] = list(part)

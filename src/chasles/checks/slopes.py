@@ -152,7 +152,10 @@ def sensitivities(trial: Trial) -> Iterator[Comparison]:
 
 
 def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check recursively computed derivatives of inverse dynamics, with a load and damping."""
+    """Check recursively computed derivatives of inverse dynamics.
+
+    Damping and an external wrench are included.
+    """
     name, state = "inverse_dynamics", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, name, state)
     found = trial.derivatives(name, *state, f_ext=trial.load)
@@ -163,7 +166,7 @@ def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
 def _along(
     trial: Trial, function: str, method: str, block: np.ndarray, slope: np.ndarray
 ) -> Comparison:
-    """Compare a joint-force derivative along `trial.direction` with a finite difference."""
+    """Compare the derivative of joint torques along `trial.direction` with a finite difference."""
     along, size, units = block @ trial.direction, trial.force * trial.speed, trial.units.effort
     return Comparison(function, method, along, slope, size, units=units)
 

@@ -24,7 +24,7 @@ CLOSED = 1e-13
 """Largest residual at which a loop counts as closed (rad, or relative to the robot's length)."""
 
 TRIES = 60
-"""Number of random starting positions for closing the loops."""
+"""Maximum number of random starting positions for closing the loops."""
 
 
 class Raised(Exception):
@@ -88,7 +88,7 @@ class Trial:
 
     @cached_property
     def misfit(self) -> Loss:
-        """Accuracy loss due to dropped loop equations, which are satisfied only approximately."""
+        """Accuracy loss due to redundant loop equations, which hold only approximately."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
         return (
             Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
@@ -103,17 +103,20 @@ class Trial:
     # Evaluation -------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function without damping. Several results are returned as a tuple."""
+        """Evaluate a robot function without damping; return a tuple if it has several results."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function of a model; exceptions are re-raised as `Raised`."""
+        """Evaluate a robot function of a model; exceptions are re-raised as `Raised`."""
         with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return recursively computed derivatives with respect to each input, with damping."""
+        """Return recursively computed derivatives of a function with respect to each input.
+
+        Damping is included.
+        """
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
@@ -171,13 +174,13 @@ class Trial:
     def forces(
         self, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
     ) -> Comparison:
-        """Return a comparison of generalized forces (nv)."""
+        """Return a comparison of computed and expected generalized forces (nv,)."""
         return Comparison(function, method, found, expected, self.force, loss, self.units.effort)
 
     def twists(
         self, function: str, method: str, found: Any, expected: Any, order: int = 1
     ) -> Comparison:
-        """Return a comparison of twists or their time derivatives.
+        """Return a comparison of computed and expected twists or their time derivatives.
 
         The entries are proportional to speed^order.
         """
@@ -219,7 +222,10 @@ class Trial:
 
     @cached_property
     def assembling(self) -> Loss:
-        """Accuracy loss of methods that invert the inertia of each link separately."""
+        """Accuracy loss of methods that invert the inertia of each link.
+
+        The loss grows with the ratio of the inertia that a link carries to the link's own inertia.
+        """
         most = max(_carried(self.model, self.q), default=1.0)
         why = f"the method inverts link inertias, but a link carries {most:.0e} times its inertia"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
@@ -277,7 +283,7 @@ def _matrix(inertia: RigidInertia) -> np.ndarray:
 
 
 ARM = 12
-"""Largest number of degrees of freedom for which closed forms are checked by default."""
+"""Maximum number of degrees of freedom for which closed forms are checked by default."""
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:
@@ -293,7 +299,7 @@ def slope_at(value: Callable[[float], Any]) -> np.ndarray:
 
 
 def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
-    """Return a random state that satisfies the loop constraints."""
+    """Return the robot in a random state that satisfies the loop constraints."""
     rng = np.random.default_rng(seed)
     source = robot.model
     t = float(np.random.default_rng((seed, 1)).uniform(0.1, 1.0))
@@ -315,10 +321,10 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
 
 
 def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a random position within the joint limits.
+    """Return a random configuration within the joint limits.
 
-    Angles are in [-pi, pi] if the limits allow it. Unlimited prismatic coordinates are proportional
-    to the robot's length.
+    Angles are in [-pi, pi] if the limits allow it. Prismatic coordinates without limits are
+    proportional to the robot's length.
     """
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():
@@ -377,6 +383,6 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
 
 
 def arguments(function: str, method: Method, given: Mapping[str, Any], order: int = 1) -> list[Any]:
-    """Return a function's input arrays in the order of its algorithm's arguments."""
+    """Return the input arrays of a function, without `f_ext`, in the order of its arguments."""
     names = signature(method.algorithm, order).inputs
     return [given[name] for name in names if name != "f_ext"]

@@ -27,11 +27,11 @@ DIFFERENCES = 1e-8
 """Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
 
 SINGLE = 2e-3
-"""Relative tolerance in single precision. It allows condition numbers of a few thousand."""
+"""Relative tolerance in single precision, which allows condition numbers of a few thousand."""
 
 
 DYNAMICS = "inverse_dynamics"
-"""Function that a robot must support for checks that need masses."""
+"""Name of the function that a robot must support for checks that need link masses."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class Result:
     """The largest error of one check for one function and method, over all states.
 
     `error` is relative to the largest expected entry, and infinite if there is no valid result.
-    `seed` is the seed of the state. `detail` describes the first entry that differs, the error that
-    was raised, or the reason why the check was skipped.
+    `seed` is the seed of the random state. `detail` describes the first entry that differs, the
+    error that was raised, or the reason why the check was skipped.
     """
 
     check: str
@@ -212,7 +212,8 @@ def verify(
     """Check a robot's functions against each other and against physics, at random states.
 
     The checks compare methods with each other, backends with `interpret`, energy with power, and
-    derivatives with finite differences. They also check that loops stay closed.
+    derivatives with finite differences. For robots with loops, further checks verify that the loops
+    stay closed.
 
     Parameters
     ----------
@@ -261,7 +262,10 @@ def left_out(at: Trial) -> tuple[str, ...]:
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
-    """Return the checks to run, with or without the `full` and `compiled` checks."""
+    """Return the checks to run.
+
+    `full` includes the checks of a full verification, and `compiled` those that compile programs.
+    """
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 
 

@@ -30,8 +30,8 @@ def operational_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the operational-space inertia and bias of a task.
 
-    They satisfy f = Lambda xdd + bias with joint torques tau = J' f, where xdd is the derivative of
-    the task velocity.
+    The inertia Lambda and the bias satisfy f = Lambda xdd + bias with joint torques tau = J' f,
+    where xdd is the derivative of the task velocity.
 
     Parameters
     ----------
@@ -104,10 +104,10 @@ class _Freedoms(NamedTuple):
 
 
 def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
-    """Return the task dynamics in independent coordinates, qd = G yd and qdd = G ydd + g.
+    """Return the task dynamics in independent coordinates y, with qd = G yd and qdd = G ydd + g.
 
-    G' M G ydd + G' (h + M g) = G' tau and xdd = J qdd + Jd qd. Without loops, G is the identity and
-    g is zero (Featherstone 2008, Eq 8.44).
+    The equations are G' M G ydd + G' (h + M g) = G' tau and xdd = J qdd + Jd qd. Without loops, G
+    is the identity and g is zero (Featherstone 2008, Eq 8.44).
     """
     M, h, v = robot.mass_matrix(q), robot.bias_forces(q, qd), np.asarray(qd, dtype=float)
     drift = apply(Jd, v)

@@ -135,7 +135,7 @@ def operational_sensitivities(
     Parameters
     ----------
     robot : Robot
-        The robot. Its number of degrees of freedom must equal the number of task coordinates.
+        The robot, which must have as many degrees of freedom as the task has coordinates.
     q : array_like, shape (..., nq)
         Joint positions (rad or m).
     qd, qdd : array_like, shape (..., nv)

@@ -53,10 +53,9 @@ def resolved_rate(
 
     Notes
     -----
-    Each priority is a least-squares problem with bounds. It is solved by a primal active-set method
-    in the null space of higher priorities. Acceleration bounds take precedence over velocity
-    bounds, and velocity bounds over position bounds. Loop-closure equations have the highest
-    priority.
+    Each priority is a least-squares problem with bounds, which a primal active-set method solves in
+    the null space of higher priorities. Acceleration bounds take precedence over velocity bounds,
+    and velocity bounds over position bounds. Loop-closure equations have the highest priority.
 
     Examples
     --------

@@ -128,9 +128,9 @@ def task_jacobian_rate(
 def square_jacobians(
     name: str, robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """Call `task_jacobians`, and check that J is square and regular.
+    """Return the task Jacobian J and its time derivatives, like `task_jacobians`.
 
-    A robot with closed loops raises an error.
+    An error is raised if J is not square, if J is singular, or if the robot has closed loops.
     """
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     found = task_jacobians(robot, motion, frame, checked_task(task))
@@ -176,7 +176,10 @@ def _refuse_driven(robot: Robot) -> None:
 
 
 def _pose(robot: Robot, frame: str, order: int) -> Callable[..., np.ndarray]:
-    """Return a robot's `pose_task` function, which is created once and cached."""
+    """Return the compiled function for a frame's pose coordinates or for their Jacobian.
+
+    `order` is -1 for the coordinates, 0 for the Jacobian, and k for its k-th time derivative.
+    """
     kept, key = robot.mechanism.kept, ("pose_task", frame, order)
     if key not in kept:
         robot.model.frame(frame)

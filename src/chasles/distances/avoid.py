@@ -22,7 +22,8 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Enclosing spheres: desired distance (m) beyond the obstacle, and maximum number per shape."""
+"""Distance (m) that enclosing spheres should at most extend beyond an obstacle, and maximum number
+of spheres per shape."""
 
 POSTURES = 256
 """Number of random configurations used to find pairs of links that always overlap."""
@@ -44,8 +45,8 @@ class Avoid:
     obstacles
         {name: shape} as in `distance`. An array (..., 4) of centers and radii defines one sphere
         for each problem in a batch. Obstacles other than spheres, capsules, boxes and planes are
-        replaced by enclosing spheres, at most 64 per shape. They extend up to 1 cm beyond small
-        obstacles, and farther beyond large ones.
+        replaced by enclosing spheres, at most 64 per shape. The spheres extend up to 1 cm beyond
+        small obstacles, and farther beyond large ones.
     margin
         Smallest allowed distance (m).
     shapes
@@ -128,7 +129,10 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the obstacles by name, and the spheres that differ between the problems of a batch."""
+    """Return obstacle shapes by name, and centers and radii of spheres that vary in a batch.
+
+    A placeholder sphere stands for each batched obstacle among the shapes.
+    """
     if obstacles is None:
         return None, {}
     plain: dict[str, Any] = {}
@@ -155,16 +159,17 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
 
 
 def _round(element: Element) -> list[Any]:
-    """Return a supported obstacle unchanged, or enclosing spheres for any other kind."""
+    """Return [element] for a supported kind of obstacle, and enclosing spheres for other kinds."""
     if element.kind in OBSTACLES:
         return [element]
     return list(enclosed(element, "spheres", FINE, MANY))
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Return the pairs of elements to keep apart, grouped by pair of names.
+    """Return the pairs of shapes to keep apart, grouped by pair of links or obstacles.
 
-    Links that are closer than `margin` in all random configurations are omitted, with a warning.
+    Pairs of links that are closer than `margin` in all random configurations are omitted, with a
+    warning.
     """
     names = {e.owner for e in scene.closed_obstacles}
     inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]

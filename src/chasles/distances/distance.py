@@ -8,7 +8,7 @@ from chasles.functions.doors import check_robot
 from chasles.motion.contract import Array, Machine
 
 KEPT = 8
-"""Largest number of scenes cached per robot."""
+"""Maximum number of scenes cached per robot."""
 
 
 def distance(
@@ -27,7 +27,7 @@ def distance(
 
 
 def _prepared(robot: Machine, pairs: Any, obstacles: Any, shapes: Any, meshes: str) -> Scene:
-    """Return the scene with these options from the robot's cache, or create and cache it."""
+    """Return the collision scene for the given options, from the robot's cache if possible."""
 
     def make() -> Scene:
         return Scene(robot, pairs, obstacles=obstacles, shapes=shapes, meshes=meshes)

@@ -34,9 +34,21 @@ Shape = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | ShapeData
 class Element:
     """Collision shape of a link or obstacle named `owner`.
 
-    R and r are the orientation and origin of the shape in `frame`, or in the world if it is None.
-    `kind` and `size` are as in `ShapeData`. Additional kinds are "plane" (the half-space z < 0),
-    "hull" and "triangles", with vertices (n, 3) in the shape's frame and faces (m, 3).
+    Attributes
+    ----------
+    owner : str
+        Name of the link or obstacle.
+    frame : str or None
+        Frame that the shape is attached to; None for the world.
+    kind, size : str and tuple of float
+        As in `ShapeData`. Additional kinds are "plane" (the half-space z < 0), "hull" and
+        "triangles".
+    R, r : ndarray
+        Orientation (3, 3) and origin (3,) of the shape in `frame`, or in the world frame.
+    vertices, faces : ndarray or None
+        Vertices (n, 3) of a mesh in the shape's frame, and vertex indices (m, 3) of its triangles.
+    bits : tuple of int or None
+        Collision bit masks, as in `ShapeData`.
     """
 
     owner: str
@@ -56,7 +68,7 @@ class Element:
         return Round(self.frame, self.size[0], place(self.r - half), place(self.r + half))
 
     def numbers(self) -> np.ndarray:
-        """Return the parameters of the obstacle in the order of `functions.rounds.OBSTACLES`."""
+        """Return the obstacle's parameters, in the order that `rounds.OBSTACLES` documents."""
         if self.kind == "box":
             half = 0.5 * np.array(self.size)
             return np.concatenate([self.R.ravel(), self.r, half])
@@ -67,7 +79,7 @@ class Element:
 
     @cached_property
     def solid(self) -> Any:
-        """Coal geometry in the shape's frame."""
+        """Geometry object of the library Coal, in the shape's frame."""
         coal = optional("coal")
         if self.kind in ("hull", "triangles"):
             assert self.vertices is not None

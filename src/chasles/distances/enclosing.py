@@ -59,7 +59,11 @@ def enclosing_shapes(
 
 
 def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield spheres or capsules whose union contains an element."""
+    """Yield spheres or capsules whose union contains a collision shape.
+
+    The shape is split until they extend at most `excess` (m) beyond it, or until there are `count`
+    of them.
+    """
     frame = element.frame
     if element.kind == "plane":
         return
@@ -87,7 +91,7 @@ def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator
 
 
 def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield the capsule itself, or spheres whose union contains it."""
+    """Yield a capsule-shaped element as a capsule, or spheres whose union contains it."""
     radius, length = element.size
     start, end = np.array(element.round.start), np.array(element.round.end)
     if kind == "capsules":
@@ -113,7 +117,7 @@ Fit = tuple[np.ndarray, np.ndarray, float]
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Convex hull of points (n, 3)."""
+    """Convex polyhedron: the convex hull of points (n, 3)."""
 
     points: np.ndarray
 
@@ -207,7 +211,7 @@ def _disc(points: np.ndarray) -> np.ndarray:
 
 
 def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
-    """Return the smallest capsule around points, with its axis through `center`.
+    """Return the smallest capsule around points, with its axis through `center` along `axis`.
 
     The radius is minimized first, and then the length.
     """

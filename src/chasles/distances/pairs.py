@@ -30,7 +30,7 @@ def collision_pairs(robot: Machine, *, srdf: Any = None) -> tuple[Pair, ...]:
 
 
 def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pair]:
-    """Return pairs of links that may collide.
+    """Return pairs of the named links that may collide.
 
     Pairs are omitted if the links do not move relative to each other, if a single joint connects
     them, or if the model file or SRDF file excludes them.
@@ -78,7 +78,7 @@ def _disabled(model: Model, srdf: Any) -> list[Pair]:
 
 
 def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
-    """Check pairs of names passed by the user, and return them as a list.
+    """Return the argument `pairs` of `distance` as a list, after checking the names.
 
     The keys of `known` are the names of all obstacles and of all links with shapes.
     """
@@ -107,7 +107,11 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
 def all_pairs(
     robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
 ) -> list[Pair]:
-    """Return pairs of links that may collide, and all pairs of a moving link and an obstacle."""
+    """Return pairs of links that may collide, and all pairs of a moving link and an obstacle.
+
+    `own` contains the robot's shapes, and `world` the obstacles. `given` is True if the robot's
+    shapes were passed by the user; shapes in the model file are then ignored.
+    """
     model = robot.model
     owned: dict[str, list[Element]] = {}
     for element in own:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 FEWEST = 16
-"""Minimum number of rows per process."""
+"""Minimum number of batch rows per process."""
 
 
 def in_processes(

@@ -26,14 +26,14 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""Tolerance (m) for distances computed by coal.
+"""Tolerance (m) for distances computed by the library Coal.
 
-The tolerance for penetration depths stays at 1e-6, because coal does not converge for ellipsoids
+The tolerance for penetration depths stays at 1e-6, because Coal does not converge for ellipsoids
 with smaller tolerances.
 """
 
 ITERATIONS = 512
-"""Iteration limit for coal's GJK and EPA algorithms."""
+"""Iteration limit for the GJK and EPA algorithms of the library Coal."""
 
 TOUCHING = 1e-9
 """Distance (m) below which the nearest points are too close to define a contact normal."""
@@ -125,10 +125,10 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """Two elements whose distance is computed by coal.
+    """Two shapes whose distance is computed by the library Coal.
 
-    `pair` is the index of the pair of links or obstacles. `first` and `second` are the indices of
-    the two elements.
+    `pair` is the index in `Scene.pairs`, and `first` and `second` are indices in `Scene.elements`.
+    `compute` is Coal's distance function for the two shapes.
     """
 
     pair: int
@@ -176,7 +176,10 @@ class Scene:
                 raise InputError("E-DIST-032", problem, "rename the obstacle", part=PART)
 
     def _arrange(self, count: int) -> None:
-        """Assign each pair of elements to the compiled program or to coal."""
+        """Assign each pair of shapes to the compiled program or to the library Coal.
+
+        The first `count` elements belong to the robot, and the others are obstacles.
+        """
         owned: dict[str, list[int]] = {}
         for k, element in enumerate(self.elements):
             owned.setdefault(element.owner, []).append(k)
@@ -224,12 +227,15 @@ class Scene:
         )
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-        """Return element pairs whose bit masks allow collisions, or all pairs if no masks do."""
+        """Return pairs of shapes, by index, whose bit masks allow collisions.
+
+        If the masks allow none, all pairs of shapes are returned.
+        """
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 
     def _closed(self, i: int, j: int, count: int) -> bool:
-        """Return True if `functions.rounds` has a closed-form distance for elements i and j."""
+        """Return True if `functions.rounds` has a closed-form distance for shapes i and j."""
         a, b = self.elements[i].kind, self.elements[j].kind
         if a not in ROUND:
             return False
@@ -243,7 +249,7 @@ class Scene:
 
     @property
     def uses_coal(self) -> bool:
-        """True if some distances have no closed form and require coal."""
+        """True if some distances have no closed form and require the library Coal."""
         return bool(self._cast)
 
     @property
@@ -375,7 +381,7 @@ class Scene:
         places: np.ndarray,
         ways: np.ndarray,
     ) -> None:
-        """Replace distances, points and normals where coal finds a smaller distance."""
+        """Replace distances, points and normals where Coal finds a smaller distance."""
         n = len(self.pairs)
         used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
         poses = {k: self._pose(self.elements[k], q) for k in used}
@@ -391,7 +397,10 @@ class Scene:
         both: np.ndarray,
         normals: np.ndarray,
     ) -> None:
-        """Update the results for the configurations `which`, using the element poses `poses`."""
+        """Update distances, points and normals for the configurations `which` with Coal's results.
+
+        `poses` maps the index of a shape to its orientations (n, 3, 3) and origins (n, 3).
+        """
         coal = optional("coal")
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = PRECISION
@@ -407,7 +416,7 @@ class Scene:
                     normals[row, pair] = result.normal
 
     def _pose(self, element: Element, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the orientations (n, 3, 3) and origins (n, 3) of an element in the world frame."""
+        """Return the orientations (n, 3, 3) and origins (n, 3) of a shape in the world frame."""
         if element.frame is None:
             R, r = (
                 np.broadcast_to(element.R, (len(q), 3, 3)),
@@ -467,7 +476,7 @@ class Scene:
 
 
 def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
-    """Recompute normals from nearest points, because coal's may be wrong for triangles."""
+    """Recompute normals from nearest points, because Coal's normals may be wrong for triangles."""
     apart = np.abs(far) > TOUCHING
     way = places[..., 1, :] - places[..., 0, :]
     length = np.linalg.norm(way, axis=-1)
@@ -478,10 +487,10 @@ def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
 def _own(
     robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]
 ) -> tuple[list[Element], list[Element]]:
-    """Return the robot's elements, and the fixed planes in its model file.
+    """Return the robot's collision shapes, and the fixed planes in its model file.
 
-    The elements are the shapes passed by the user, or the shapes in the file for the links that
-    occur in `pairs`.
+    The collision shapes are those passed by the user, or those in the model file for the links that
+    occur in `pairs` (by default, for all links).
     """
     if shapes is not None:
         return elements.of_user(robot.model, shapes), []

@@ -201,7 +201,7 @@ class RobotVectorEnv(VectorEnv):
     def _ended(
         self, state: State, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the results of a step, after restarting episodes that have ended."""
+        """Return the results of `step`, after restarting episodes that have ended."""
         seen, info = self._seen(state), {}
         over = terminated | truncated
         if np.any(over) and self.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP:
@@ -224,7 +224,10 @@ class RobotVectorEnv(VectorEnv):
 
 
 def _time(name: str, value: Any, *, endless: bool = False) -> float:
-    """Check that a duration (s) is positive, and return it."""
+    """Return a duration (s), after checking that it is positive and finite.
+
+    If `endless` is True, infinity is also allowed.
+    """
     found = a_number(name, value, "RobotVectorEnv")
     if not found > 0.0 or not (math.isfinite(found) or (endless and found == math.inf)):
         problem = f"{name} must be a positive duration in s, not {found!r}"

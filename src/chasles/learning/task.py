@@ -15,7 +15,7 @@ Shape = tuple[int | None, ...]
 
 @dataclass
 class State:
-    """States of all environments, one row each.
+    """States of all environments, with one row per environment.
 
     Attributes
     ----------

@@ -21,9 +21,9 @@ class MayRemember(Exception):
 def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
     """Return a copy of a function that shares no mutable objects with the original.
 
-    Lists, dictionaries, arrays and functions that the function uses are copied. `made` maps the id
-    of each original to its copy. Raises `MayRemember` for any other object that may be mutable,
-    such as an instance of a user-defined class.
+    Lists, dictionaries, arrays and functions that the function uses are copied. `made` maps the
+    `id()` of each object that is already copied to its copy. Raises `MayRemember` for any other
+    object that may be mutable, such as an instance of a user-defined class.
     """
     made, code = {} if made is None else made, function.__code__
     names = {"__builtins__": builtins}

@@ -148,7 +148,10 @@ def _traced_step(
 
 
 def _equal_steps(plan: Plan) -> tuple[float, int]:
-    """Return the size and number of equal steps. The size is dt if dt divides the duration."""
+    """Return the step size (s) and the number of equal steps of a simulation.
+
+    The step size is dt if the duration is a multiple of dt, and smaller otherwise.
+    """
     dt = checked_step(DT if plan.dt is None else plan.dt, "simulate: dt")
     whole = checked_step(plan.duration, "simulate: duration")
     total = step_count(whole, dt)
@@ -193,9 +196,9 @@ def _apart(control: Any) -> Any:
 def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
     """Return the reason why a traced function may differ from the original function, or "".
 
-    For example, a function with internal state or randomness differs. To detect such functions, the
-    original function is evaluated at two random states, one after the other or as a batch, and
-    compared with the traced function.
+    For example, a function with internal state or randomness differs. To detect such functions,
+    the results of the original and the traced function are compared at two random states. The
+    original function is called for each state, or once for both states as a batch.
     """
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []
@@ -235,7 +238,7 @@ def _run(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Run the compiled steps of a simulation plan and return the trajectory."""
+    """Run the compiled simulation `made` with the options of a plan, and return the trajectory."""
     driven = isinstance(plan.control, Controls)
     forces = None if driven or callable(plan.control) else _rows("tau", plan.control, q, qd)
     ctrl = None if not driven or callable(plan.ctrl) else _rows("ctrl", plan.ctrl, q, qd)
@@ -283,7 +286,10 @@ def _run(
 
 
 def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
-    """Return joint torques or controls as an array, with an axis for time steps if batched."""
+    """Return joint torques or controls as an array.
+
+    If there is one row for each batch member, an axis for time steps is inserted.
+    """
     if given is None:
         return None
     array = given if library_of(given) else some_numbers(name, given, "simulate")

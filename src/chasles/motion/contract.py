@@ -12,7 +12,7 @@ Array = Any
 
 
 class Machine(Protocol):
-    """Robot with a model and a mechanism, which evaluates the model."""
+    """Protocol for robots: a model, and a mechanism that evaluates functions of the model."""
 
     model: Model
     mechanism: Mechanism

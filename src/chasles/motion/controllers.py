@@ -52,7 +52,7 @@ class _Law:
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
-        """Return the gain `name` as a list of `size` numbers. A single number is repeated."""
+        """Return the field `name` as a list of `size` floats. A scalar is repeated."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
@@ -72,7 +72,7 @@ def _nested(value: Any) -> Any:
 
 
 def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) -> list[Number]:
-    """Evaluate a robot function with expressions as arguments."""
+    """Return the result of a robot function for symbolic arguments."""
     return program(model, function).applied(arguments, arena)[0]
 
 
@@ -169,7 +169,7 @@ class Followed(Controls):
     law: PDControl | ComputedTorque | None = None
 
     def program(self, model: Model, parameters: int = 0) -> Program:
-        """Return the program for joint torques. The input "ctrl" holds the samples for a step."""
+        """Return the program for joint torques; its input "ctrl" is a row of samples per step."""
         assert self.law is not None
         arena, size = Arena(RULES), model.nq + 2 * model.nv
         sizes = {"q": model.nq, "qd": model.nv, "ctrl": row_size(size, self.parts)}
@@ -202,7 +202,7 @@ Rows = Callable[[float, float, int], np.ndarray]
 def with_samples(model: Model, control: Any, ctrl: Any, integrator: str) -> tuple[Any, Rows | None]:
     """Return a controller that reads samples of its trajectory, and the function that samples it.
 
-    A controller without a trajectory is returned unchanged, with None.
+    A controller without a trajectory is returned unchanged, and the second result is then None.
     """
     parts = stages(integrator)
     if follows(control):
@@ -290,10 +290,10 @@ _NUMBERS = frozenset({float, int, np.float64})
 def _tracking(
     mechanism: Mechanism, single: Sequence[bool], fallback: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return `computed_torque` for a tree as one compiled function of arrays.
+    """Return `computed_torque` for a robot without loops as one compiled function of arrays.
 
-    single: pair of flags for stiffness and damping, True for a gain that is a single number.
-    fallback: function to call for arguments that the compiled entry does not accept.
+    `single` has two flags, for stiffness and damping, that are True if the gain is one number for
+    all joints. `fallback` is called for arguments that the compiled function does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -348,7 +348,7 @@ def _linear_errors(
     gains: tuple[Array, Array],
     actuated: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """Evaluate `computed_torque` for a mechanism, given desired motion and gains."""
+    """Evaluate `computed_torque` for desired (q, qd, qdd) and gains (stiffness, damping)."""
     names = ("q", "q_wanted", "qd", "qd_wanted", "qdd_wanted")
     values, sizes = (q, wanted[0], qd, *wanted[1:]), (mechanism.nq,) * 2 + (mechanism.nv,) * 3
     given = {
@@ -417,7 +417,7 @@ def traced(model: Model, control: Any, parameters: int = 0) -> Program:
 
 
 def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> list[Number]:
-    """Evaluate a built-in controller on symbols."""
+    """Return the joint torques of a built-in controller as symbolic expressions."""
     found: list[Number] = control(model, arena, t, *map(list, given))
     return found
 
@@ -425,7 +425,7 @@ def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> li
 def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     """Return a built-in controller as a function tau(t, q, qd) of arrays.
 
-    ComputedTorque also supports closed loops.
+    In contrast to `computed`, robots with closed loops are supported with `ComputedTorque`.
     """
     if follows(control):
         return _following(mechanism, control)
@@ -500,7 +500,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a fast entry point of a kernel, which passes unsupported arguments to `fallback`."""
+    """Return a function that calls a kernel, and `fallback` for arguments the kernel rejects."""
     names = ", ".join(variable.name for variable in kernel.interface.inputs)
     facts = {"name": name, "signature": names, "doc": "", "holder": None}
     return backends.fast_entry(kernel, fallback=fallback, **facts)

@@ -1,7 +1,7 @@
 """Actuator controls in a simulation, and the resulting joint torques and activations.
 
-Activations are integrated together with q and qd. Each follows its control within the range that
-the file specifies (mujoco.readthedocs.io, "Computation", actuation model).
+Activations are integrated together with q and qd. Each activation follows its control within the
+range in the robot's file (mujoco.readthedocs.io, "Computation", actuation model).
 """
 
 import inspect
@@ -23,16 +23,21 @@ from chasles.motion.contract import Array, read_only
 from chasles.motion.references import interpolated, row_size
 
 OWN = ("parameters", "ctrl")
-"""Inputs of a controller's program in addition to time and state."""
+"""Names of the inputs that a controller's program may have in addition to time and state."""
 
 
 @dataclass(frozen=True)
 class Controls:
     """Actuators of a robot and the source of their controls.
 
-    function: function ctrl(t, q, qd) that returns the controls (..., nu), or None if the controls
-    are given as numbers. Parameters, if any, are a fourth argument. parts: fractions of a step at
-    which a trajectory of controls is sampled; empty if the controls are not a trajectory.
+    Attributes
+    ----------
+    function : callable or None
+        Function ctrl(t, q, qd), or ctrl(t, q, qd, p) with parameters p, that returns the controls
+        (..., nu). None if the controls are given as arrays.
+    parts : tuple of float
+        Fractions of a step at which a trajectory of controls is sampled; empty if the controls are
+        not a trajectory.
     """
 
     function: Callable[..., Any] | None = None
@@ -70,7 +75,7 @@ class Controls:
 
 
 def activations(model: Model) -> int:
-    """Return the number of activations."""
+    """Return the number of actuators with an activation state."""
     return sum(data.active for data in model.source.actuators)
 
 
@@ -103,7 +108,10 @@ def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
 def called(
     function: Callable[..., Any], arguments: Sequence[Any], size: int, what: str
 ) -> list[Number]:
-    """Call a function with symbols and return its results, named `what` in messages."""
+    """Call a user's function with symbolic arguments and return its `size` results.
+
+    `what` names the results in error messages.
+    """
     try:
         forces: Any = function(*arguments)
     except ModelError:
@@ -124,7 +132,7 @@ def called(
 def named_results(
     control: Program, arena: Arena, given: Mapping[str, Any]
 ) -> dict[str, list[Number]]:
-    """Evaluate a controller's program on expressions and return its results by name."""
+    """Evaluate a controller's program for given inputs, and return its outputs by name."""
     found = control.applied(given, arena)
     return {v.name: x for v, x in zip(control.outputs, found, strict=True)}
 
@@ -140,17 +148,17 @@ def only_forces(control: Program) -> Program:
 
 
 def kept_within(model: Model, act: Any) -> list[Number]:
-    """Return activations clamped to the ranges in the file, or an empty list if there are none."""
+    """Return the activations, clamped to the ranges in the robot's file."""
     active = [data for data in model.source.actuators if data.active] if len(act) else []
     return [within(x, data.activations) for x, data in zip(act, active, strict=True)]
 
 
 def durations(model: Model, dt: float) -> list[float]:
-    """Return the effective step sizes (s) of the activations for a step of dt seconds.
+    """Return the effective step size (s) of each activation for a step of dt seconds.
 
-    A step adds the activation rate times this step size. For filters, the result is exact if the
-    control is constant: the difference between a filter's activation and its control decays as
-    exp(-t / time constant).
+    A step changes an activation by its rate times its effective step size. For first-order filters,
+    this change is exact if the control is constant, because the difference between activation and
+    control decays as exp(-t / time constant).
     """
     found = []
     for data in model.source.actuators:
@@ -167,7 +175,7 @@ def durations(model: Model, dt: float) -> list[float]:
 def host_controls(
     mechanism: Mechanism, control: Controls, ctrl: Array, lead: tuple[int, ...]
 ) -> Callable[..., np.ndarray]:
-    """Return ctrl(t, q, qd) as a function of arrays that checks its results (..., nu)."""
+    """Return a function ctrl(t, q, qd) of arrays that returns checked controls (..., nu)."""
     nu = len(mechanism.model.source.actuators)
     if control.function is None:
         given = _finite("ctrl", numbers("simulate: ctrl", ctrl, nu).astype(float))
@@ -198,7 +206,7 @@ def _fits(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class Activated:
-    """Activations appended to q, for simulations that run step by step in Python."""
+    """Actuators in simulations that run in Python, where activations are appended to q."""
 
     def __init__(
         self, mechanism: Mechanism, control: Controls, ctrl: Array, lead: tuple[int, ...]
@@ -216,13 +224,13 @@ class Activated:
         return np.concatenate([q, _fits("act", found, (*self._lead, self.size))], -1)
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the joint torques; q may have activations appended."""
+        """Return the joint torques of the actuators; q may have activations appended."""
         place, act = q[..., : self._nq], q[..., self._nq :]
         found: np.ndarray = self._actuate(place, qd, self.controls(t, place, qd), act)
         return found
 
     def rates(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the rates of the activations."""
+        """Return the time derivatives of the activations, which are appended to q."""
         place, act = q[..., : self._nq], q[..., self._nq :]
         found: np.ndarray = self._rate(place, qd, self.controls(t, place, qd), act)
         return found

@@ -26,14 +26,14 @@ TIME_STEP = "time_step"
 """Name of the exported function."""
 
 OPTIONS = ("dt", "contacts", "limits", "control", "ctrl", "q")
-"""Options of the exported function, in addition to dissipation."""
+"""Names of the options of `export` for a time step, in addition to `dissipation`."""
 
 PARTS = ("begin", "refine", "rescue", "end")
 
 ERRORS = {"float64": 1e-6, "float32": 3e-2}
-"""Error tolerance of the exported test, relative to the largest result. Stiff contacts amplify
-rounding errors: relative to the momentum, errors of impulses are about 1e4 times as large as errors
-of velocities."""
+"""Error tolerances of the exported test by dtype, relative to the largest result. Stiff contacts
+amplify rounding errors: relative to the momentum, errors of impulses are about 1e4 times as large
+as errors of velocities."""
 
 
 def exported_step(
@@ -53,9 +53,14 @@ def exported_step(
 ) -> Iteration:
     """Return the time step as C code. For options that are not listed here, see `rollout`.
 
-    count: number of states in the exported test. ctrl: True if the step takes actuator controls
-    instead of joint torques. q: configuration with closed loops, which determines the independent
-    coordinates.
+    Parameters
+    ----------
+    count : int
+        Number of states in the exported test.
+    ctrl : bool
+        True if the step takes actuator controls instead of joint torques.
+    q : array_like, shape (nq,), optional
+        Closed configuration of a robot with loops, which determines the independent coordinates.
     """
     if dt is None:
         remedy = "pass the step size in s, for example dt=0.002"
@@ -87,7 +92,7 @@ def exported_step(
         kept,
         reports,
         (
-            "forces: contact forces (N) on the bodies along the world axes, 3 for each slot;",
+            "forces: contact forces (N) on the bodies along the world axes, 3 per contact;",
             "those of the previous step predict friction: set them to zero before the first step",
             f"effort: solver statistics of this step ({', '.join(told)})",
             *_loops(robot, made),
@@ -101,7 +106,7 @@ def exported_step(
 
 
 def _start(robot: Machine, q: Any) -> np.ndarray:
-    """Return the given or neutral configuration, with its loops closed."""
+    """Return the configuration `q`, or by default a closed configuration near the neutral one."""
     mechanism = robot.mechanism
     if q is not None:
         return numbers("export: q", q, robot.model.nq).astype(float)
@@ -111,7 +116,7 @@ def _start(robot: Machine, q: Any) -> np.ndarray:
 
 
 def _loops(robot: Machine, made: Stepped) -> list[str]:
-    """Return the header lines about closed loops."""
+    """Return the comment lines of the exported header about closed loops."""
     if not robot.mechanism.rows:
         return []
     names = ", ".join(robot.mechanism.loops.freedoms[k] for k in made.model.independent)
@@ -122,7 +127,10 @@ def _loops(robot: Machine, made: Stepped) -> list[str]:
 
 
 def _sample(robot: Machine, made: Stepped, count: int, start: np.ndarray) -> dict[str, np.ndarray]:
-    """Return test states that touch the ground, with values that float32 represents exactly."""
+    """Return `count` states and inputs for the exported test, with exact float32 values.
+
+    A robot with a free joint touches the ground in these states.
+    """
     model, rng, q = robot.model, np.random.default_rng(0), start.copy()
     gaps = interpret(made.gap_program(), {"q": q.tolist()})["gaps"] if made.slots else []
     free = [i for i in model.movers if model.bodies[i].data.traits.floating]

@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]:
     """Return a decorator that replaces `**options` in a function's signature with named keywords.
 
-    options: the TypedDict that declares the keywords. A keyword without a default is required.
+    `options` is the TypedDict that declares the keywords. A keyword without a default is required.
     """
     known = defaults or {}
 

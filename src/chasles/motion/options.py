@@ -17,8 +17,8 @@ from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 MOST_STEPS = 10**10
-"""Maximum number of steps in a simulation. That many steps take 15 minutes with the fastest
-compiled robots, and months with the slowest.
+"""Maximum number of steps in a simulation. A simulation of this length takes 15 minutes for the
+fastest compiled robots and months for the slowest.
 """
 
 AUTOMATIC = "auto"
@@ -45,7 +45,8 @@ class Span:
 class Stepping:
     """Integrator, largest step size dt (s), and error tolerances of an adaptive integrator.
 
-    integrator: "auto" selects "rk4", or "time-stepping" if the contacts come from the file.
+    The integrator "auto" stands for "time-stepping" if the contacts come from the robot's file,
+    and for "rk4" otherwise. For `free`, see `simulate`.
     """
 
     integrator: str = AUTOMATIC
@@ -59,8 +60,22 @@ class Stepping:
 class Loads:
     """Joint torques or a controller with its parameters, external wrenches, and joint friction.
 
-    ctrl: controls of the file's actuators, instead of joint torques. act: initial activations.
-    model_parameters: values of the robot's parameters by name, either shared or one per state.
+    Attributes
+    ----------
+    control : array_like or controller, optional
+        Joint torques (N m or N) or a controller.
+    ctrl : array_like, callable or trajectory, optional
+        Controls for the actuators in the robot's file, instead of joint torques.
+    act : array_like, shape (..., na), optional
+        Initial activations of the actuators.
+    parameters : array_like, shape (..., m), optional
+        Parameters of the controller.
+    model_parameters : mapping from str to array_like, optional
+        Values of robot parameters by name: one value for the entire batch, or one for each state.
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches.
+    dissipation : bool
+        True to include damping and dry friction of joints.
     """
 
     control: Forces = None
@@ -83,7 +98,10 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """Loop closure: a function, or a stabilization time (s). Default: Newton's method."""
+    """Method that keeps loops closed: a closure function, or stabilization with a time (s).
+
+    By default, Newton's method closes the loops in each step.
+    """
 
     closure: ClosureFunction | None = None
     stabilization: float | None = None
@@ -93,8 +111,18 @@ class Closing:
 class Output:
     """Recorded states: at times (n,) in s, or every `every` steps and at the end.
 
-    progress: show a progress bar. sensors: record all sensors, or the named sensors, at these
-    states. noise: seed of the sensor errors.
+    Attributes
+    ----------
+    times : array_like, shape (n,), optional
+        Times at which states are recorded (s).
+    every : int
+        Number of steps between recorded states.
+    progress : bool
+        True to show a progress bar.
+    sensors : bool, str or sequence of str
+        True to record all sensors at these states, or the names of the sensors to record.
+    noise : int or numpy.random.Generator, optional
+        Seed of the sensor noise. Default: no noise.
     """
 
     times: Array = None
@@ -112,7 +140,7 @@ class Plan(Output, Closing, Touch, Loads, Stepping, Span):
 
     @property
     def asked(self) -> Any:
-        """Controller for joint torques or actuators, as given by the user."""
+        """Joint torques, or the function for torques or actuator controls, as the user gave it."""
         return self.control.function if isinstance(self.control, Controls) else self.control
 
 
@@ -129,11 +157,11 @@ Integrators = Literal[
     "variational",
     "time-stepping",
 ]
-"""Names of integrators, for type checkers: "auto", "time-stepping", and names in `INTEGRATORS`."""
+"""Type of the option `integrator`: "auto", "time-stepping", or a name in `INTEGRATORS`."""
 
 
 class Options(TypedDict, total=False):
-    """Options of `simulate`: the fields of `Plan` and their groups. tau: an alias of control."""
+    """Keywords of `simulate`: the fields of `Plan`, their groups, and `tau` for `control`."""
 
     duration: float | None
     dt: float | None
@@ -174,7 +202,7 @@ class Options(TypedDict, total=False):
 GROUPS: dict[str, type] = {
     kind.__name__.lower(): kind for kind in (Span, Stepping, Loads, Touch, Closing, Output)
 }
-"""Groups of options by name."""
+"""Classes of option groups, by the keyword of `simulate` that takes the group."""
 
 NAMES = {field.name: field.default for field in fields(Plan)}
 """Default values of all individual options, by name."""

@@ -16,7 +16,7 @@ from chasles.motion.options import Plan
 from chasles.motion.steps.parameters import FRICTION, STIFFNESS, parameter_shape
 
 POSITIVE = ("mass", "damping", "friction", "armature", "stiffness")
-"""Kinds of parameters that must not be negative, except that joint stiffness may be negative."""
+"""Kinds of parameters that must not be negative. An exception is the stiffness of joints."""
 
 
 def check_names(source: Description, plan: Plan) -> None:

@@ -21,7 +21,7 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Upper limit of the default number of active-set iterations (`passes`), which is nv + 4."""
+"""Upper bound of the default of `passes`, the number of active-set iterations (nv + 4)."""
 
 
 class ResolvedRate:
@@ -59,7 +59,7 @@ class ResolvedRate:
         scales = tuple(map(float, mechanism.loops.rows)) if mechanism.rows else ()
         count = checked_count(f"{PART}: passes", passes)
         self.step = Step(model, levels, damping, singular, count, scales)
-        """Tasks and damping from which the compiled program is traced."""
+        """Model, tasks and damping that determine the compiled program."""
         self.rows = tuple(_names(levels))
         self.dt = np.array(_positive("dt", dt))
         self.weights = _array("weights", weights, self.step.rows)
@@ -88,7 +88,7 @@ class ResolvedRate:
 
     @cached_property
     def program(self) -> Program:
-        """Straight-line program with all limits as inputs."""
+        """Program of one velocity step, without branches, with all limits as inputs."""
         return self.step.program()
 
     def __call__(
@@ -140,7 +140,7 @@ def _unknown(found: Any) -> bool:
 
 
 def _refuse(given: Mapping[str, Any]) -> None:
-    """Raise an error that names the first input that is not finite."""
+    """Raise an error that names the first input with a value that is not finite, if any."""
     for name, value in given.items():
         wrong = np.argwhere(~np.isfinite(np.asarray(value, float)))
         if len(wrong):
@@ -150,7 +150,7 @@ def _refuse(given: Mapping[str, Any]) -> None:
 
 
 def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
-    """Return the tasks of each priority level, after checking them."""
+    """Return the checked tasks of all priority levels, highest priority first."""
     given = [tasks] if isinstance(tasks, Mapping | str) else tasks
     if not isinstance(given, Sequence) or not given:
         problem = (
@@ -198,9 +198,9 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _array(name: str, value: Any, size: int) -> np.ndarray:
-    """Return one number or `size` numbers as an array (size,), after checking the values.
+    """Return a scalar or an array of `size` values as a checked array (size,).
 
-    Values must be non-negative; accelerations must be positive.
+    Values must be non-negative, and accelerations must be positive.
     """
     array = np.atleast_1d(np.asarray(value, float))
     whole = np.full(size, array[0]) if array.shape == (1,) else numbers(name, array, size).copy()

@@ -23,12 +23,12 @@ class Event:
     ----------
     function : callable
         Function (t, q, qd) -> float whose zero crossings are detected, for t (s), q (nq,) and
-        qd (nv,). Its arrays are read-only.
+        qd (nv,). The arrays passed to the function are read-only.
     direction : {0, 1, -1}
         Detect all crossings (0), only upward (1), or only downward crossings (-1).
     then : callable, optional
         Function (t, q, qd) -> (q, qd) that returns the state from which the motion continues, for
-        example after an impact. It receives copies of q and qd, which it may change and return.
+        example after an impact. The function may change and return its arguments, which are copies.
     terminal : bool, optional
         True if the motion ends at the event. Default: True if `then` is not given.
     name : str
@@ -250,7 +250,7 @@ class Trajectory:
     act: np.ndarray | None = None
 
     def __repr__(self) -> str:
-        span = f"{len(self.t)} instants"
+        span = f"{len(self.t)} states"
         if len(self.t):
             span += f" from {self.t[0]:.6g} to {self.t[-1]:.6g} s"
         parts = [span, f"q {self.q.shape}", f"qd {self.qd.shape}"]

@@ -28,7 +28,7 @@ def stages(integrator: str) -> tuple[float, ...]:
 
 
 def check_reference(what: str, target: Any, size: int) -> None:
-    """Raise an error if a trajectory does not have `size` positions."""
+    """Raise an error if a trajectory does not have `size` coordinates."""
     if not is_trajectory(target):
         return
     shape = np.shape(target(0.0)[0])
@@ -38,7 +38,10 @@ def check_reference(what: str, target: Any, size: int) -> None:
 
 
 def row_size(size: int, parts: Sequence[float]) -> int:
-    """Return the length of a row of samples with `size` numbers at each stage."""
+    """Return the length of a row of samples, given the number of values at each stage (`size`).
+
+    The row also contains the start time and the reciprocal of the step size.
+    """
     return 2 + len(parts) * size
 
 
@@ -47,9 +50,19 @@ def samples(
 ) -> Callable[[float, float, int], np.ndarray]:
     """Return a function that samples a trajectory, given start time, step size and step count.
 
-    It returns one row per step: the time at the start of the step (s), 1 / dt, and the samples at
-    each stage. whole: True to sample q, qd and qdd, False for q alone. quaternions: indices of
-    quaternions in q; their signs are chosen to match the first stage.
+    The function returns one row per step: the time at the start of the step (s), 1 / dt, and the
+    samples at each stage.
+
+    Parameters
+    ----------
+    target : callable
+        Trajectory t -> (q, qd, qdd, ...).
+    quaternions : sequence of int
+        Indices of quaternions in q, whose signs are chosen to match the first stage of a step.
+    parts : sequence of float
+        Stages of the integrator, as fractions of a step.
+    whole : bool
+        True to sample q, qd and qdd, False to sample q alone.
     """
 
     def rows(start: float, dt: float, steps: int) -> np.ndarray:
@@ -72,14 +85,14 @@ def samples(
 
 
 def quaternion_places(model: Model) -> list[int]:
-    """Return the indices of quaternions in q."""
+    """Return the index in q of the first entry of each quaternion."""
     return list(PositionSpace().quaternions(model))
 
 
 def interpolated(
     row: Sequence[Number], t: Number, size: int, parts: Sequence[float]
 ) -> list[Number]:
-    """Return the trajectory (size,) at time t, by Lagrange interpolation of a row of samples."""
+    """Return the trajectory (size,) at time t, interpolated between a step's samples (Lagrange)."""
     part = (t - row[0]) * row[1]
     found: list[Number] = [0.0] * size
     for k, here in enumerate(parts):
@@ -92,7 +105,7 @@ def interpolated(
 
 
 def alike(rows: np.ndarray, q: Any) -> Any:
-    """Return rows as an array from the same library as q."""
+    """Convert a NumPy array to the array library, dtype and device of q."""
     library = library_of(q)
     if library is None or library.takes_numpy:
         return rows

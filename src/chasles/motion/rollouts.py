@@ -120,8 +120,8 @@ def rollout(
     Parameters
     ----------
     robot : Robot
-        The robot. It must not depend on time, and only "time-stepping" supports closed loops. For
-        other robots, use `simulate`.
+        The robot, which must not depend on time. Only the integrator "time-stepping" supports
+        closed loops. For other robots, use `simulate`.
     q : array_like, shape (..., nq)
         Initial joint positions (rad or m).
     qd : array_like, shape (..., nv)

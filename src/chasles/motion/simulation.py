@@ -36,13 +36,13 @@ from chasles.motion.steps.bodies import along_velocities
 from chasles.motion.steps.integrators import INTEGRATORS, known
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
-"""Default options of `simulate`."""
+"""Default values of the keywords of `simulate`."""
 
 USUAL = "rk4"
-"""Default integrator, unless the contacts come from the file."""
+"""Default integrator, unless the contacts come from the robot's file."""
 
 SAFE = "safe damping"
-"""Cache key in a mechanism for the arguments of the last damping check that passed."""
+"""Key under which a mechanism caches the arguments of the last successful `check_damping`."""
 
 
 @shown(Options, DEFAULTS)
@@ -220,7 +220,10 @@ def simulate(
 
 
 def planned(options: Mapping[str, Any]) -> Plan:
-    """Combine grouped and individual options into a plan. Default duration: steps times dt."""
+    """Combine grouped and individual options into a plan.
+
+    The default duration is the number of steps times dt.
+    """
     values: dict[str, Any] = {}
     for name, kind in GROUPS.items():
         group = options.get(name)
@@ -288,7 +291,11 @@ def _motion(
 
 
 def with_file(robot: Machine, plan: Plan) -> Plan:
-    """Return the plan with its integrator selected, and with the file's contacts if requested."""
+    """Return the plan with "auto" and "file" replaced by an integrator and by contact pairs.
+
+    Contacts from the robot's file also enable joint limits, damping and dry friction if the
+    integrator is "time-stepping".
+    """
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
             problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
@@ -307,7 +314,10 @@ def with_file(robot: Machine, plan: Plan) -> Plan:
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
-    """Return the reason why a plan cannot be compiled, or "". Control functions are not checked."""
+    """Return the reason why a plan cannot be compiled, or "".
+
+    Functions that compute torques or controls are not checked here.
+    """
     control, resume = plan.asked, plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     remembers = remembers and not is_trajectory(plan.ctrl)
@@ -377,8 +387,8 @@ def check_damping(
 ) -> None:
     """Raise an error if damping makes steps of dt seconds from q (..., nq) unstable.
 
-    With damping d, the velocity of an inertia m decays at the rate d / m. An explicit step of size
-    dt amplifies it instead, unless dt d / m is below a limit that depends on the integrator. For
+    With damping d, the velocity of an inertia m decays at the rate d / m. If dt d / m exceeds a
+    limit that depends on the integrator, an explicit step of size dt amplifies the velocity. For
     Euler's method, the limit is 2, so dt must be less than 2 m / d.
 
     Joint damping is included if `dissipation` is True; the damping of built-in controllers is
@@ -412,15 +422,16 @@ def check_damping(
 
 
 def _fastest(robot: Machine, q: np.ndarray, d: np.ndarray, limit: float) -> tuple[float, str]:
-    """Return the largest eigenvalue of M^-1 diag(d) at q (1/s), and the main joint of its mode.
+    """Return the largest eigenvalue of M^-1 diag(d) at q (1/s) and the joint it affects most.
 
-    The square root of the sum of all squared eigenvalues is an upper bound. If this bound is at
-    most `limit`, it is returned instead, with an empty name.
+    The joint is the one with the largest entry of the eigenvector. The square root of the sum of
+    all squared eigenvalues is an upper bound of the eigenvalue. A bound of at most `limit` is
+    returned instead of the eigenvalue, with an empty name.
     """
     try:
         inverse = np.linalg.inv(robot.mechanism.mass_matrix(q))
     except (InputError, np.linalg.LinAlgError):
-        return 0.0, ""  # bad q or a joint without inertia, for which the motion raises an error
+        return 0.0, ""  # invalid q, or a joint without inertia: checked later
     whole = math.sqrt(d @ (inverse * inverse) @ d)
     if not math.isfinite(whole):
         return 0.0, ""

@@ -29,14 +29,13 @@ With this tolerance, the problem of a body that just fits between two opposite c
 """
 
 PIVOT = 1e-11
-"""Entries of a column up to this size, after scaling, are treated as zero and not used as pivots.
-"""
+"""Largest entry of a scaled column that is treated as zero and not used as a pivot."""
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
-"""Remedy in error messages if no forces can prevent penetration."""
+"""Remedy in the error messages for contacts that no forces can keep from penetrating."""
 
 TIE = 1e-12
-"""Ratios that differ by less than this, after scaling, are treated as equal."""
+"""Tolerance within which two ratios of the pivot rule, after scaling, are treated as equal."""
 
 ROUGH = 1e-10
 """Largest |min(w, z)|, after scaling and relative to the largest |d| or z, that rounding errors
@@ -77,7 +76,7 @@ class Infeasible(InputError):
 class Iterated(NamedTuple):
     """Result of an iterative solver: forces (..., n), residuals (...), and number of sweeps.
 
-    residual: the largest violation of a problem's optimality conditions, in the units of d.
+    The residual is the largest violation of a problem's optimality conditions, in the units of d.
     """
 
     forces: np.ndarray
@@ -136,10 +135,11 @@ def lemke(M: Array, d: Array) -> np.ndarray:
 
 
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the indices of the basic variables z in a solution of w = A z + b.
+    """Return the indices of the basic variables z in a solution of w = A z + b (Lemke's method).
 
-    Variables are numbered w, z, z0 in w - A z - e z0 = b. z0 leaves the basis last. The inverse
-    of the basis is recomputed at each pivot, not updated.
+    Variables are numbered in the order w, z, z0, with w - A z - e z0 = b and e = (1, ..., 1). The
+    method ends when the artificial variable z0 leaves the basis. The inverse of the basis matrix is
+    recomputed at each pivot, not updated.
     """
     n = len(b)
     columns, right = np.hstack([np.eye(n), -A, -np.ones((n, 1))]), np.column_stack([b, np.eye(n)])
@@ -189,10 +189,10 @@ def _on_a_ray(
 def boxed(A: Array, b: Array, low: Array, high: Array) -> np.ndarray:
     """Return z (n,) with w = A z + b such that w >= 0 where z < high and w <= 0 where z > low.
 
-    A (n, n), b, low (n,), high (n,); high may be infinite. The problem is solved by Lemke's method,
-    with Lagrange multipliers of the upper bounds as additional unknowns. If A is symmetric positive
-    semidefinite and all bounds are finite, there is always a solution. Otherwise, the function may
-    raise `Infeasible`, as `lemke` does.
+    A has shape (n, n); b, low and high have shape (n,), and high may be infinite. The problem is
+    solved by Lemke's method, with Lagrange multipliers of the upper bounds as additional unknowns.
+    If A is symmetric positive semidefinite and all bounds are finite, there is always a solution.
+    Otherwise, the function may raise `Infeasible`, as `lemke` does.
     """
     A, b, low, high = (np.asarray(a, dtype=float) for a in (A, b, low, high))
     n, scale, ends = len(b), scales(A), np.flatnonzero(np.isfinite(high))
@@ -263,13 +263,16 @@ def _residual(M: np.ndarray, d: np.ndarray, z: np.ndarray, diagonal: np.ndarray)
 
 
 def scales(M: np.ndarray) -> np.ndarray:
-    """Return the scaling S (n,) for which the positive diagonal entries of S M S become one."""
+    """Return s (n,) such that diag(s) M diag(s) has a unit diagonal where M's is positive."""
     diagonal = np.diagonal(M)
     return np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 1.0)
 
 
 def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return M (n, n) and d (n,) as float arrays, after checks. name: function name in messages."""
+    """Return M (n, n) and d (n,) as float arrays, after checks of their shapes and values.
+
+    `name` is the function name in error messages.
+    """
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
         problem = f"M {M.shape} and d {d.shape} must have shapes (n, n) and (n,)"
@@ -458,20 +461,20 @@ def optional(package: str) -> Any:
 # Sliding contacts ---------------------------------------------------------------------------------
 
 REACH = 1e-13
-"""Values below this fraction of the largest entry of M are treated as rounding errors."""
+"""Relative size, with respect to the largest entry of M, below which values are rounding errors."""
 
 SINGULAR = 1e-9
-"""Determinants of scaled matrices below this magnitude are treated as rounding errors."""
+"""Magnitude below which determinants of scaled matrices are treated as rounding errors."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""Largest error of w, relative to the largest |d|, in accepted and in exact solutions."""
+"""Tolerances for w, relative to the largest |d|, of accepted solutions and of exact solutions."""
 
 STABLE = 1e-6
 """Tolerance for negative eigenvalues, relative to the largest entry of M. Double zero eigenvalues
 are accurate only to the square root of the rounding error."""
 
 MANY = 4096
-"""Maximum number of cases to enumerate if solutions may not be unique. 12 contacts yield 4096."""
+"""Maximum number of cases to enumerate if solutions may not be unique (4096 for 12 contacts)."""
 
 
 class NoUniqueMotion(InputError):
@@ -503,9 +506,10 @@ def normal_forces(
 
     Friction of sliding contacts is proportional to their normal forces, so M is not symmetric, and
     there may be no solution, or several (Painleve 1895). A contact has low = 0 and no upper bound.
-    For a joint at rest, low and high are its negative and positive dry friction. effect (m, n): map
-    from z to the accelerations of all points. rubs: False if no contact has friction; M is then
-    symmetric.
+    For a joint at rest, low and high are its negative and positive dry friction.
+
+    The matrix `effect` (m, n) maps z to the accelerations of all points. `rubs` is False if no
+    contact has friction; M is then symmetric.
     """
     cases = math.prod(2 + int(np.isfinite(x)) for x in high)
     certain = np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M))
@@ -517,13 +521,13 @@ def normal_forces(
 def _only(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, effect: np.ndarray
 ) -> np.ndarray:
-    """Find the normal forces by enumerating all cases.
+    """Return the normal forces of sliding contacts, found by enumerating all cases.
 
-    The smallest solution is returned if all solutions are `_alike`, or if `_contradicts` is False;
-    in the latter case, a small compliance would select one solution. Otherwise, exact solutions are
-    preferred. If they are different motions, the solution that maintains all contacts is returned,
-    provided that it is stable or that every contact would close without forces. For example, a
-    body that lies flat on the ground stays flat.
+    The smallest solution is returned if all solutions are `_alike`, or if `_contradicts(M)` is
+    False; in the latter case, a small compliance would select one solution. Otherwise, exact
+    solutions are preferred. If the exact solutions are different motions, the solution that
+    maintains all contacts is returned, provided that it is stable or that every contact would close
+    without forces. For example, a body that lies flat on the ground stays flat.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     forces, left, exact = _answers(M, d, low, high, scale)

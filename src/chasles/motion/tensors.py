@@ -20,10 +20,10 @@ from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.records import Trajectory
 
 GIVEN = ("q", "qd", "tau", "contact_states", "parameters", "ctrl", "act", "model_parameters")
-"""Arguments of a rollout that may be arrays."""
+"""Names of the arguments of a rollout that may be arrays."""
 
 SHAPING = ("q", "qd", "contact_states", "parameters", "act", "model_parameters")
-"""Arguments whose leading shapes determine the leading shape of the trajectory."""
+"""Names of the arguments whose leading shapes determine the batch shape of a rollout."""
 
 DIFFERENTIABLE = ("torch", "jax")
 
@@ -38,7 +38,7 @@ def array_library(course: Course) -> Library | None:
 
 
 def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Library) -> Trajectory:
-    """Return the trajectory, with q and qd as differentiable arrays from the given library."""
+    """Run a rollout and return its q and qd as differentiable arrays from the given library."""
     names = [name for name in GIVEN if getattr(course, name) is not None]
     given = [getattr(course, name) for name in names]
     for name, n in (("q", robot.model.nq), ("qd", robot.model.nv)):
@@ -83,7 +83,10 @@ def _entries(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
 
 
 def _summed(bar: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Sum the covectors of an argument over all members of a batch that share it."""
+    """Sum the covectors of an argument over the batch members that share the argument.
+
+    The result has the argument's `shape`.
+    """
     found = bar.sum(axis=tuple(range(bar.ndim - len(shape))))
     single = tuple(k for k, n in enumerate(shape) if n == 1 and found.shape[k] != 1)
     return np.asarray(found.sum(axis=single, keepdims=True)).reshape(shape)

@@ -40,8 +40,8 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH, FORCES = "compiled steps", "watch", "contact forces"
-"""Keys of the data for resuming a motion: number of completed steps, data for detecting unstable
-contacts (`contact.watch`), and contact forces in the last step.
+"""Keys in `End.memory`, the data for resuming a motion: number of completed steps, data for
+detecting unstable contacts (`contact.watch`), and contact forces in the last step.
 """
 
 
@@ -63,11 +63,29 @@ class Recipe:
 class Course:
     """Initial state, inputs and step counts of a simulation.
 
-    `tau` is None if a controller computes it. `done` of `total` steps have been completed. `ctrl`
-    holds controls given as numbers, and `act` the initial activations. If the motion is resumed,
-    `known` holds the data of `contact.watch` (or the contact forces) at the end of the earlier
-    part. `function` is the function name in messages. `model_parameters` holds the concatenated
-    values of the step's model parameters.
+    Attributes
+    ----------
+    q, qd, contact_states, act : array_like
+        Initial positions, velocities, states of soft contacts, and activations.
+    tau, ctrl : array_like or None
+        Joint torques and actuator controls; None if a controller computes them.
+    parameters, model_parameters : array_like or None
+        Controller parameters, and the concatenated model parameters.
+    dt, start : float
+        Step size and initial time (s).
+    steps, every : int
+        Number of steps in this part of the motion, and the interval between recorded states.
+    threads : int or None
+        Number of CPU threads.
+    done : int
+        Number of steps completed before this part.
+    total : int or None
+        Number of steps in the entire motion; None if this part is the entire motion.
+    function : str
+        Function name in error messages.
+    known : array or None
+        For a resumed motion, the data for detecting unstable contacts, or the contact forces, at
+        the end of the earlier part.
     """
 
     q: Any
@@ -92,7 +110,24 @@ class Course:
 class Rollout:
     """Compiled simulation of a robot with a fixed step size.
 
-    parameters: number of controller parameters. free: model parameters that are inputs.
+    Parameters
+    ----------
+    model : Model
+        Model of a robot without loops.
+    integrator : str
+        Name of an explicit integrator.
+    control : controller or None
+        Controller to trace into the step; None if joint torques are inputs.
+    dissipation : bool
+        True to include damping and dry friction of joints.
+    contacts : Contacts, optional
+        Soft contacts.
+    dt : float, optional
+        Step size (s), required with contacts.
+    parameters : int, optional
+        Number of controller parameters.
+    free : tuple of str, optional
+        Names of the model parameters that are inputs of the step.
     """
 
     def __init__(
@@ -136,7 +171,10 @@ class Rollout:
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, *target: str, watch: bool = False) -> Any:
-        """Return the compiled loop for a backend and dtype. watch: True to detect instability."""
+        """Return the compiled loop over all steps for a backend and dtype.
+
+        If `watch` is True, the loop also detects unstable contacts.
+        """
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
@@ -206,7 +244,7 @@ class Rollout:
         )
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
-        """Return the initial data (count, size) for detecting unstable contacts."""
+        """Return the initial data (states, size) for detecting unstable contacts."""
         assert self.contacts is not None
         shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
         before = np.zeros(shape) if course.known is None else course.known.reshape(shape).copy()
@@ -269,7 +307,7 @@ class Rollout:
 
     @cached_property
     def _arguments(self) -> tuple[list[Variable], dict[str, int]]:
-        """Variables that describe all arguments, and the size of each argument by name."""
+        """Names and shapes of all arguments as variables, and the size of each argument by name."""
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = self._sizes | own | {"tau": self.model.nv} | self._given | self._free
         return [Variable(name, (n,)) for name, n in sizes.items()], sizes
@@ -292,9 +330,10 @@ class Rollout:
         return place_of(course.function, variables, list(arguments.values()))
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
-        """Return the batch shape, the states (count, size), and the inputs.
+        """Return the batch shape, the flattened initial states, and the inputs of all steps.
 
-        The inputs have shape (count or 1, steps or 1, size).
+        For n batch members, the states have shape (n, size), and the inputs have shape
+        (n or 1, steps or 1, size).
         """
         steps, given = course.steps, place.given
         shared = ({"parameters": self.parameters} if self.parameters else {}, self._free)
@@ -341,9 +380,24 @@ def pulled_back(
 ) -> RolloutGradient:
     """Return the gradient of a rollout, computed by its adjoint loop.
 
-    names: inputs, in addition to the initial state, for which to compute gradients. sizes: number
-    of entries of each part of the state, by name. shapes: shapes of the model parameters that are
-    inputs.
+    Parameters
+    ----------
+    adjoint : callable
+        Function that returns the adjoint loop, given the names of the inputs that vary in time.
+    course : Course
+        Inputs and step counts of the rollout.
+    covectors : pair of array_like
+        Derivatives of a scalar with respect to the recorded positions and velocities.
+    lead : tuple of int
+        Batch shape.
+    names : sequence of str
+        Inputs, in addition to the initial state, for which gradients are computed.
+    states, controls : sequence of ndarray
+        Flattened initial states, and the inputs of all steps.
+    sizes : mapping from str to int
+        Names and sizes of the arrays that make up a state.
+    shapes : mapping from str to tuple of int
+        Shapes of the model parameters that are inputs.
     """
     steps, every = course.steps, course.every
     records = len(kept_steps(steps, every))
@@ -382,7 +436,10 @@ def check_threads(course: Course) -> None:
 def compiled_kernel(
     recipe: object, trace: Callable[[], Program], backend: str = "llvm", dtype: str = "float64"
 ) -> Any:
-    """Return the kernel for a cache key. The program is traced only if the kernel is not cached."""
+    """Return the compiled kernel for the cache key `recipe`.
+
+    The function `trace` is called, and its program compiled, only if the kernel is not cached.
+    """
     with COMPILING:
         known = backends.known(recipe, trace, backend, dtype)
         return known or backends.compile(trace(), backend, dtype, recipe)
@@ -400,9 +457,9 @@ def prepared(
     free: tuple[str, ...] = (),
     again: bool = False,
 ) -> Rollout:
-    """Return a compiled step, cached if possible.
+    """Return the `Rollout` for the given options, from the robot's cache if possible.
 
-    again: True to trace the controller even if the step is cached.
+    If `again` is True, the controller is traced even if its step is cached.
     """
     known_law = callable(control) or isinstance(control, Controls)
     control = control if known_law else None
@@ -482,7 +539,7 @@ def checked_steps(
 
 
 def kept_steps(steps: int, every: int) -> np.ndarray:
-    """Return the numbers of the steps after which states are recorded; 0 is the initial state."""
+    """Return the step numbers after which states are recorded, from 0 (the initial state)."""
     numbers = np.arange(0, steps + 1, every)
     return numbers if numbers[-1] == steps else np.append(numbers, steps)
 

@@ -1,7 +1,7 @@
-"""Slots for possible rigid contacts: body points, limits, and joints with dry friction.
+"""Possible rigid contacts of a robot: body points, limits, and joints with dry friction.
 
-Joint limits, tendon limits and joints at rest are treated as contacts with a single direction.
-Their gaps are in rad or m.
+Every possible contact has an index, its slot. Joint limits, tendon limits and joints at rest are
+treated as contacts with a single direction, with gaps in rad or m.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,8 +49,8 @@ class Varying:
     def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
         """Return the gaps of all feature pairs, and the motion of held and touching pairs.
 
-        A gap is infinite if other features are nearer. alone: True to evaluate only the held
-        pairs; the gaps of other pairs, and `Moves.room` of all pairs, are then infinite.
+        A gap is infinite if other features are nearer. If `alone` is True, only the held pairs
+        are evaluated; the gaps of other pairs, and `Moves.room` of all pairs, are then infinite.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
@@ -70,12 +70,25 @@ class Varying:
 
 
 class Slots:
-    """Numbered slots for a robot's possible contacts.
+    """Possible contacts (slots) of a robot, and the named rows that they belong to.
 
-    `row` (slots,) is the index of the named row that each slot belongs to. A row is a body point, a
-    pair with varying points, a joint limit, or a joint with dry friction; joints with dry friction
-    come last. bodies (slots,): equal numbers for slots between the same two bodies. bound (slots,):
-    dry friction of joints (N m or N), infinite for other slots.
+    A row is a body point, a pair of bodies with varying contact points, a joint limit, or a joint
+    with dry friction. Joints with dry friction come last.
+
+    Attributes
+    ----------
+    names, laws : list
+        Name and contact law of each row.
+    row : ndarray, shape (slots,)
+        Index of the row that each slot belongs to.
+    bodies : ndarray, shape (slots,)
+        Identifier of the two bodies, equal for all slots between the same two bodies.
+    friction : ndarray, shape (slots,)
+        Friction coefficients.
+    bound : ndarray, shape (slots,)
+        Dry friction of joints (N m or N); infinite for other slots.
+    contacts : int
+        Number of rows that are contacts between bodies.
     """
 
     def __init__(
@@ -117,8 +130,8 @@ class Slots:
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
         """Return the gaps, velocities and Jacobians of all slots in a state.
 
-        held (slots,): mask of slots that are always evaluated. alone: True to
-        skip slots of varying features that are not held.
+        The mask `held` (slots,) selects slots that are always evaluated. If `alone` is True, other
+        slots of bodies with varying contact points are skipped.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
@@ -158,12 +171,16 @@ class Slots:
         return self.resting.kept(at, start, held[np.isfinite(self.bound)])
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """Return the displacement d with the smallest d'M d that satisfies J d = -excess."""
+        """Return the displacement d that minimizes d'M d subject to J d = -excess."""
         B = response(self._mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 
     def seen(self, moves: Moves, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the forces (contacts, 3), along the world axes, and the gaps (contacts,)."""
+        """Return the contact forces (contacts, 3) along the world axes, and the gaps (contacts,).
+
+        `forces` (slots, 3) are along the contact axes. For each contact, the forces of its slots
+        are added, and the smallest gap is returned.
+        """
         found, gaps = np.zeros((len(self.names), 3)), np.full(len(self.names), np.inf)
         turned = np.swapaxes(moves.axes, 1, 2) @ forces[:, :, None]
         np.add.at(found, self.row, turned[..., 0])
@@ -181,9 +198,10 @@ class Slots:
     def told(
         self, at: State, hits: np.ndarray, old: Mode, new: Mode, late: np.ndarray
     ) -> list[Occurrence]:
-        """Return an `Occurrence` for each contact change.
+        """Return an `Occurrence` for each impact and each change between two contact modes.
 
-        late (slots,): time (s) until each point comes to rest, added to the time of a "gain".
+        `late` (slots,) is the time (s) until each point comes to rest. The event "gain" occurs that
+        much later than the other events.
         """
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
@@ -205,7 +223,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Add the time and the slots' names to errors raised by contact solvers."""
+        """Context manager that adds the time and the slots' names to errors of contact solvers."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:
@@ -213,7 +231,7 @@ class Slots:
 
 
 def _names(pair: Pair) -> list[str]:
-    """Return a name for each row of a pair."""
+    """Return a name for each contact point of a pair, such as "foot[2] on box"."""
     other = "" if pair.surface.frame is None else f" on {pair.surface.frame}"
     body = pair.body.frame or "world"
     return [f"{body}{f'[{k}]' if pair.points > 1 else ''}{other}" for k in range(pair.points)]
@@ -268,7 +286,7 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Return Jacobians J (k, 3, nv) whose normal rows select signed joint velocities."""
+    """Return Jacobians (k, 3, nv) whose normal velocities are the signed joint velocities."""
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J
@@ -316,7 +334,7 @@ class Stops:
         return Moves(*(np.concatenate(pair) for pair in parts))
 
     def _lines(self, at: State) -> Moves:
-        """Return the motion of tendons and ball joints with limits; their Jacobians vary with q."""
+        """Return gaps and motion of tendons and ball joints with limits, whose Jacobians vary."""
         assert self._motion is not None
         nv, (sign, limit) = self._mechanism.nv, self._ends.T
         every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]
@@ -330,7 +348,8 @@ class Stops:
 class Resting:
     """Joints with dry friction as contacts: closed for joints at rest, open for moving joints.
 
-    `freedom` (k,): velocity indices of these joints. `bound` (k,): their dry friction (N m or N).
+    The array `freedom` (k,) contains the velocity indices of these joints, and `bound` (k,) their
+    dry friction (N m or N). `names` contains names of the contacts, such as "elbow friction".
     """
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
@@ -348,12 +367,12 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the motion of the joints. The gap is 0 for joints at rest, else infinite."""
+        """Return the motion of the joints, with a gap of 0 for joints at rest, else infinity."""
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
     def force(self, tau: np.ndarray, qd: np.ndarray, signs: np.ndarray) -> np.ndarray:
-        """Return joint torques with the model's friction, -f sign(qd), replaced by -f signs."""
+        """Return `tau`, corrected so that dry friction opposes `signs` instead of sign(qd)."""
         if not self.names:
             return tau
         wrong = np.sign(qd)

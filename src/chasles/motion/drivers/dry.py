@@ -25,8 +25,8 @@ ROUNDED = 1e-12
 """Relative size below which the difference between two values is treated as zero."""
 
 DEPENDENT = 1e-10
-"""Eigenvalues below this fraction of the largest are treated as zero. Such small eigenvalues occur
-if loops couple joints."""
+"""Eigenvalues below this fraction of the largest eigenvalue are treated as zero. Such eigenvalues
+occur if loops couple joints."""
 
 
 class Dry(Sticking):
@@ -51,7 +51,7 @@ class Dry(Sticking):
         self._missed, self._still = np.zeros(shape), np.zeros(shape, dtype=bool)
 
     def force(self, force: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        """Return the function `force` with the current mode's friction instead of -f sign(qd)."""
+        """Return a function like `force`, with dry friction according to the current mode."""
 
         def forces(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
             return force(t, q, qd) + self.friction * (np.sign(qd) - self.mode.sign)
@@ -59,7 +59,7 @@ class Dry(Sticking):
         return forces
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return qdd in the current friction mode, followed by the rates of appended states."""
+        """Return qdd in the current friction mode, and the rates of the states appended to q."""
         rates, held = self.free(t, q, qd), self.mode.held
         if not held.any():
             return rates
@@ -71,7 +71,7 @@ class Dry(Sticking):
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
         """Store the first holding torques of a step, and update the largest acceleration error.
 
-        The error is due to holding torques that exceed dry friction.
+        The acceleration error is due to holding torques that exceed the dry friction of a joint.
         """
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:
@@ -94,10 +94,10 @@ class Dry(Sticking):
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """Return the step with its error estimate, if any, and its interpolant.
+        """Return the step with an error estimate and an interpolant that include dry friction.
 
-        The error includes the change of the result due to impulses, and the missing motion of
-        joints that were held too long.
+        The error estimate, if the integrator computes one, includes the change of the step due to
+        impulses, and the missing motion of joints that were held too long.
         """
         assert isinstance(system, Local)
         n, error = len(self.friction), found.error
@@ -161,9 +161,10 @@ class Dry(Sticking):
         return taken._replace(last=State(t, q, qd))
 
     def _response(self, t: float, q: np.ndarray) -> np.ndarray:
-        """Return the response (..., nv, nv) of qd to joint impulses: M^-1 for a tree.
+        """Return the matrix (..., nv, nv) that maps joint impulses to changes of qd.
 
-        For closed loops, it is N (N'M N)^-1 N', where N spans the motions that the loops allow.
+        For a tree, the matrix is M^-1. For closed loops, the matrix is N (N'M N)^-1 N', where the
+        columns of N span the motions that the loops allow.
         """
         here, q = self._mechanism.at(t), q[..., : self._mechanism.nq]
         M = here.mass_matrix(q)
@@ -176,7 +177,7 @@ class Dry(Sticking):
         return np.asarray(N @ np.linalg.solve(Nt @ M @ N, Nt))
 
     def _stopping(self, B: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return impulses P at selected joints such that B P = -v at these joints."""
+        """Return impulses P at selected joints that stop these joints: B P = -v at each of them."""
         mask = which != 0.0
         A = np.where(mask[..., :, None] & mask[..., None, :], B, 0.0)
         scale = np.sqrt(np.where(mask, np.diagonal(B, axis1=-2, axis2=-1), 1.0))

@@ -135,7 +135,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
 
 
 def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> Activated | None:
-    """Return the actuators if controls are given, else None.
+    """Return the actuators of a simulation if controls are given, else None.
 
     Raise an error if activations are combined with contacts, limits or dry friction.
     """
@@ -154,7 +154,7 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
 
 
 def _beginning_behind(begin: running.Begin, acting: Activated) -> running.Begin:
-    """Adapt the function `begin` to positions with activations appended."""
+    """Return a function like `begin` for states whose q has activations appended."""
 
     def begun(at: State) -> State:
         place, act = np.split(at.q, [at.q.shape[-1] - acting.size], axis=-1)
@@ -171,7 +171,7 @@ def rigid_contacts(plan: Plan) -> bool:
 
 
 def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
-    """Return the object that updates positions in each step, for a tree or closed loops."""
+    """Return the object that integrates positions, for a tree or for closed loops."""
     if plan.closure is not None:
         return ByFunction(mechanism, plan.closure)
     loops = mechanism.rows and plan.stabilization is None
@@ -203,7 +203,10 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """Return the stepper for `whole` seconds from `start`, with step sizes up to dt."""
+    """Return the object that takes the steps: equal steps of at most dt, or adaptive steps.
+
+    `start` is the initial time, and `whole` the duration (s).
+    """
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     steps = step_count(whole, longest or DT)
     running.check_resolution(start, whole / steps, "simulate")
@@ -283,9 +286,10 @@ def _under(
     soft: Surfaces | None,
     acting: Activated | None,
 ) -> Accelerate:
-    """Return a function accelerate(t, q, qd) with the joint torques `force(t, q, qd)`.
+    """Return a function accelerate(t, q, qd) for the joint torques `force(t, q, qd)`.
 
-    The function also returns the rates of the states that are appended to q.
+    The function returns the accelerations, followed by the rates of the states appended to q: soft
+    contact states (`soft`) or activations (`acting`).
     """
 
     def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:

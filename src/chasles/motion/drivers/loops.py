@@ -24,12 +24,11 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""New independent coordinates are chosen if the margin of a chart (a choice of independent
-coordinates) falls below this fraction of its initial value. The margin is the square of a pivot, so
-the pivot is then a third of its initial value. With a fraction of 0.01, the equations are still
-accurate, but the coordinates reverse direction within a few steps of 1 ms, and the energy becomes
-inaccurate. The table lists the energy error of a five-bar linkage after ten seconds with rates up
-to 15 rad/s, relative to the kinetic energy.
+"""Fraction of the initial margin below which other independent coordinates of loops are chosen. The
+margin is the square of a pivot, so the pivot is then a third of its initial value. With a fraction
+of 0.01, the equations are still accurate, but the coordinates reverse direction within a few steps
+of 1 ms, and the energy becomes inaccurate. The table lists the energy error of a five-bar linkage
+after ten seconds with rates up to 15 rad/s, relative to the kinetic energy.
 
 fraction   energy error
 0.01       5e-3
@@ -38,7 +37,7 @@ fraction   energy error
 """
 
 STEPS = 20
-"""Maximum number of Newton steps; two or three are typical."""
+"""Maximum number of Newton steps for closing loops; two or three are typical."""
 
 CONSISTENT = 1e-6
 """Tolerance for loop closure errors in the initial positions (rad, or relative to the loop size)
@@ -46,14 +45,15 @@ and velocities.
 """
 
 BRANCH = 1e-3
-"""If closing the loops moves the initial q by more than this (rad, m), q is on another branch."""
+"""Largest displacement (rad or m) of the initial q by loop closure. A larger displacement means
+that q is on another branch."""
 
 
 # User-defined closure functions ------------------------------------------------------------------
 
 Gamma = Callable[..., Sequence[Number]]
-"""gamma(y) or gamma(y, t): the full vector q, given the independent coordinates y in the order of
-`robot.independent`, and the time t.
+"""Function gamma(y) or gamma(y, t) that returns the full vector q, given the time t and the
+independent coordinates y, which are in the order of `robot.independent`.
 """
 
 
@@ -156,7 +156,10 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
 
 
 class Looped(Tree):
-    """Position updates for closed loops. Small closure errors in the initial state are removed."""
+    """Base class of position updates for closed loops.
+
+    Small closure errors in the initial state are removed.
+    """
 
     def begin(self, at: State) -> State:
         (t, q, qd), mechanism = at, self._mechanism
@@ -199,7 +202,10 @@ class ByFunction(Looped):
 
 
 class Lost(SingularPosition):
-    """Error raised if batch members (mask `members`) need other independent coordinates."""
+    """Error raised if some batch members need other independent coordinates.
+
+    The mask `members` selects these batch members.
+    """
 
     def __init__(self, *text: str, members: np.ndarray, **place: Any) -> None:
         super().__init__(*text, **place)
@@ -211,8 +217,8 @@ class Closed(Looped, Remembering):
 
     The result of `place` depends only on the independent entries of the displacement d and the
     velocity v. Members of a batch may use different charts (choices of independent coordinates),
-    because they reach singularities at different times. Beyond a singularity of a chart, its margin
-    has the opposite sign.
+    because they reach singularities at different times. The margin of a chart changes its sign at a
+    singularity of the chart.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -221,14 +227,14 @@ class Closed(Looped, Remembering):
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def begin(self, at: State) -> State:
-        """Choose charts for all members, and return the closed state, as `Looped.begin` does."""
+        """Choose independent coordinates for all batch members, and return the closed state."""
         self._charts, lead = [], at.q.shape[:-1]
         self._which, self._start = np.full(lead, -1), np.ones(lead)
         self._choose(at.t, at.q, self._which < 0)
         return super().begin(at)
 
     def step(self, step: Callable[..., Taken], at: State, goal: float) -> Taken:
-        """Take a step as `Tree.step` does, with new coordinates for members whose charts fail."""
+        """Take a step; choose new independent coordinates for batch members that need them."""
         chosen: Any = False
         while True:
             try:
@@ -244,8 +250,9 @@ class Closed(Looped, Remembering):
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         """Return a closed position near integrate(q, d), its velocity, and the rate of d.
 
-        Newton's method keeps the independent coordinates fixed. If they are joint coordinates, the
-        result is displaced by exactly d in these coordinates. Raises `Lost` if a chart fails.
+        Newton's method changes only the dependent coordinates. If the independent coordinates are
+        joint coordinates, they are therefore displaced by exactly d. Raises `Lost` if a chart
+        fails.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)
@@ -261,19 +268,22 @@ class Closed(Looped, Remembering):
         return there, qd, self._rate(q, there, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return all charts, the indices of charts in use, and each member's chart and margin."""
+        """Return data for resuming: all charts, and the chart and margin of each batch member."""
         known, arrays = self._mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
-        """Resume with stored charts, so that later charts are the same as without interruption."""
+        """Resume with stored charts, so that the motion continues as without interruption."""
         known = self._mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
-        """Evaluate `closing_step` for every member, using the chart of that member."""
+        """Return Newton step, velocities, and (closure error, margin) of every batch member.
+
+        The function `closing_step` is evaluated with the chart of each member.
+        """
         if len(self._charts) == 1:
             return self._charts[0].closing(t, q, v)
         step, qd, health = np.empty_like(v), np.empty_like(v), np.empty((*v.shape[:-1], 2))
@@ -283,7 +293,10 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Choose new charts for selected batch members; they share a chart if its margin allows."""
+        """Choose new charts for the batch members in the mask `members`.
+
+        Members share a chart if its margin is large enough for all of them.
+        """
         left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)
@@ -301,7 +314,7 @@ class Closed(Looped, Remembering):
         self._which = np.searchsorted(used, self._which)
 
     def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
-        """Return the error to raise if newly chosen coordinates fail as well."""
+        """Return the error for a state near which no choice of independent coordinates is valid."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
         loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""

@@ -8,11 +8,11 @@ import scipy
 from chasles.motion.steps.system import State, Taken
 
 Margins = Callable[[State], np.ndarray]
-"""Function that returns the margins to all bounds in a state. A margin is negative if its bound is
-violated."""
+"""Function that returns the distances to all bounds (margins) in a state. A margin is negative if
+its bound is violated."""
 
 JUST = 1e-9
-"""Offset (fraction of a step) for checking margins just before a change of contact features."""
+"""Offset, as a fraction of a step, for checks just before a change of the nearest features."""
 
 FINE = 1e-12
 """Tolerance for the time at which a margin becomes negative, as a fraction of a step."""
@@ -21,13 +21,13 @@ QUARTERS = 0.25, 0.5, 0.75
 """Fractions of a step at which margins are checked, in addition to its end."""
 
 SLIGHT = 1e-7
-"""Tolerance for margins that start at zero, as a fraction of their final value."""
+"""Tolerance for margins that start a step at zero, as a fraction of their final value."""
 
 
 def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
     """Return the fraction of a step at which the first margin becomes negative.
 
-    passed: mask of the margins that are negative at the end of the step.
+    `passed` is a mask of the margins that are negative at the end of the step.
     """
     part, found = 1.0, np.zeros_like(passed)
     for early in QUARTERS:  # a margin may be negative temporarily

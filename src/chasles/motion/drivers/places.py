@@ -28,9 +28,16 @@ def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[A
 class Place:
     """Host memory: NumPy arrays and array_likes, in float64. All values must be finite.
 
-    function: function name in messages. backend, dtype: target of the compiled step. device:
-    context to enter while arrays are created. given: the arguments as checked arrays; None for an
-    omitted argument.
+    Attributes
+    ----------
+    function : str
+        Function name in error messages.
+    backend, dtype : str
+        Backend and floating-point type of the compiled step.
+    device : context manager
+        Context in which arrays are created.
+    given : dict from str to array or None
+        The arguments as checked arrays; None for an omitted argument.
     """
 
     backend, dtype = "llvm", "float64"
@@ -63,16 +70,16 @@ class Place:
         return array
 
     def records(self, states: Sequence[Any], kept: int) -> list[Any]:
-        """Return record arrays (count, kept, size) whose first records are the given states."""
+        """Return arrays (n, kept, size) for `kept` records of n states, starting with `states`."""
         made = [np.empty((len(a), kept, a.shape[1])) for a in states]
         for record, state in zip(made, states, strict=True):
             record[:, 0] = state
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return placeholder records for a state that is not recorded, and its last value.
+        """Return output arrays for a state that is not recorded, and the array of its last value.
 
-        The list of placeholders is empty if the loop does not need them.
+        Only a loop on a GPU needs output arrays for such a state. On the host, the list is empty.
         """
         return [], state
 
@@ -95,7 +102,7 @@ class Place:
 
 
 class _GPU(Place):
-    """CuPy arrays on one device, in float32 if all arrays are float32.
+    """GPU memory: CuPy arrays on one device, in float32 if all arrays are float32.
 
     Values are not checked, to avoid synchronization. Records are row-major if all states are
     row-major; otherwise, the batch index varies fastest.
@@ -154,13 +161,13 @@ class _GPU(Place):
 
 
 def constant_rows(place: Place, lead: tuple[int, ...], name: str, size: int) -> Any:
-    """Return parameters, which are constant in time, with shape (count or 1, 1, size)."""
+    """Return parameters, which are constant in time, as an array (n or 1, 1, size) for n states."""
     own = place.given[name]
     return place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, size))
 
 
 def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:
-    """Return joint torques or controls with shape (count or 1, steps or 1, size)."""
+    """Return joint torques or controls as an array (n or 1, steps or 1, size) for n states."""
     array = place.given[name]
     if array is None:
         return place.sent(np.zeros((1, 1, nv)))

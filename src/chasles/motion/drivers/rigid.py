@@ -36,12 +36,12 @@ DEEPEST = 1e-6
 """Maximum initial penetration, and the separation at which a held point is released (m, rad)."""
 
 ASTRAY = 1e-8
-"""Largest distance (m, rad) of a held point from its surface after a step. If the distance is
-larger, the step is shortened.
+"""Largest distance (m, rad) of a held point from its surface after a step. A step with a larger
+distance is halved.
 """
 
 BACK = 1e-12
-"""Slip has ended if the velocity (m/s) opposite to the slip direction exceeds this value."""
+"""Velocity (m/s) opposite to the slip direction above which slip has ended."""
 
 DRIFT = 1e-13
 """Position error (m) or velocity error (m/s) of held points above which the error is removed."""
@@ -61,10 +61,11 @@ and a small constant that prevents division by zero.
 class RigidContact(Pace):
     """Stepper for a single state with rigid contacts, joint limits and dry joint friction.
 
-    Steps end where the contact mode changes. force: joint torques at (t, q, qd) without dry
-    friction. f_ext, dissipation: as in `inverse_dynamics`. The driver sets two attributes: `free`
-    returns the accelerations without contact for the torques `self.force`, and `pace` takes steps
-    without contact.
+    Steps end where the contact mode changes. The function `force(t, q, qd)` returns joint torques
+    without dry friction; `f_ext` and `dissipation` are as in `inverse_dynamics`.
+
+    The driver sets two attributes: `free` returns the accelerations without contact for the torques
+    `self.force`, and `pace` takes steps without contact.
     """
 
     free: Accelerate
@@ -102,13 +103,13 @@ class RigidContact(Pace):
     # Forces and margins in a mode --------------------------------------------------------------
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the joint torques. The mode, not sign(qd), sets the direction of dry friction."""
+        """Return the joint torques; dry friction opposes the slip of the contact mode, not qd."""
         slots = self._slots
         signs = self._mode.slip[self._rubs, 2]
         return slots.resting.force(self._force(t, q, qd), qd, signs)
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return qdd with the active points held (step 1)."""
+        """Return qdd in the current contact mode, in which the active points are held."""
         if not self._mode.active.any():
             return self.free(t, q, qd)
         at, last = State(t, q, qd), self._last
@@ -117,12 +118,12 @@ class RigidContact(Pace):
         return self._find(at, self._slots(at, self._mode.current, alone=True)).qdd
 
     def kept(self, at: State) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contact forces and gaps in a state, as in `Slots.seen`."""
+        """Return the contact forces and gaps in a state, for recording (`Slots.seen`)."""
         found = self._found(at)
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
-        """Return the motion of all points. The last result is cached and shared between modes."""
+        """Return the motion of all points in a state. The result for the last state is cached."""
         last, current = self._seen, self._mode.current
         if last is None or not (_same(last[0], at) and np.array_equal(last[1], current)):
             here = State(at.t, at.q.copy(), at.qd.copy())
@@ -130,7 +131,7 @@ class RigidContact(Pace):
         return last[2]
 
     def _found(self, at: State) -> "_Found":
-        """Return the forces and accelerations of a state in the current mode (cached)."""
+        """Return the forces and accelerations in a state and the current contact mode (cached)."""
         last = self._last
         if last is None or not last.of(at, self._mode):
             last = self._last = self._find(at, self._moves(at))
@@ -169,16 +170,16 @@ class RigidContact(Pace):
         return self._mode.active & (self._friction > 0.0) & ~self._mode.slides
 
     def _margins(self, at: State) -> np.ndarray:
-        """Return the margins to all bounds at which the mode changes (step 2).
+        """Return the margins to all bounds at which the contact mode changes.
 
         A margin is negative if its bound is violated. The margins are, in order:
 
         - gaps; for current points, the distance to the separation limit
-        - `Moves.room` of current points
+        - distances of current points until other features become the nearest (`Moves.room`)
         - normal forces of active points, or remaining friction of joints
         - remaining friction of sticking points
         - velocities of sliding points along their slip directions
-        - `modes.ease` of sliding points
+        - factors by which friction changes normal accelerations (`modes.ease`)
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -201,10 +202,10 @@ class RigidContact(Pace):
         return np.concatenate(rooms)
 
     def _slack(self, found: "_Found") -> np.ndarray:
-        """Return the slack (k,) of the force bounds.
+        """Return the tolerances (k,) of the force bounds.
 
-        The slack of a point is a fraction of the largest contact force, or of the normal force at
-        this point that would cancel the largest acceleration, whichever is larger.
+        The tolerance of a point is a fraction of the largest contact force, or of the normal force
+        at this point that would cancel the largest acceleration, whichever is larger.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -218,7 +219,7 @@ class RigidContact(Pace):
     # Steps -------------------------------------------------------------------------------------
 
     def __call__(self, at: State, most: float = np.inf) -> Taken:
-        """Take a step as in `Pace`, but end it where the contact mode first changes (step 3)."""
+        """Take a step as in `Pace`, but end it where the contact mode first changes."""
         step = self._paced(at)
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
@@ -227,12 +228,15 @@ class RigidContact(Pace):
         part = first_moment(self._margins, step, passed)
         for _ in range(NEWTON):
             earlier = part - self._overdue(step.at(part)) / (step.last.t - at.t)
-            part = earlier if earlier > 0.0 else part  # new features may start below a surface
+            part = earlier if earlier > 0.0 else part  # new features may start inside a surface
         gone = Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
         return self._restored(gone, at)
 
     def _paced(self, at: State) -> Taken:
-        """Return the next step. Halve it while its error moves held points off their surfaces."""
+        """Take the next step with a size for which held points stay on their surfaces.
+
+        The step size is halved up to `HALVINGS` times.
+        """
         first = step = self.pace(at, self._longest(at))
         for _ in range(HALVINGS):
             gap = self._found(step.last).moves.gap[self._mode.active]
@@ -267,7 +271,10 @@ class RigidContact(Pace):
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def _restored(self, step: Taken, start: State) -> Taken:
-        """Return the step with position and velocity drift of held points removed along M^-1 J'."""
+        """Return the step with the drift of held points removed from its final q and qd.
+
+        The corrections have the smallest norm with respect to the mass matrix.
+        """
         current = self._mode.current
         at = self._slots.kept(step.last, start, current)
         moves, rows = self._found(at).moves, _directions(self._sticks, current)
@@ -280,7 +287,7 @@ class RigidContact(Pace):
     # Mode changes ------------------------------------------------------------------------------
 
     def changed(self, at: State) -> Changed:
-        """Apply impulses and choose a new mode (steps 4 to 6). Return the events and the state.
+        """Apply impulses and choose a new contact mode; return the events and the new state.
 
         If `due` is True, the current contacts were held during the last step and cannot collide.
         """
@@ -322,7 +329,7 @@ class RigidContact(Pace):
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
     def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Return the velocities after impulses at selected points (step 4)."""
+        """Return the velocities qd after impulses at selected points."""
         J = moves.J[which].reshape(-1, self._mechanism.nv)
         B = response(self._mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
@@ -331,11 +338,14 @@ class RigidContact(Pace):
             return at.qd + B @ modes.impulses(laws, bodies, J @ B, moves.velocity[which])
 
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Choose the new mode (step 6). Return the times (k,) until the points come to rest.
+        """Choose the new contact mode, and return the times (k,) until the points come to rest.
 
-        alike (k,): index of the point that represents each point in contact; -1 for other points.
+        Of several points with equal motion, one represents all. `alike` (k,) is the index of the
+        point that represents each point in contact, and -1 for other points.
+
         Slow rebounds with velocities v, v e, v e^2, ... under an acceleration a are not simulated.
-        Their total duration, 2 v/(a (1 - e)), is the time until the point comes to rest.
+        The time until the point comes to rest is the total duration of the rebounds,
+        2 v/(a (1 - e)).
         """
         late = np.zeros(len(alike))
         stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= modes.SLOW)
@@ -366,7 +376,10 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """Return the state without small, possibly inconsistent velocities at the contacts."""
+        """Return the state with small velocities at the contacts set to zero.
+
+        Such velocities may be inconsistent with each other.
+        """
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at
@@ -374,7 +387,11 @@ class RigidContact(Pace):
 
 
 class _Found(NamedTuple):
-    """Results for a state and contact mode: motion of all points, forces, qdd, contact problem."""
+    """Cached results for a state and a contact mode.
+
+    The results are the motion of all points, the contact forces, qdd, and the contact problem of
+    the active points (None if no point is active).
+    """
 
     at: State
     mode: modes.Mode

@@ -21,10 +21,10 @@ REPEATED = 1000
 """Maximum number of events that may interrupt one step."""
 
 Begin = Callable[[State], State]
-"""begin(at): return a valid initial state near `at`, for example with closed loops."""
+"""Function begin(at) that returns a valid initial state near `at`, for example by closing loops."""
 
 Step = Callable[[State, float], Taken]
-"""step(at, goal): take a step from the state `at` to the time `goal`."""
+"""Function step(at, goal) that takes a step from the state `at` to the time `goal` (s)."""
 
 Changed = tuple[list[Occurrence], State]
 """Contact events, and the state from which the motion continues."""
@@ -39,7 +39,7 @@ Memory = Mapping[str, np.ndarray]
 class Remembering:
     """Simulation component that keeps data between steps, in addition to time and state.
 
-    numbers: names of the attributes that hold these data.
+    `numbers` contains the names of the attributes that hold these data.
     """
 
     numbers: ClassVar[tuple[str, ...]] = ()
@@ -80,7 +80,10 @@ def other_motion(code: str) -> InputError:
 
 
 class Pace(Remembering):
-    """Base class of steppers. due: True if the contact mode changes at the end of the last step."""
+    """Base class of steppers, which choose the step size and take the next step.
+
+    The attribute `due` is True if the contact mode changes at the end of the last step.
+    """
 
     due = False
 
@@ -123,9 +126,9 @@ class Even(Pace):
 class Controlled(Pace):
     """Adaptive steps, in which the error of (d, qd) is at most atol + rtol |(d, qd)|.
 
-    d is the displacement from the last position, as in `integrate`, so rtol is relative to the
-    distance moved. The next step size is computed from the order of the error (Hairer, Norsett and
-    Wanner 1993, section II.4).
+    The displacement d of a step is defined as in `integrate`, so rtol is relative to the distance
+    moved. The next step size is computed from the error and its order, `power` (Hairer, Norsett
+    and Wanner 1993, section II.4).
     """
 
     numbers = ("h",)
@@ -199,8 +202,8 @@ def _occurred(
 def _located(event: Event, step: Taken, before: float) -> float:
     """Return the last fraction of a step at which the event function has its initial sign.
 
-    The fraction is found by bisection. A motion that reverses at the event then continues with the
-    correct sign.
+    The fraction is found by bisection. The sign has not changed yet, so a motion that reverses at
+    the event does not trigger the event again.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -216,10 +219,18 @@ def _located(event: Event, step: Taken, before: float) -> float:
 
 
 class Keep(Remembering):
-    """Recorded states: after every few steps, or at given times.
+    """Recorded states: after every `every` steps, or at given times.
 
-    others: results of the function `beside` for the recorded states. repeated: number of events
-    since the last complete step. left: number of given times that are not recorded yet.
+    Attributes
+    ----------
+    others : list
+        Results of the function `beside(state)` for the recorded states, such as contact forces.
+    steps : int
+        Number of steps taken.
+    repeated : int
+        Number of events since the last complete step.
+    left : int
+        Number of given times that are not recorded yet.
     """
 
     numbers = ("steps", "repeated", "left")
@@ -347,7 +358,7 @@ def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float],
 
 
 def seen(event: Event, n: int) -> Event:
-    """Adapt an event to states with values appended to q; its functions receive only q[:n]."""
+    """Return an event for states with values appended to q; its functions receive only q[:n]."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)

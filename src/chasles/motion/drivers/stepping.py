@@ -70,10 +70,22 @@ class Recipe:
 
 
 class Stepped:
-    """Compiled time step of a robot in a scene. If control is None, joint torques are inputs.
+    """Compiled time step of a robot in a scene.
 
-    parameters: number of controller parameters. free: names of the robot and contact parameters
-    that are inputs.
+    Parameters
+    ----------
+    model : Model
+        Model of the robot.
+    scene : Scene
+        Contact pairs, joint limits, dry friction and damping.
+    dt : float
+        Step size (s).
+    control : controller or None
+        Controller to trace into the step; None if joint torques are inputs.
+    parameters : int, optional
+        Number of controller parameters.
+    free : tuple of str, optional
+        Names of the robot and contact parameters that are inputs.
     """
 
     def __init__(
@@ -107,12 +119,12 @@ class Stepped:
         self._given = {"ctrl": taken["ctrl"]} if "ctrl" in taken else {}
         self._behind = {"act": taken["act"]} if "act" in taken else {}
         self.suited: Callable[[Any], Stepped] | None = None
-        """Function that returns the step for a given q, or None. JAX and PyTorch need it for robots
-        with loops, because q is not known when the step is traced."""
+        """Function that returns the step for an initial q; set only for robots with loops whose q
+        is a JAX or PyTorch array, because such a q may be unknown when this step is prepared."""
 
     @property
     def steps(self) -> Steps:
-        """Programs that make up the step."""
+        """Programs of the step, not divided into parts."""
         if self._made is None:
             self._made = Steps(self.scene, self.dt, self.control, self._own)
         return self._made
@@ -122,9 +134,9 @@ class Stepped:
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
-        """Return an undivided program of the step.
+        """Return a program of the step that is not divided into parts.
 
-        divided: True if other programs of the step are divided into parts.
+        `divided` is True if other programs of the step are divided.
         """
         steps = self._divided if divided else self.steps
         made = getattr(steps, name)
@@ -137,14 +149,14 @@ class Stepped:
         return ("refine", "search", *(["brake"] if braking.articulated(self.model) else []))
 
     def _iterated(self, kernels: Sequence[Any], backend: str = "llvm") -> Any:
-        """Return the loop over steps, given the programs of a step."""
+        """Return the compiled loop over steps, given the compiled programs of a step."""
         options = {"quick": QUICK}
         if backends.takes_numpy(backend) and braking.articulated(self.model):
             options["marks"] = braking.size(self.model)
         return backends.loop(backends.iterated(kernels, backend, **options), backend)
 
     def loop(self, backend: str, dtype: str) -> Any:
-        """Return the compiled loop for a backend and number type."""
+        """Return the compiled loop over steps for a backend and dtype."""
         target = (backend, dtype)
         if target not in self._loops:
             host = backends.takes_numpy(backend)
@@ -163,8 +175,8 @@ class Stepped:
     ) -> list[Any]:
         """Return compiled programs of the step. Each one compiles while the next one is traced.
 
-        Long programs, except `brake` and `end`, are divided into parts that call subprograms
-        (`steps.apart`). whole: True to prevent this.
+        Unless `whole` is True, long programs are divided into parts, with calls of subprograms
+        between the parts (`steps.apart`). The programs `brake` and `end` are never divided.
         """
         target, alone = (backend, dtype), ("brake", "end")
         with COMPILING, uncollected(), ExitStack() as stack:
@@ -212,17 +224,20 @@ class Stepped:
 
     @cached_property
     def _divided(self) -> Steps:
-        """Programs of the step that are divided into parts."""
+        """Programs of the step, of which long ones are divided into parts."""
         if not self.scene.picks:
             return self.steps
         return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
 
     def _called(self, name: str) -> Program:
-        """Return a subprogram that is called between parts."""
+        """Return a subprogram that is called between the parts of divided programs."""
         return self._divided.called(name)
 
     def _part(self, name: str, dtype: str, number: int) -> Program:
-        """Return one part of begin, refine or search. The whole program is traced at once."""
+        """Return one part of a divided program: begin, refine or search.
+
+        All parts of the program are traced at once and kept until another program is needed.
+        """
         key = name, dtype
         if self._parts[0] != key:
             self._parts = key, self._divided.parts(name, _tolerance(dtype))
@@ -239,8 +254,8 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            # With subprograms that choose the closest points, the array `data` would not be the one
-            # that the adjoint uses.
+            # With subprograms that find the closest points, the array `data` would differ from the
+            # one that `Backward` reads. Programs are therefore not divided in this case.
             whole = bool(self.scene.picks)
             kernels = [ends[0], *self._kernels(self._iterations, whole=whole), ends[1]]
             loop = self._iterated(kernels)
@@ -273,12 +288,12 @@ class Stepped:
 
     @cached_property
     def unseen(self) -> Contacts | None:
-        """Contacts that are not compiled, or None if there are none."""
+        """Contacts with height fields, which are computed in NumPy; None without such contacts."""
         return Contacts(self.scene) if self.scene.unseen else None
 
     @property
     def slots(self) -> int:
-        """Number of contact slots."""
+        """Number of contacts that can act at the same time in a step (slots)."""
         return self.scene.slots
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
@@ -336,7 +351,7 @@ class Stepped:
         often: int,
         host: Callable[..., Any] | None,
     ) -> None:
-        """Take one step at a time. Compute torques, controls or contacts before each step."""
+        """Take the steps one by one; compute torques, controls or contacts before each step."""
         kept, nv = 0, self._given.get("ctrl", self.model.nv)
         for k in range(course.steps):
             *given, time = (x[:, [min(k, x.shape[1] - 1)]] for x in controls)
@@ -386,7 +401,7 @@ class Stepped:
         return place
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
-        """Return the batch shape, the states (count, size), and the other inputs of the step."""
+        """Return the batch shape, the flattened initial states (n, size), and the other inputs."""
         given, m, nv = place.given, self.parameters, self.model.nv
         names = ("q", "qd", "parameters") if m else ("q", "qd")
         names = (*names, *self._behind, *self._free)
@@ -421,7 +436,10 @@ class Stepped:
     def _touched(
         self, place: Place, q: Any, forces: list[Any], threads: int | None
     ) -> Touching | None:
-        """Return the forces in the step before each recorded state, and the gaps in that state."""
+        """Return contact forces and gaps for each recorded state.
+
+        The forces are those of the step that ends in the recorded state.
+        """
         if not self.slots:
             return None
         target = (place.backend, place.dtype)
@@ -436,7 +454,7 @@ class Stepped:
         return Touching(forces[0].reshape(*gaps.shape, 3), gaps, q[..., :0])
 
     def gap_program(self) -> Program:
-        """Return the program that computes the gaps of all slots in a configuration."""
+        """Return the program that computes the gaps of all compiled contacts in a configuration."""
         arena, sizes = Arena(RULES), {"q": self.model.nq} | self._free
         own, crowded = self.scene.usual
         if self._free:
@@ -472,7 +490,7 @@ def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
-    """Return the velocity index, position index and two limits of each limited 1-DoF joint."""
+    """Return (velocity index, position index, lower, upper) of each 1-DoF joint with limits."""
     found = []
     for i in model.movers:
         joint, limits = model.bodies[i].joint, model.limits[i]
@@ -483,7 +501,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 
 
 def chosen(robot: Machine, q: Any) -> Model:
-    """Return the model with independent loop coordinates chosen at the first state."""
+    """Return the model with the independent coordinates of its loops chosen at the first state."""
     mechanism, model = robot.mechanism, robot.model
     if not mechanism.rows or _is_later(robot, q):
         return model
@@ -514,10 +532,10 @@ def _is_later(robot: Machine, q: Any) -> bool:
 def prepared(
     robot: Machine, plan: Plan, dt: float, control: Any, q: Any, *, again: bool = False
 ) -> Stepped:
-    """Return a compiled step, cached if possible.
+    """Return the compiled time step for a plan, from the robot's cache if possible.
 
-    q: initial positions, which determine the independent coordinates of closed loops. again: True
-    to trace the controller even if the step is cached.
+    The initial positions `q` determine the independent coordinates of closed loops. If `again` is
+    True, the controller is traced even if its step is cached.
     """
     scene, known = scene_of(robot, plan, chosen(robot, q)), robot.mechanism.kept
     control = control if callable(control) or isinstance(control, Controls) else None

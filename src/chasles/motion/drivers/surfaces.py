@@ -1,7 +1,8 @@
 """Soft contacts in a simulation, and detection of step sizes that are too large for them.
 
-The states of soft surfaces are appended to q and integrated with it. They are followed by the
-contact status of each point: 1 if it was in contact at the beginning of the step, else 0.
+The states of soft surfaces are appended to q and integrated with it. After these states, q also
+contains the contact status of each point: 1 if it was in contact at the beginning of the step,
+else 0.
 """
 
 import math
@@ -69,7 +70,7 @@ class Surfaces:
         return whole
 
     def beginning(self, begin: running.Begin) -> running.Begin:
-        """Adapt the function `begin` to positions with contact states appended."""
+        """Return a function like `begin` for states whose q has contact states appended."""
 
         def begun(at: State) -> State:
             place, behind = np.split(at.q, [self.nq], axis=-1)
@@ -82,7 +83,7 @@ class Surfaces:
     def pressing(
         self, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Return q alone, the contact wrenches, and the rates of the states appended to q."""
+        """Return q without contact states, the contact wrenches, and the contact states' rates."""
         *wrenches, rates = self._call(self._pressing, q, qd)
         still = np.zeros((*qd.shape[:-1], self.size - self.states))
         return q[..., : self.nq], wrenches, [rates, still]
@@ -92,7 +93,7 @@ class Surfaces:
         return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
-        """Adapt an event to positions with contact states appended."""
+        """Return an event like `event` for states whose q has contact states appended."""
         return running.seen(event, self.nq)
 
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
@@ -112,9 +113,9 @@ class Surfaces:
     def _programs(self, *, held: bool) -> list[Program]:
         """Return the four programs of the soft contacts.
 
-        They compute (1) wrenches and rates, (2) corrected states and the contact status, (3) forces
-        and gaps, and (4) velocities of points and normal forces. held: True if points keep the
-        contact status from the beginning of the step.
+        The programs compute (1) wrenches and rates, (2) corrected states and the contact status,
+        (3) forces and gaps, and (4) velocities of points and normal forces. If `held` is True,
+        points keep the contact status from the beginning of the step.
         """
         contacts, arena = self.contacts, Arena(RULES)
         model, points, states = contacts.model, (len(contacts.laws),), (contacts.states,)
@@ -144,7 +145,7 @@ class Surfaces:
 class Watched(running.Pace):
     """Stepper that takes the steps of `pace` and detects instability at soft contacts.
 
-    lead: batch shape.
+    `lead` is the batch shape.
     """
 
     def __init__(self, pace: running.Pace, soft: Surfaces, lead: tuple[int, ...]) -> None:

@@ -17,7 +17,7 @@ from chasles.motion.steps.slots import outside
 
 
 class Contacts:
-    """Contacts of all pairs that are not compiled, computed with NumPy for given configurations."""
+    """Contacts with height fields, which are computed with NumPy and not compiled."""
 
     def __init__(self, scene: Scene) -> None:
         self.groups, self.model = scene.unseen, scene.model
@@ -30,18 +30,21 @@ class Contacts:
         self._weights = [[weight(pair) for pair in group.pairs] for group in self.groups]
 
     def inputs(self, q: np.ndarray) -> np.ndarray:
-        """Return the inputs (n, size) of a step that starts from configurations (n, nq)."""
+        """Return the contacts in configurations (n, nq) as inputs (n, size) of a compiled step."""
         return np.concatenate([x for rows, x in self._all(q) for x in (rows, x)], axis=-1)
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
-        """Return the gaps (..., slots) in configurations (..., nq)."""
+        """Return the gaps (..., contacts) in configurations (..., nq)."""
         flat = self._all(q.reshape(-1, q.shape[-1]))
         each = [rows.reshape(len(rows), group.slots, -1)[..., 0]
                 for (rows, _), group in zip(flat, self.groups, strict=True)]  # fmt: skip
         return np.concatenate(each, axis=-1).reshape(*q.shape[:-1], -1)
 
     def _all(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the slot data (n, slots * ROW) and the smallest omitted gap (n, 1) per group."""
+        """Return two arrays for each group of pairs: contact data, and the smallest omitted gap.
+
+        For n configurations, the arrays have shapes (n, slots * ROW) and (n, 1).
+        """
         poses = call(self._kernel, "simulate", (q,)).reshape(len(q), -1, 4, 3)
         at: dict[str | None, tuple[np.ndarray, np.ndarray]] = {
             None: (np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3)))
