@@ -5,16 +5,16 @@ import numpy as np
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Number of starts (starting points) in a vector, one from each group, and number of vectors summed
-at once."""
+"""Number of starts (initial configurations) in a vector, one from each group, and number of vectors
+summed at once."""
 
 
 def ranking(fuse: bool) -> str:
-    """Return the thread body `rank`: for each problem, the nearest start of each group, sorted.
+    """Return the function `rank`, which sorts the nearest starts of each group for each problem.
 
     Starts are sorted by their distance from the goals of the problem. The distance is a constant
-    plus the dot product of a row with the goals; each start has its own constant and row. Rows of
-    starts are stored in tiles of lanes, with the constant last.
+    plus the dot product of a row with the goals; each start has its own constant and row. The rows
+    of LANES starts are stored transposed in one tile, with the constants last.
     """
     kind = f"<{LANES} x double>"
     each = range(CHAINS)
@@ -120,7 +120,7 @@ def ranking(fuse: bool) -> str:
 
 
 def _places(far: str) -> list[str]:
-    """Return lines that store the rank of each lane by distance. Ties go to the lower lane."""
+    """Return lines that store the rank of each lane by distance; ties go to the lower lane."""
     kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
     lines, sum_ = [], "zeroinitializer"
     for j in range(LANES):

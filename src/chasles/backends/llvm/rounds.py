@@ -1,8 +1,8 @@
-"""Repeated rounds of kernels and loops on fixed arrays, in one call, until a condition holds.
+"""Kernels and loops repeated on fixed arrays, in one call, until a condition holds.
 
-A round runs its parts in order. A part is a prepared kernel, a prepared loop, or a test of an
-array. The test "stop" ends the rounds if an entry is nonzero, and "done" ends them if all entries
-are zero.
+Each repetition (a round) runs a sequence of parts in order. A part is a prepared kernel, a prepared
+loop, or a test of an array. The test "stop" ends the rounds if an entry is nonzero, and "done" ends
+them if all entries are zero.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.threads import field
 
 PART = 8
-"""Number of words per part: kind, address of the function or array, and further parameters."""
+"""Number of 8-byte words per part: its kind, the address of a function or array, and parameters."""
 
 
 ENDS = ("done", "stop", "most", "memory")
@@ -113,7 +113,7 @@ def _machine_code() -> bytes:
 
 
 class Rounds:
-    """Loop that runs parts in order, for up to `most` rounds, in one call on the calling thread."""
+    """Function that runs a sequence of parts up to `most` times, on the calling thread."""
 
     def __init__(self, parts: Sequence[Part], most: int = 1) -> None:
         self._parts, self._most = tuple(parts), most
