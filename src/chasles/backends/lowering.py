@@ -23,7 +23,7 @@ COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
 
 REGISTERS = 32
-"""Number of live values above which a value may be loaded again instead of kept in a register."""
+"""Number of vector registers, up to which live values never need to be loaded again."""
 
 NEVER = sys.maxsize
 """Value of `far` that exceeds the length of any program, so that values are never loaded again."""
@@ -39,7 +39,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a program that is compiled as one function."""
+    """A part of a program that is compiled as one function.
+
+    - saved: values that are stored for later use, with their indices in the scratch array.
+    - results: values that the program returns."""
 
     stages: tuple[Stage, ...]
     saved: tuple[tuple[int, int], ...]
@@ -200,8 +203,7 @@ def _terms(
 def _write_chain(
     code: list[Instruction], terms: list[tuple[bool, int]], slots: list[int], free: set[int]
 ) -> None:
-    """Replace a sum's instructions (`slots`) with a chain of additions, the last of which is the
-    sum.
+    """Replace the instructions `slots` of a sum with a chain of additions that ends in the sum.
 
     The chain begins with a term that is not subtracted, preferably one that is not a product. free:
     products that are fused into the additions.
@@ -254,8 +256,7 @@ def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[i
 
 
 def heights(code: Sequence[Instruction]) -> list[int]:
-    """Return, for each instruction, the length of the longest chain of instructions it depends
-    on."""
+    """Return the length of the longest dependency chain that ends in each instruction."""
     height = [0] * len(code)
     for k in depth_first(code, range(len(code))):
         if args := code[k].args:  # inputs and constants have no arguments
@@ -281,8 +282,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Divide an instruction order into pieces of similar length, at points where few values are
-    live."""
+    """Divide an instruction order into pieces of similar length where few values are live."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -346,7 +346,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
     """Return the last use of each value with more than `far` instructions between two uses.
 
     The computation of a value counts as a use. A use is identified by the number of instructions
-    before it. Inputs, constants and comparisons are omitted.
+    before it. Inputs and constants, which every part can read directly, and masks are omitted.
     """
     touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:

@@ -102,8 +102,7 @@ class Routine(Writer):
 
     @contextmanager
     def when(self, condition: str, go: str = "") -> Iterator[None]:
-        """Emit the code of a `with` block under a condition; it ends with a branch to `go`, if
-        given."""
+        """Emit the code of a `with` block under a condition; it then branches to `go`, if given."""
         yes, no = self.label(), self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
         yield

@@ -161,8 +161,7 @@ _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "max
 
 
 def _declarations(target: Target, limbs: set[int]) -> str:
-    """Return declarations of LLVM intrinsics for scalars, and for vectors of states and of
-    limbs."""
+    """Return declarations of LLVM intrinsics for scalars and for vectors of states and limbs."""
     lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
     for width in sorted({1, target.width, *limbs}):
         w = target.writer(width)
