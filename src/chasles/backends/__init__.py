@@ -128,8 +128,7 @@ _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", 
 
 @functools.cache
 def sources() -> str:
-    """Return the SHA-256 of chasles' sources, so that code cached by other versions is not used.
-    """
+    """Return the SHA-256 of chasles' sources, so that code cached by other versions is not used."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):

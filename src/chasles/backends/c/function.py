@@ -303,8 +303,7 @@ def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
 
 
 def inline_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return statements that compute the sine and cosine of each angle within the loop over
-    states."""
+    """Return statements that compute each angle's sine and cosine in the loop over states."""
     found = []
     for k, turn in enumerate(turns):
         sine, cosine = turn.sine or f"sine{group}_{k}", turn.cosine or f"cosine{group}_{k}"

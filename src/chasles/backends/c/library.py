@@ -28,7 +28,7 @@ from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
-"""Sample values (count, size) of each input, which float32 also represents exactly."""
+"""Sample values (count, size) of each input, exactly representable in every floating-point type."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Library:
 
     - notes: lines for the header, such as the meaning of the coordinates.
     - samples: states that the test of each function uses.
-    - searches: inverse kinematics that uses some of these functions as steps.
+    - searches: searches for configurations that use some of these functions as steps.
     - iterations: iterative steps, which have their own functions.
     """
 

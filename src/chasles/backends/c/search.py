@@ -1,4 +1,4 @@
-"""Inverse kinematics in C: an iteration repeated from stored initial configurations.
+"""A search for a configuration in C: an iteration repeated from stored initial configurations.
 
 The iteration is a `Function` that maps a point (the configuration) and a memory (the solver state),
 with goals, weights, tolerances and a mask, to the next point and memory. The search starts at the
@@ -42,8 +42,7 @@ class Search:
     memories: np.ndarray
     most: tuple[int, int]
     places: tuple[int, int, int]
-    """Indices, in the solver state, of the status (0: running, 1: solved), the cost and the
-    residuals."""
+    """Indices in the solver state: status (0: running, 1: solved), cost, first of two residuals."""
     tests: np.ndarray
     begin: np.ndarray
 

@@ -1,4 +1,4 @@
-"""Inverse problems solved by repeating a kernel in machine code until each search has ended.
+"""Searches for configurations: a kernel repeated in machine code until each search has ended.
 
 A kernel advances a point (the configuration) and a memory (the solver state) toward goals. The
 first entry of the memory is the status of a search (0: running, 1: solved, 2: given up), the second

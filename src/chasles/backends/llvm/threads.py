@@ -308,8 +308,7 @@ def symbols() -> dict[str, int]:
 
 
 class Pool:
-    """Thread pool whose threads are started on first use, also in a child process after a fork.
-    """
+    """Thread pool whose threads are started on first use, also in a child process after a fork."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.rows, self.share = code, code.address("rows"), code.address("share")
