@@ -46,7 +46,7 @@ class Work(NamedTuple):
 
     @staticmethod
     def of(program: Program) -> "Work":
-        """Return a program's work for one state, with products fused into sums."""
+        """Return a program's work for one state, with fused multiply-adds."""
         code = fused(program)
         needed = (code[k].op for k in deepest_first(code, list(places(program))))
         read, written = (sum(v.size for v in s) for s in (program.inputs, program.outputs))
@@ -66,8 +66,9 @@ def _operations(op: str) -> int:
 class Limits:
     """Peak rates of a device.
 
-    `operations` is the number of operations per second by dtype. `copies` and `fills` are the bytes
-    read and written per second, by array size in bytes.
+    - operations: operations per second, by dtype.
+    - copies, fills: bytes read and written per second when an array is copied or filled, by array
+      size.
     """
 
     name: str
@@ -139,7 +140,7 @@ def _rate(
     size: int,
     starts: Sequence[int],
 ) -> float:
-    """Return the measured transfer rate (bytes/s) with ordinary or streaming stores, the faster."""
+    """Return the measured transfer rate (bytes/s) with the faster of two kinds of stores."""
     arrays = 2 if kind == "copy" else 1
     share = size // arrays // cores // code.step * code.step
     share = max(min(share, FOOTPRINTS[-1] // 2 // cores), code.step)

@@ -160,7 +160,7 @@ def address(a: np.ndarray) -> int:
 
 
 def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return the offsets of attribute values in an object with `__slots__`, or None."""
+    """Return the offsets (bytes) at which an object with `__slots__` stores `values`, or None."""
     words = type(sample).__basicsize__ // 8
     held = list((ctypes.c_void_p * words).from_address(id(sample)))
     found = [held.index(id(x)) * 8 if held.count(id(x)) == 1 else 0 for x in values]

@@ -1,4 +1,4 @@
-"""Long programs as loops over segments that share code and differ in constants and memory places.
+"""Long programs as loops over segments that share code but not constants or memory locations.
 
 A program traced body by body (`Arena.cut`) is a sequence of segments. Two segments have the same
 form if they perform the same operations in the same order; their constants and the sources of their

@@ -1,6 +1,6 @@
 """The straight-line parts of a lowered program as C statements.
 
-A fused product is written `(a * b) + c`, which compilers contract to a single instruction on
+A fused multiply-add is written `(a * b) + c`, which compilers contract to a single instruction on
 machines that have one.
 """
 

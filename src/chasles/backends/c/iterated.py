@@ -30,7 +30,7 @@ class Iteration:
       same name are zero.
     - notes: comment lines for the C header.
     - sample: rows (count, size) of the inputs for the test, without reports.
-    - compared: results that the test compares.
+    - compared: names of results that the test compares with stored values.
     - allowed: tolerance of the test, relative to the largest result.
     """
 

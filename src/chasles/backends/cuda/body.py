@@ -31,7 +31,7 @@ MANY, TURNS, LONG = 100, 8, 5000
 first order, because trials would take too long."""
 
 SMALL = 7
-"""Upper bound (rad) on a constant that is added to a checked input."""
+"""Upper bound (rad) on a constant that is added to an input angle."""
 
 WAITING = ("const", "input", "sin", "cos")
 """Operations whose values do not occupy a register, because they are read where they are needed."""
@@ -80,7 +80,7 @@ class Plan:
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cached results of `Crew._frees` for pairs (input array, output)."""
+        """Cached answers of `Crew._frees`, by (input array, output)."""
         return {}
 
     @cached_property
@@ -154,11 +154,11 @@ class Plan:
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
-        """Return True if reducing an angle's inputs keeps the angle below the limit."""
+        """Return True if an angle needs no check after its inputs have been reduced."""
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:
-        """Return True if only the sine and cosine of an input are needed."""
+        """Return True if an input is used only as the angle of sines and cosines."""
         return (
             self.code[k].op == "input"
             and k not in self.places
@@ -228,7 +228,7 @@ class Body:
         return text
 
     def seen(self, k: int) -> str:
-        """Return the expression for a value in a statement that `say` writes."""
+        """Return the expression for a value within a CUDA C statement."""
         return self.use(k)
 
     def _fetched(self, k: int) -> str:
@@ -341,7 +341,7 @@ class Body:
                 done = 0
 
     def _constant(self, value: float) -> str:
-        """Return the expression for a constant. 64-bit constants are read from a table."""
+        """Return the expression for a constant, which is read from a table if it has 64 bits."""
         if self.number.bytes == 4 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
             return self.number.spelled(value)
         if -value in self.constants:

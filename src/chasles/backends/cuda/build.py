@@ -28,7 +28,9 @@ Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
 - "strided": many states in columns or with any strides.
 - "few": few states with any strides.
 - "loop": a step that is repeated a given number of times.
-- "search", "tries": a step that is repeated until each problem is solved or given up.
+- "search": a step that is repeated until each problem is solved or given up, with one thread per
+  problem.
+- "tries": the same with one warp per problem.
 """
 
 BLOCK = 128

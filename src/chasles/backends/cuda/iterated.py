@@ -9,10 +9,11 @@ The programs are the same as in `llvm.iterated`; `rescue` is optional. Each thre
 robot. The robot's states and controls, and values passed between the programs, are kept in columns
 of a tile of shared memory. Each program is a function, so that all registers serve one program at a
 time. The first entry of `memory`, the solver state, is nonzero once a robot has converged. A
-converged robot waits until enough other robots of its block have converged. Then they end this step
-and begin the next one together, so robots of a block may be at different steps. In the same way,
-late robots, which have run `quick` iterations or more, wait until there are enough of them to run
-`rescue` together. A thread whose robot has finished all steps takes another robot.
+converged robot waits until enough other robots of its block have converged. Then the converged
+robots end this step and begin the next one together, so robots of a block may be at different
+steps. In the same way, late robots, which have run `quick` iterations or more, wait until there are
+enough of them to run `rescue` together. A thread whose robot has finished all steps takes another
+robot.
 
 The programs together exceed the instruction cache of a multiprocessor. Therefore all its warps form
 one block and run the same program at the same time, so that they share cached instructions.

@@ -1,10 +1,11 @@
 """Kernels on an NVIDIA GPU: one thread per state, on arrays in GPU memory.
 
-Arrays are CuPy arrays or objects with `__cuda_array_interface__`. They are used in place, in rows
-(coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any leading
-shapes that broadcast. A call is launched on CuPy's current stream and returns at once; nothing is
-synchronized, so calls can be captured in CUDA graphs (pass `out=`). A zero quaternion gives NaN,
-because a check would have to wait for the GPU. Other libraries pass their own arrays to `run`.
+Arrays are CuPy arrays or objects with `__cuda_array_interface__`. All arrays are used in place, in
+rows (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any
+leading shapes that broadcast. A call is launched on CuPy's current stream and returns at once;
+nothing is synchronized, so calls can be captured in CUDA graphs (pass `out=`). A zero quaternion
+gives NaN, because a check would have to wait for the GPU. Other libraries pass their own arrays to
+`run`.
 """
 
 import bisect

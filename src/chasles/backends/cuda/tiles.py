@@ -129,7 +129,7 @@ class Tiled(Threads):
         return True
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if an output may overwrite an input, because each entry is used before it."""
+        """Return True if an output may overwrite an input whose entries are not needed any more."""
         plan, results = self.plan, self.program.results[output]
         if self.program.inputs[array].size != len(results):
             return False

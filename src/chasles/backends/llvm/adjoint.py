@@ -200,7 +200,7 @@ class Adjoint:
         pool()(self._perform, start_of(given), len(tables), 1, threads, work)
 
     def _checkpoints(self, plan: _Plan, kept: Rows, controls: Rows) -> "_Calls":
-        """Return the forward calls, which record the states at the checkpoints."""
+        """Return the forward calls to `repeat`, which record the states at the checkpoints."""
         n, states = plan.checkpoints, [a[:, 0].copy() for a in kept]
         records = [found[:, 1:n] for found in kept]
         made = self._step.call(states, controls, records, (n - 1) * plan.length, plan.length)
@@ -209,10 +209,10 @@ class Adjoint:
     def _back_calls(
         self, plan: _Plan, kept: Rows, controls: Rows, weights: Rows, covectors: Rows, along: Rows
     ) -> "_Calls":
-        """Return the backward calls, which start from the recorded checkpoints."""
+        """Return the backward calls to `repeat`, which start from the recorded checkpoints."""
         weights = [w.copy() for w in weights]
         for w in weights:
-            w[:, 0] = 0.0  # used for steps without a record
+            w[:, 0] = 0.0  # the weight of steps without a record
         again = _Calls.again(plan, self._step, kept, controls)
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")

@@ -35,7 +35,7 @@ INFINITE = "0x7FF0000000000000"
 
 
 def _posed() -> str:
-    """Return a function that copies a (4, 4) matrix and returns true if the matrix is a pose."""
+    """Return LLVM IR of a function that copies a (4, 4) matrix and tests if it is a pose."""
     lines = ["define internal i1 @posed(ptr %from, ptr %to) {", "entry:"]
     for k in range(16):
         lines += [f"  %at{k} = getelementptr double, ptr %from, i64 {k}"]

@@ -55,7 +55,7 @@ class Array:
 
 
 def equal_sizes(w: Routine, a: str, b: str, count: str, otherwise: str) -> None:
-    """Emit code that branches to `otherwise` if two lists of sizes differ."""
+    """Emit code that branches to `otherwise` if the first `count` sizes of two shapes differ."""
     with w.each(count) as (k, _):
         w.leave(w.compare("ne", w.entry_of(a, k, "i64"), w.entry_of(b, k, "i64")), otherwise)
 
@@ -200,7 +200,7 @@ def prepared() -> str:
 
 
 def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
-    """Emit code that finds the number of leading axes, their sizes, and the product of sizes."""
+    """Emit code that finds the number of leading axes of a batch, their sizes, and the product."""
     lead, dims = w.variable("i64", "0"), w.variable("ptr", "null")
     with w.each(word(w, "inputs")) as (k, further):
         item = w.entry_of("%items", k, "ptr")

@@ -183,11 +183,11 @@ def _guard(w: Routine, count: str, made: str, no: str) -> None:
 
 
 def single(w: Routine, no: str) -> None:
-    """Emit code that handles one state if all arguments are plain arrays, else jumps to `no`.
+    """Emit code that handles one state if all arguments are plain arrays, else branches to `no`.
 
-    This code for the most common calls avoids the overhead of batches and of other arguments. The
-    code reads %way (the call descriptor), %items (the arguments) and %out, and returns from the
-    function.
+    A plain array has the kernel's shape and dtype and is C-contiguous. This code for the most
+    common calls avoids the overhead of batches and of other arguments. It reads %way (the call
+    descriptor), %items (the arguments) and %out, and returns from the function.
     """
     several = w.label()
     in_places, out_places = w.room(MOST_INPUTS, "ptr"), w.room(MOST_OUTPUTS, "ptr")
@@ -322,10 +322,11 @@ def _plain_array(w: Routine, item: str, rank: str, flags: int, no: str) -> Array
 
 
 def answered() -> str:
-    """Write a function that returns a kernel's results, null with an exception set, or NOT_TAKEN.
+    """Write a function that runs a kernel on the arguments of a call and returns the results.
 
-    %limit: largest number of states in a batch that is handled even if several threads would be
-    faster.
+    The function returns null with an exception set on failure, or NOT_TAKEN if Python code must
+    handle the call. %limit: largest number of states in a batch that is handled even if several
+    threads would be faster.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
     no, ready, other = w.label(), w.label(), w.label()

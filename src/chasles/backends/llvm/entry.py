@@ -155,7 +155,10 @@ def _loads() -> str:
 
 
 def _fits() -> str:
-    """Write a function that returns the kernel's arguments if a call matches %way, or null."""
+    """Write a function that tests if a call matches the call descriptor %way.
+
+    The function returns the kernel's inputs, or null if the call does not match.
+    """
     w = Routine(
         "internal ptr @fits(ptr %way, ptr %args, i64 %nargs, ptr %names, ptr %values, i64 %options,"
         " ptr %given, ptr %found, ptr %items)"
@@ -239,7 +242,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that runs the kernel whose descriptor matches a call, or calls Python."""
+    """Write a function that runs the kernel whose descriptor matches a call, or the fallback."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -271,7 +274,7 @@ def _general() -> str:
 
     first = w.field("%self", TUPLE, "ptr")
     with w.when(w.opposite(w.same(first, context(w, "none")))):
-        attempt(w.at(first, BYTES), "null")  # held by %self
+        attempt(w.at(first, BYTES), "null")  # kept alive by %self
     more = w.field("%self", TUPLE + 8, "ptr")
     with w.each(w.field(more, HEAD, "i64")) as (k, _):
         candidate = w.entry_of(w.field(more, LIST, "ptr"), k, "ptr")

@@ -68,7 +68,7 @@ def _loaded(w: Writer, place: str) -> str:
 
 
 def _source(machine: Machine) -> str:
-    """Return the LLVM module with the function `gram`, which adds to the Gram matrix of a block."""
+    """Return the LLVM module with the function `gram`, which updates a block's Gram matrix."""
     width = machine.width
     functions = [_square(Writer(width, machine.fuse), many) for many in range(1, ABREAST + 1)]
     calls = []

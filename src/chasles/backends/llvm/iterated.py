@@ -80,7 +80,9 @@ class Iterated(Kernel):
 def iterated(kernels: Sequence[Any], quick: int = 0, marks: int = 0) -> Iterated:
     """Combine kernels for `begin`, `refine`, `rescue`, `adjust` and `end`, which share a dtype.
 
-    quick, marks: 0 without the programs `rescue` and `adjust`, respectively.
+    - quick: number of iterations after which `rescue` replaces `refine`, or 0 without `rescue`.
+    - marks: number of entries at the end of `memory` of which the first is the mark, or 0 without
+      `adjust`.
     """
     assert len({np.dtype(kernel.dtype) for kernel in kernels}) == 1
     return Iterated(kernels, quick, marks)

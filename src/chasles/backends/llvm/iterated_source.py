@@ -323,7 +323,7 @@ end:
 
 
 def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
-    """Return code that tests, from a state's memory, if the kernel `name` must run again."""
+    """Return code that tests, from a state's memory, if `refine` or `rescue` must run again."""
     kind, p = layout.kind, prefix
     lines = [
         f"  %{p}_status = load {kind}, ptr {status}",

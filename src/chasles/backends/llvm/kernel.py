@@ -40,7 +40,7 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
-"""Number of rows of which threads take multiples, so that they process whole tiles."""
+"""Granularity (rows) in which threads take work, so that they process whole tiles."""
 RECENT = 32
 """Number of unused kernels that stay loaded, in case an equal robot is created again."""
 
@@ -199,7 +199,7 @@ the arguments and the keyword arguments, and returns the result or NotImplemente
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Values of the word `single` of a call descriptor (`objects.WAY`): dtypes that a call may have."""
+"""Values of `single` in a call descriptor (`objects.WAY`): not all, all, or any inputs float32."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
@@ -434,7 +434,7 @@ def _used(name: str, kernel: Kernel) -> Kernel:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """Return the kernel for a recipe (the cache key's source) if loaded or cached, else None."""
+    """Return the kernel that is loaded or cached under a recipe (`backends.compile`), or None."""
     name = _entry(recipe, dtype)
     with arrays.COMPILING:
         found = _LOADED.get(name)

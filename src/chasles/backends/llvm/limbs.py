@@ -18,7 +18,7 @@ LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
-    """Return the group of each instruction that runs in lanes, or {} if the program is divided."""
+    """Return the group of each instruction that runs in lanes, {} if there are several parts."""
     if len(lowered.parts) > 1:
         return {}
     together = (pack for pack in program.alike if lowered.code[pack[0]].op in LANES)
@@ -26,7 +26,7 @@ def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
 
 
 class LimbBody(Body):
-    """Writer of a program for one state, with the limbs in lanes."""
+    """Writer of a program for one state, with similar limbs in SIMD lanes."""
 
     def __init__(
         self,

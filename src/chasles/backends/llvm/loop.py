@@ -30,7 +30,7 @@ def _machine_code(block: int, alone: bool) -> bytes:
 
 
 class Call(NamedTuple):
-    """A call to `repeat`: its address and arguments, and the arrays that the arguments point to."""
+    """A call to the machine code `repeat`: its address, its arguments, and the arrays in use."""
 
     row: list[int]
     arrays: tuple[object, ...]
@@ -110,7 +110,7 @@ class Loop:
     def given(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
     ) -> "_Given":
-        """Return the arguments of `blocks` for these arrays."""
+        """Return the arguments of the machine-code function `blocks` for these arrays."""
         at = _Tables(states, controls, records)
         near = [AT_ONCE * size for size in at.sizes[: len(records)]]
         taken = 8 * (len(at.ins) + len(at.records) + len(at.sizes))

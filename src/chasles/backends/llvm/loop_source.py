@@ -35,12 +35,12 @@ GIVEN = (
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that compute the address of a table entry."""
+    """Return LLVM IR that computes the address of a table entry."""
     return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
 
 
 def entry(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that load a table entry."""
+    """Return LLVM IR that loads a table entry."""
     return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 
@@ -275,6 +275,9 @@ end:
 
 
 def source(block: int, alone: bool = True) -> str:
-    """Return the source for blocks of `block` states. alone: True if the kernel has `one`."""
+    """Return the source for blocks of `block` states.
+
+    alone: True if the kernel has a function `one` for a single state.
+    """
     text = SOURCE.replace("BLOCK", str(block)).replace("ALONE", str(int(alone)))
     return text if alone else text.replace(_ONE[0], "").replace(_ONE[1], "")

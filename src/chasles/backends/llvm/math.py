@@ -74,7 +74,8 @@ DOUBLE = Element(
     shift=6755399441055744.0,
 )  # fmt: skip
 
-# Without fusing, single precision has too few bits to reduce angles; all are reduced out of line.
+# Without fused multiply-add, single precision has too few bits to reduce angles, so all angles are
+# passed to the C library.
 SINGLE = Element(
     name="float",
     dtype="float32",

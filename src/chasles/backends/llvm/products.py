@@ -268,7 +268,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Emit calls that compute a state's products. last: names of the last functions to call."""
+        """Emit calls that compute a state's products. last: functions for each group's last one."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:

@@ -1,4 +1,4 @@
-"""Code in LLVM IR that finds, for each search, the starting points nearest to its goals."""
+"""Code in LLVM IR that finds, for each search, the initial configurations nearest to its goals."""
 
 import numpy as np
 
@@ -10,11 +10,12 @@ summed at once."""
 
 
 def ranking(fuse: bool) -> str:
-    """Return the function `rank`, which sorts the nearest starts of each group for each problem.
+    """Return the function `rank`, which finds and sorts the nearest start of each group.
 
-    Starts are sorted by their distance from the goals of the problem. The distance is a constant
-    plus the dot product of a row with the goals; each start has its own constant and row. The rows
-    of LANES starts are stored transposed in one tile, with the constants last.
+    Starts are initial configurations; for each problem, they are sorted by their distance from its
+    goals. The distance is a constant plus the dot product of a row with the goals; each start has
+    its own constant and row. The rows of LANES starts are stored transposed in one tile, with the
+    constants last.
     """
     kind = f"<{LANES} x double>"
     each = range(CHAINS)
@@ -140,7 +141,7 @@ def _places(far: str) -> list[str]:
 
 
 def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the table of starts for `rank`, (tiles, size + 1, LANES).
+    """Return the table of initial configurations (starts) for `rank`, (tiles, size + 1, LANES).
 
     met (starts, size): the goals that each start attains. The distance is the weighted sum of
     squared differences between these goals and the goals of the problem.

@@ -16,7 +16,7 @@ from chasles.expr import Program
 
 
 def _tables(rolled: Rolled, target: Target) -> str:
-    """Return tables of each form's constants and memory locations, and of the segments' order.
+    """Return LLVM tables of the constants and memory locations of all segments, and their order.
 
     A location is stored as a byte offset for one lane; the generated code multiplies it by the
     number of lanes.
@@ -36,7 +36,7 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Writer of the function for a form, which reads constants and memory locations from tables."""
+    """Writer of the function that all segments of one form share, with constants from tables."""
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}

@@ -22,13 +22,13 @@ PART = 8
 
 
 ENDS = ("done", "stop", "most", "memory")
-"""Reasons why rounds end, by the status that the machine code returns."""
+"""Reasons why the repetition ends, indexed by the status that the machine code returns."""
 
 Part = kernel.Prepared | loop.Prepared | tuple[str, np.ndarray]
 """A prepared kernel or loop, or the name of a test and a contiguous array of flags."""
 
 QUESTIONS = ("stop", "done")
-"""Tests that end the rounds: "stop" if an entry is nonzero, "done" if all entries are zero."""
+"""Tests that end the repetition: "stop" if an entry is nonzero, "done" if all are zero."""
 
 _WORDS = "\n".join("  " + field(f"w{k}", "i64", "part", 8 * k) for k in range(PART))
 _POINTERS = "\n".join(f"  %p{k} = inttoptr i64 %w{k} to ptr" for k in range(1, PART))
@@ -136,7 +136,7 @@ class Rounds:
         return row + [0] * (PART - len(row))
 
     def __call__(self) -> str:
-        """Run the parts; return the reason why the rounds ended (one of `ENDS`)."""
+        """Run the parts repeatedly; return the reason why the repetition ended (one of `ENDS`)."""
         if checked.ON:
             for part in self._parts:
                 if isinstance(part, tuple):

@@ -4,8 +4,9 @@ A kernel advances a point (the configuration) and a memory (the solver state) to
 first entry of the memory is the status of a search (0: running, 1: solved, 2: given up), the second
 is its distance from the goal. A block of searches is advanced together, one per lane of a vector. A
 solved search is replaced by the next problem. A search that is given up restarts from another
-point. When all starting points are used up, it restarts once more from its best point. The result
-of a search depends only on its problem, not on its index, on other problems, or on threads.
+point. When all initial configurations are used up, the search restarts once more from its best
+point. The result of a search depends only on its problem, not on its index, on other problems, or
+on threads.
 """
 
 import ctypes
@@ -50,7 +51,7 @@ class Search:
     table = staticmethod(table)
 
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return the index (count, LANES) of the nearest start in each group, nearest first."""
+        """Return indices (count, LANES) of each group's nearest initial configuration, sorted."""
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
         assert lanes == LANES

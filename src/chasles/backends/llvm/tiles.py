@@ -45,7 +45,7 @@ def attributes(w: Writer) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """Target of code generation: the number of lanes, whether to fuse products, and the dtype."""
+    """Target of code generation: the number of lanes, use of fused multiply-add, and the dtype."""
 
     width: int
     fuse: bool
