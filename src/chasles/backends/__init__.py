@@ -162,8 +162,8 @@ def known(
 ) -> Kernel | None:
     """Return the kernel that was cached under a recipe (see `compile`), or None.
 
-    trace: a function that traces the program, which a GPU backend calls when it needs code for a
-    different array layout.
+    trace: function that traces the program. A GPU backend calls this function when it needs code
+    for a different array layout.
     """
     target = _backend(backend)
     return target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None

@@ -345,7 +345,7 @@ class LoopSizes:
         self.inputs = [v.size for v in kernel.interface.inputs]
         outputs = [v.size for v in kernel.interface.outputs]
         self._states = len(outputs)
-        assert outputs == self.inputs[: self._states], "outputs are the first inputs of the next"
+        assert outputs == self.inputs[: self._states], "outputs and first inputs differ"
 
     def check(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> None:
         """Assert that the arrays passed to a `Loop` have the assumed sizes.

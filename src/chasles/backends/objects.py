@@ -107,11 +107,11 @@ WAY = (
 - single: 1 if all arguments must be float32, 0 if at least one must have a different dtype, 2 if
   any dtype is allowed.
 - arguments: number of positional arguments.
-- sources: an integer 4 k + s for each input, which is argument k of the caller (s = 0), wrench k
-  (s = 1) or item k of `fixed` (s = 2); null if the inputs are the arguments.
+- sources: an integer 4 k + s for each input; null if the inputs are the arguments in order. The
+  input is argument k of the caller (s = 0), wrench k (s = 1) or item k of `fixed` (s = 2).
 - options, named: number of options, and the name and value of each option.
 - fixed: arguments that do not depend on the call.
-- wrenches: number of wrenches in `f_ext`, -1 if it is not passed.
+- wrenches: number of wrenches in `f_ext`, or -1 if `f_ext` is not passed.
 - loads: description of each wrench, laid out as in LOAD.
 - shown: number of outputs that a call returns. If a call does not return all outputs, the last
   output holds (gap, margin) for each state. The code then handles the call only if all gaps are at
@@ -128,9 +128,9 @@ LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
 
 MOST_RANK = 8
 VARIABLE = 4 + MOST_RANK
-"""Number of words per input or output: its size; its number of axes; two limits for overlap checks
-(b - 1 and b - 1 + c, where b and c are the sizes in bytes of the variable and of the first output);
-and its shape.
+"""Number of words per input or output: size, number of axes, two limits for overlap checks, and
+shape. The limits are b - 1 and b - 1 + c, where b and c are the sizes (bytes) of the variable and
+of the first output.
 """
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64

@@ -84,7 +84,7 @@ class Looped(Threads):
         super().__init__(program, dtype, form)
         states = len(program.outputs)
         sizes = [v.size for v in program.inputs[:states]]
-        assert sizes == [v.size for v in program.outputs], "outputs must be the first inputs"
+        assert sizes == [v.size for v in program.outputs], "outputs and first inputs differ"
         self.before = self._begin("robot")
         self._read(own=True)
         self.body.say("long long left = every;")

@@ -60,7 +60,7 @@ def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
     interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
 
     def made(target: str, layout: str) -> Built:
-        assert layout == "loop", "a step is repeated"
+        assert layout == "loop", "an iterative kernel only has the layout 'loop'"
         return build([kernel.trace() for kernel in kernels], dtype, target, quick)
 
     recipe = None if None in recipes else ("iterated", recipes, quick)

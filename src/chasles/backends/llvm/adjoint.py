@@ -1,8 +1,8 @@
 """The adjoint of a loop in machine code: transposed steps, run from the last to the first.
 
 The backward pass needs the state before each step. States are stored only at checkpoints, whose
-spacing is about the square root of the number of steps. The states between two checkpoints (a
-stretch) are recomputed, one stretch at a time. Memory grows with the square root of the number of
+spacing is about the square root of the number of steps. The states between two checkpoints are
+recomputed, one pair of checkpoints at a time. Memory grows with the square root of the number of
 steps, and each state is computed twice (Griewank, Walther 2008, chapter 12, with one level).
 """
 
@@ -29,8 +29,8 @@ AT_ONCE = 2
 def _machine_code() -> bytes:
     """Compile `perform`, which makes the calls to `repeat` that are listed in tables.
 
-    A row of a table holds the address of `repeat`, followed by the arguments of one call. `perform`
-    is run by the thread pool (`llvm.threads`), and its argument lists the number of rows and the
+    A row of a table holds the address of `repeat`, followed by the arguments of one call. The
+    thread pool (`llvm.threads`) runs `perform`, whose argument lists the number of rows and the
     address of each table.
     """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES

@@ -55,9 +55,9 @@ class Iterated(Kernel):
         inputs, carried = len(begin.interface.inputs), begin.interface.outputs
         for name, kernel in list(parts.items())[1:-1]:
             changed = carried[1:2] if name == "adjust" else carried[:2]
-            assert kernel.interface.inputs == carried, "an iteration takes what begin gives"
-            assert kernel.interface.outputs == changed, "and gives a point and a memory"
-        assert end.interface.inputs[inputs:] == carried, "end takes all"
+            assert kernel.interface.inputs == carried, "inputs of an iteration"
+            assert kernel.interface.outputs == changed, "outputs of an iteration"
+        assert end.interface.inputs[inputs:] == carried, "inputs of end"
         self.dtype = begin.dtype
         size = self.dtype.itemsize
         own = max(k.artifact.workspace for k in kernels)

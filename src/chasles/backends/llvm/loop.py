@@ -90,7 +90,7 @@ class Loop:
           after every `every` steps and after the last step.
         """
         self.sizes.check(states, controls, records, steps, every)
-        assert all(a.flags.c_contiguous for a in states), "states are advanced in place"
+        assert all(a.flags.c_contiguous for a in states), "states must be C-contiguous"
         work = max(self.kernel.artifact.work, 1)
         threads = fitting_threads(len(states[0]), steps * work, threads)
         for part in _parts(steps, min(every, steps), max(PATIENCE // (work * self.block), 1)):
