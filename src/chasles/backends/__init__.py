@@ -91,7 +91,7 @@ BACKENDS: dict[str, Backend] = {
 first use."""
 
 USUAL = next(iter(BACKENDS))
-"""The default backend."""
+"""Name of the default backend."""
 
 
 def devices() -> dict[str, tuple[str, ...]]:

@@ -128,7 +128,7 @@ def load(name: str) -> Artifact | None:
 
 @uninterrupted
 def save(name: str, artifact: Artifact) -> bool:
-    """Write an entry; return True if it was written."""
+    """Write an artifact to the cache; return True if it was written."""
     where = folder()
     with contextlib.suppress(OSError):
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -208,7 +208,7 @@ class _Place(NamedTuple):
     handle: int | None
 
     def name(self, name: str) -> str:
-        """Return the name of an entry relative to `dir_fd=handle`."""
+        """Return the path of an entry, relative to the folder's handle if there is one."""
         return name if self.handle is not None else str(self.path / name)
 
     def names(self) -> list[str]:

@@ -331,14 +331,14 @@ class _Scratch:
         self.size, self._vacant = 0, list[int]()
 
     def take(self) -> int:
-        """Return the index of a free place."""
+        """Return the index of a free place in the scratch array."""
         if self._vacant:
             return self._vacant.pop()
         self.size += 1
         return self.size - 1
 
     def give_back(self, places: Iterable[int]) -> None:
-        """Mark places as free again."""
+        """Mark places in the scratch array as free again."""
         self._vacant.extend(places)
 
 

@@ -48,7 +48,7 @@ class Iteration:
 
     @property
     def given(self) -> list[Variable]:
-        """Inputs that the step does not change."""
+        """Inputs that the step only reads."""
         return [v for v in self.parts[0].inputs if v.name not in (*self.states, *self.reports)]
 
     @property

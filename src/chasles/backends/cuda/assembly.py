@@ -92,22 +92,22 @@ class Assembly(Body):
 
     @property
     def _kind(self) -> str:
-        """Register constraint for operands of `asm` statements."""
+        """Constraint letter for operands of `asm` statements, "f" (float) or "d" (double)."""
         return self.number.name[0]
 
     @cached_property
     def _table(self) -> dict[str, str]:
-        """Operations that are written in PTX."""
+        """PTX instructions for the operations that are written in PTX."""
         short = self.number.bytes == 4 and self.capability >= PROPAGATES
         return OPERATIONS | TYPED[self.number.name] | (PROPAGATING if short else {})
 
     @cached_property
     def _words(self) -> dict[str, str]:
-        """Format fields that are the same for all operations."""
+        """Fields of the format strings in `OPERATIONS` that are the same for all operations."""
         return {"t": self._type, "one": self._constant(1.0), "zero": self._constant(0.0)}
 
     def text(self) -> list[str]:
-        """Return all statements, after the declarations of registers."""
+        """Return the lines of the function: declarations of registers, then all statements."""
         self._flush()
         size, t = len(self.plan.code), self._type
         names = ", ".join(f"{letter}<{size}>" for letter in "tscn")
@@ -119,7 +119,7 @@ class Assembly(Body):
         super().say(line)
 
     def _flush(self) -> None:
-        """Write all pending instructions as one statement."""
+        """Write all pending PTX instructions as one `asm` statement."""
         if self._waiting:
             self.lines.append("  asm volatile(")
             self.lines += [f'    "{line}\\n"' for line in self._waiting]

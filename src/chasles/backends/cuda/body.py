@@ -52,7 +52,7 @@ class Plan:
 
     @property
     def code(self) -> list[Instruction]:
-        """Instructions of the program, with products fused into sums."""
+        """Instructions of the program, with fused multiply-adds."""
         return self._fused[0]
 
     @property
@@ -80,7 +80,8 @@ class Plan:
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cached answers of `Crew._frees`, by (input array, output)."""
+        """Cached answers of `Crew._frees`: if an output may overwrite an input, by (input,
+        output)."""
         return {}
 
     @cached_property
@@ -109,7 +110,7 @@ class Plan:
 
     @cached_property
     def users(self) -> dict[int, list[int]]:
-        """Instructions that use each value."""
+        """For each value, the instructions that use it."""
         return users(self.code, self.order)
 
     @cached_property
@@ -301,14 +302,14 @@ class Body:
                     self._named[user] = f"{turned[0]}{angle}"
 
     def spelled(self, k: int, operands: Sequence[str]) -> str:
-        """Return the expression for an operation."""
+        """Return the CUDA C expression for an instruction, given its operands."""
         op, args, _ = self.plan.code[k]
         inverse = op == "div" and self.plan.code[args[0]].data == 1.0
         spelling = "inverse({1})" if inverse else SPELLING[op]
         return spelling.format(*operands, **self.number.words)
 
     def _operate(self, k: int, operands: Sequence[str]) -> None:
-        """Write the statement for an operation."""
+        """Write the statement for an arithmetic instruction."""
         self.name(k, self.spelled(k, operands))
 
     def turn(self, angle: int, sine: str, cosine: str) -> None:

@@ -81,7 +81,7 @@ def compile(text: str, architecture: str) -> Compiled:
 
 
 def version() -> tuple[int, int]:
-    """Return the compiler's version."""
+    """Return the major and minor version of the compiler (NVRTC)."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     _compiled(_compiler().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     return major.value, minor.value

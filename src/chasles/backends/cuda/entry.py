@@ -69,7 +69,7 @@ NAMES = (
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
-"""Python objects that the code uses in comparisons."""
+"""Names of Python objects that the machine code uses in comparisons."""
 
 
 def source() -> str:

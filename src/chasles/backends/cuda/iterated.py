@@ -42,7 +42,7 @@ RESCUED = 1 / 16
 """Fraction of a block's robots that must be late (`quick` iterations or more) to run `rescue`."""
 
 NAMES = ("refine", "rescue")
-"""Names of the programs that run an iteration."""
+"""Names of the programs that run one iteration of the solver."""
 
 WARPS = REGISTERS // (WARP * 256)
 """Number of warps on a multiprocessor if each thread uses the maximum number of registers."""

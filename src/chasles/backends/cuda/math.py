@@ -18,7 +18,7 @@ def prelude(dtype: str) -> str:
     constants: list[float] = []
 
     def named(value: float) -> str:
-        """Return the expression for a constant, which is read from a table if it has 64 bits."""
+        """Return the C expression for a constant, which is read from a table if it has 64 bits."""
         if e.bits == 32 or value in (1.0, -0.5):
             return number.spelled(value)
         if value not in constants:

@@ -336,5 +336,5 @@ class _Tables:
 
     @property
     def each(self) -> np.ndarray:
-        """Address of the row in `places` for each call."""
+        """Address, for each call, of the row in `places` with the call's array addresses."""
         return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

@@ -101,7 +101,7 @@ class Machine:
         return Machine(triple, cpu, found.flatten(), width, fuse)
 
     def without_fma(self) -> "Machine":
-        """Return the same processor without fused multiply-add."""
+        """Return this processor description with fused multiply-add disabled."""
         return replace(self, fuse=False)
 
 
@@ -343,7 +343,7 @@ def joined(objects: Sequence[bytes]) -> bytes:
 
 
 def objects(code: bytes) -> list[bytes]:
-    """Return the object files that `joined` combined."""
+    """Return the object files in a byte string that `joined` made."""
     if not code.startswith(_MAGIC):
         return [code]
     start = len(_MAGIC) + 8
@@ -403,7 +403,7 @@ class Code(NamedTuple):
         return found
 
     def address(self, name: str) -> int:
-        """Return the address of a function."""
+        """Return the address of an exported function."""
         return int(self.piece.loaded[name])
 
 

@@ -42,7 +42,7 @@ from chasles.backends.objects import (
 
 
 def module() -> str:
-    """Return the text of the LLVM module."""
+    """Return the text of the LLVM module with the code of all fast entries."""
     parts = ["@context = external global ptr\n", number(), sequence(), *copied()]
     parts += [
         _same_number(),

@@ -120,7 +120,7 @@ class Kernel:
             self._finish()
 
     def _finish(self) -> None:
-        """Look up the functions of the loaded code."""
+        """Look up the addresses of the functions `one` and `batch` in the loaded code."""
         self.one_address, self.batch_address = self.code.address("one"), self.code.address("batch")
         one = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(self.one_address)
         self._one = checked.ends(one) if checked.ON else one
@@ -154,7 +154,7 @@ class Kernel:
         return Prepared(self, inputs, outputs)
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
-        """Return a built-in function that calls the machine code."""
+        """Return a built-in function that calls the kernel's machine code."""
         return fast_entry(self, **facts)
 
 

@@ -149,13 +149,13 @@ class _Slots:
 
 
 ONE = "void @one(ptr %in_pointers, ptr %out_pointers) nounwind"
-"""Signature of the function for one state."""
+"""LLVM signature of a kernel's function for one state."""
 
 PARAMETERS = (
     "i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, ptr %out_strides, "
     "ptr %workspace"
 )
-"""Parameters of the functions for many states."""
+"""LLVM parameters of a kernel's functions for many states."""
 
 _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "maximum": 2}
 
