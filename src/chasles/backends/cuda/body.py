@@ -80,8 +80,7 @@ class Plan:
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cached answers of `Crew._frees`: if an output may overwrite an input, by (input,
-        output)."""
+        """Cached answers of `Crew._frees`: True if an output may overwrite an input."""
         return {}
 
     @cached_property
