@@ -323,7 +323,7 @@ def _tables(
 def _bases(
     columns: Iterable[tuple[int, ...]],
 ) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
-    """Return base columns, and (index of the base column, constant offset) of each column."""
+    """Return base columns, from which all columns differ by constants, and the differences."""
     bases: dict[tuple[int, ...], int] = {}
     kept: list[tuple[int, ...]] = []
     near = []

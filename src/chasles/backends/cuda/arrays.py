@@ -13,7 +13,7 @@ from chasles.backends.llvm.math import Writer
 from chasles.backends.objects import HEAD, TUPLE
 
 AXES = 8
-"""Maximum number of array axes."""
+"""Maximum number of axes of an array that the GPU entry reads."""
 
 TENSOR = 7 + 2 * AXES
 """Number of 8-byte words in a DLTensor, including the space after it for its shape and strides, and

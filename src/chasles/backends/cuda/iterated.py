@@ -122,7 +122,7 @@ class _Tile:
 
 
 def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
-    """Return the shared memory (bytes) that a warp needs."""
+    """Return the shared memory (bytes) that a warp needs for its tile."""
     return WARP * _tile(programs).columns * number_of(dtype).bytes
 
 

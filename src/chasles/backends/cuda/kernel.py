@@ -340,7 +340,7 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
 
 @functools.cache
 def _spreading(target: str, dtype: str) -> Function:
-    """Return the kernel that transposes columns to rows."""
+    """Return the kernel that transposes results from columns to rows."""
     return Function(cuda_driver.compile(spreading(dtype), target).code, "spread", target)
 
 

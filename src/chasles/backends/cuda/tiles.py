@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def column(number: int) -> Place:
-    """Return the location of the tile column with a given number."""
+    """Return the location of a tile column, given its index."""
     return Place(f"{number} * LANES", 1)
 
 

@@ -266,7 +266,7 @@ class _Calls:
         weights: Rows,
         along: Rows,
     ) -> "_Calls":
-        """Return calls that run the transposed steps of each range."""
+        """Return calls that run the transposed steps, one call for each range of steps."""
         latest, each = plan.last - 1, -1 if plan.every == 1 else 0
         states: list[Given] = [(a[:, None], 0, 0) for a in covectors]
         others: list[Given] = [
