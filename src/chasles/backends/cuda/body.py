@@ -154,8 +154,7 @@ class Plan:
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
-        """Return True if an angle needs no check once its inputs are reduced by multiples of 2
-        pi."""
+        """Return True if an angle needs no check once its inputs are reduced modulo 2 pi."""
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:
