@@ -20,26 +20,29 @@ from chasles.expr import Program, Staged
 
 
 class Backend(NamedTuple):
-    """A compilation target. `module` provides `compile(program, dtype)`, which returns a kernel.
+    """A compilation target and the modules that implement its features.
 
+    - module: the module that defines `compile(program, dtype)`, which returns a kernel.
     - device: "cpu" or "cuda".
     - arrays: the package whose arrays the kernels accept; arrays other than NumPy's are passed to
       the kernel's `call`.
-    - keeps: True if machine code is cached; then `known(recipe, trace, dtype)` looks it up,
-      `keep(recipe, program, dtype)` compiles and caches it, and `described()` describes the
-      hardware.
+    - keeps: True if machine code is cached. The module then also defines `known(recipe, trace,
+      dtype)`, which looks up cached code, `keep(recipe, program, dtype)`, which compiles and caches
+      code, and `described()`, which describes the hardware.
     - loop: the module that defines `Loop`, which repeats a kernel.
     - adjoint: the module that defines `Adjoint`, which runs a loop backward.
     - search: the module that defines `Search`, which repeats a step until each problem is solved or
       given up.
     - iterated: the module that combines several kernels into one that iterates (`llvm.iterated`).
-    - chain: the module that defines `Chain`, which runs several kernels on a tile.
-    - rounds: the module that defines `Rounds`, which runs several kernels and loops in turn.
+    - chain: the module that defines `Chain`, which runs several kernels in turn on a tile of
+      states.
+    - rounds: the module that defines `Rounds`, which repeats a sequence of kernels and loops.
     - gram: the module that defines `Grams`, which sums Gram matrices.
     - staged: number of scalar multiplications in matrix products above which a program should
       return the factors of its results instead of the products (`Staged`); None if the backend does
       not accept staged programs.
-    - first: the backend of the first tier, which compiles faster but produces slower code.
+    - first: the backend whose code is used until optimized code is ready; it compiles faster, but
+      its code is slower.
     """
 
     module: str
@@ -84,11 +87,11 @@ BACKENDS: dict[str, Backend] = {
         iterated="chasles.backends.cuda.iterated",
     ),
 }
-"""Table of backends. The first backend of each device is its default. Modules are loaded on first
-use."""
+"""Backends by name. The first backend of each device is the default, and modules are loaded on
+first use."""
 
 USUAL = next(iter(BACKENDS))
-"""The default backend."""
+"""Name of the default backend."""
 
 
 def devices() -> dict[str, tuple[str, ...]]:
@@ -120,15 +123,12 @@ def _backend(name: str) -> Any:
 
 
 _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Subpackages that do not affect compiled code. Cache keys do not depend on their sources."""
+"""Subpackages that do not affect compiled code, so that cache keys ignore their sources."""
 
 
 @functools.cache
 def sources() -> str:
-    """Return the SHA-256 of chasles' sources.
-
-    It keeps code cached by other versions from being used.
-    """
+    """Return the SHA-256 of chasles' sources, so that code cached by other versions is not used."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -146,10 +146,10 @@ def code_key(*parts: object) -> str:
 def compile(
     program: Program | Staged, backend: str = USUAL, dtype: str = "float64", recipe: object = None
 ) -> Kernel:
-    """Compile a program. If a recipe is passed, the kernel is cached, and `known` finds it later.
+    """Compile a program; if a recipe is passed, cache the kernel, so that `known` finds it later.
 
-    A recipe describes how the program is made; two recipes with the same `repr` must make the same
-    program.
+    A recipe is a description of how the program is made, used as the cache key. Two recipes with
+    the same `repr` must make the same program.
     """
     target = _backend(backend)
     if recipe is None or not BACKENDS[backend].keeps:
@@ -160,10 +160,10 @@ def compile(
 def known(
     recipe: object, trace: Callable[[], Program], backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel | None:
-    """Return the kernel for a recipe if it is in the cache, else None.
+    """Return the kernel that was cached under a recipe (see `compile`), or None.
 
-    trace: a function that traces the program. A GPU backend calls it when it needs code for another
-    array layout.
+    trace: function that traces the program. A GPU backend calls this function when it needs code
+    for a different array layout.
     """
     target = _backend(backend)
     return target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None
@@ -176,10 +176,10 @@ def begin(
     dtype: str,
     stack: contextlib.ExitStack,
 ) -> Callable[[], Kernel]:
-    """Begin to compile the program of a recipe; return a function that returns its kernel.
+    """Begin to compile a program, if necessary; return a function that returns its kernel.
 
-    The program is traced only if the kernel is not cached. Other processes may compile it until
-    `stack` is closed, while this process traces other programs.
+    The program is traced only if no kernel is cached under the recipe. Until `stack` is closed,
+    other processes may compile the program while this process traces other programs.
     """
     found = known(recipe, trace, backend, dtype)
     if found is not None:
@@ -193,7 +193,7 @@ def begin(
 def prepare(
     recipe: object, program: Program, backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel:
-    """Return the kernel for a recipe; compile its program if the kernel is not cached."""
+    """Return the kernel cached under a recipe; if there is none, compile the program."""
     found = known(recipe, lambda: program, backend, dtype)
     return found or compile(program, backend, dtype, recipe)
 
@@ -203,7 +203,7 @@ def fast_entry(
 ) -> Callable[..., Any]:
     """Return a built-in function that calls a kernel, or the fallback if that is not possible.
 
-    Without a kernel, the built-in function runs the calls that `learn` has registered
+    Without a kernel, the built-in function only handles calls that `learn` has registered
     (`llvm.kernel.fast_entry`).
     """
     make: Any = functools.partial(_backend(USUAL).fast_entry, None)
@@ -214,7 +214,7 @@ def fast_entry(
 
 @functools.cache
 def called_by_slot(kind: type) -> None:
-    """Make a class's objects callable through the fast entry in their first slot, `_entry`.
+    """Make a class's objects callable through the fast entry in their first field, `_entry`.
 
     See `llvm.kernel.called_by_slot`.
     """
@@ -280,7 +280,7 @@ def gram_width(count: int, backend: str = USUAL) -> int:
 def search(*kernels: Kernel, backend: str = USUAL) -> Any:
     """Return a search, which repeats a kernel until each problem is solved or given up.
 
-    On a GPU, it takes two kernels, one for float32 and one for float64.
+    On a GPU, the search takes two kernels, one for float32 and one for float64.
     """
     return importlib.import_module(BACKENDS[backend].search).Search(*kernels)
 
@@ -299,10 +299,11 @@ Result = TypeVar("Result")
 def undisturbed(work: Callable[[], Result]) -> Result:
     """Run a function without interruption by signals, and return its result.
 
-    llvmlite is written in Python. An interrupt between its lines can free an object twice, or leave
-    its lock acquired, and other threads then wait forever. An interrupt between `os.open` and the
-    next line leaves a file open. Python runs signal handlers only in the main thread, so the main
-    thread waits for a worker thread and then raises the first exception that a handler raised.
+    llvmlite is written in Python. An interrupt between two lines of llvmlite can free an object
+    twice, or leave llvmlite's lock acquired, and other threads then wait forever. An interrupt
+    between `os.open` and the next line leaves a file open. Python runs signal handlers only in the
+    main thread, so the main thread waits for a worker thread and then raises the first exception
+    that a handler raised.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()

@@ -18,7 +18,7 @@ Rows = Sequence[np.ndarray]
 
 
 class Kernel(Protocol):
-    """A compiled program. It fills output rows (count, size) from input rows (count, size)."""
+    """A compiled program, which fills output rows (count, size) from input rows (count, size)."""
 
     interface: Interface
     dtype: np.dtype[Any]
@@ -72,13 +72,15 @@ class Load(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The result of resolving a call: the fast entry of a kernel, and the sources of its inputs.
+    """A resolved call: the fast entry of a kernel, and the sources of the kernel's inputs.
 
-    `sources` holds an integer 4 k + s for each input. The input is argument k of the caller if s is
-    0, wrench k if s is 1, and item k of `fixed` if s is 2. `loads` lists the wrenches in the order
-    of `f_ext`; it is None if `f_ext` is not passed. `shown` is the number of returned results, by
-    default all. If some results are not returned, the kernel's last result holds (gap, margin) for
-    each state, and the call succeeds only if no gap exceeds `gap` and all margins exceed `margin`.
+    - sources: an integer 4 k + s for each input. The input is argument k of the caller if s is 0,
+      wrench k if s is 1, and item k of `fixed` if s is 2.
+    - loads: the wrenches in the order of `f_ext`, or None if `f_ext` is not passed.
+    - shown: number of returned results, by default all.
+    - gap, margin: limits that are used if some results are not returned. The kernel's last result
+      then holds (gap, margin) for each state, and the call succeeds only if no gap exceeds `gap`
+      and all margins exceed `margin`.
     """
 
     entry: Callable[..., Any]
@@ -91,11 +93,11 @@ class Target(NamedTuple):
 
 
 LARGEST = 2**53
-"""The largest count accepted: float64 represents all integers up to it exactly."""
+"""Largest count accepted, up to which float64 represents all integers exactly."""
 
 
 def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
-    """Return an integer after checking its range, `least` to `most`. `what` names it in errors."""
+    """Return an integer after a check of its range, `least` to `most`. what: its name in errors."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -108,9 +110,10 @@ def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST)
 
 
 def words(numbers: Iterable[int]) -> "standard.array[int]":
-    """Return integers, sizes and addresses as 64-bit words for machine code.
+    """Return integers (counts, sizes, addresses) as an array of 64-bit words for machine code.
 
-    Convert all such numbers with this function, because `ctypes` reduces any integer modulo 2**64.
+    All integers passed to machine code are converted with this function, which rejects large ones;
+    `ctypes` would reduce them modulo 2**64.
     """
     try:
         return standard.array("q", numbers)
@@ -152,12 +155,12 @@ def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[in
 
 
 FEW = 4096
-"""Largest number of states for which copying broadcast rows takes no longer than the call
+"""Maximum number of states for which copying broadcast rows takes no longer than the call
 itself."""
 
 
 def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
-    """Return real arrays as contiguous rows with the kernel's dtype, copied if necessary.
+    """Return real-valued arrays as contiguous rows with the kernel's dtype, copied if necessary.
 
     Return None if the dtypes or shapes are not valid, if there are more than `FEW` states, or if
     the arrays are already contiguous.
@@ -335,17 +338,17 @@ def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
 
 
 class LoopSizes:
-    """Array sizes that the machine code of a loop assumes."""
+    """Array sizes that the machine code of a loop (`llvm.loop`) assumes."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._dtype = kernel.dtype
         self.inputs = [v.size for v in kernel.interface.inputs]
         outputs = [v.size for v in kernel.interface.outputs]
         self._states = len(outputs)
-        assert outputs == self.inputs[: self._states], "outputs are the first inputs of the next"
+        assert outputs == self.inputs[: self._states], "outputs and first inputs differ"
 
     def check(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> None:
-        """Assert that the arrays passed to a `Loop` have these sizes.
+        """Assert that the arrays passed to a `Loop` have the assumed sizes.
 
         steps, every: the values with which the arrays were allocated.
         """
@@ -374,7 +377,7 @@ def cores() -> int:
 
 
 COMPILING = threading.RLock()
-"""Lock held while code is compiled. A fork waits for it, so that the lock is free in the child."""
+"""Lock held while code is compiled; a fork waits for it, so that the lock is free in the child."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

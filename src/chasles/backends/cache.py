@@ -32,7 +32,7 @@ from chasles.expr import Interface, Variable
 from chasles.writing import begun, collect
 
 LIMIT = 512 * 2**20
-"""Largest total size (bytes) of all entries, checked after every `LIMIT` / 64 bytes written."""
+"""Maximum total size (bytes) of all entries, checked after every `LIMIT` / 64 bytes written."""
 
 _MAGIC = b"chasles 1\n"
 _SUFFIX = ".code"
@@ -43,7 +43,7 @@ _KEY = re.compile(r"[0-9a-f]{64}\.code")
 class Artifact:
     """A compiled program: its interface, dtype and machine code.
 
-    - workspace: bytes that a thread needs for a batch.
+    - workspace: size (bytes) of the workspace that a thread needs for a batch.
     - work: approximate number of operations per state.
     - tiled: True if the code only has the function `tiled` (`llvm.source`).
     """
@@ -105,7 +105,7 @@ def folder() -> Path:
 
 
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Exceptions raised for an entry with an invalid header."""
+"""Exceptions that mean that an entry has an invalid header."""
 
 
 @uninterrupted
@@ -128,7 +128,7 @@ def load(name: str) -> Artifact | None:
 
 @uninterrupted
 def save(name: str, artifact: Artifact) -> bool:
-    """Write an entry; return True if it was written."""
+    """Write an artifact to the cache; return True if it was written."""
     where = folder()
     with contextlib.suppress(OSError):
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -194,11 +194,11 @@ _UNSEEN: dict[Path, int] = {}
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Flag for opening entries; with it, opening a pipe in place of an entry does not block."""
+"""Flag with which opening a pipe in place of an entry does not block."""
 
 
 class _Place(NamedTuple):
-    """An open folder. Its entries are accessed through its handle.
+    """An open folder, whose entries are accessed through its handle.
 
     The handle ensures that the folder cannot be replaced during use. On systems without folder
     handles, paths are used.
@@ -208,7 +208,7 @@ class _Place(NamedTuple):
     handle: int | None
 
     def name(self, name: str) -> str:
-        """Return the name of an entry relative to `dir_fd=handle`."""
+        """Return the path of an entry, relative to the folder's handle if there is one."""
         return name if self.handle is not None else str(self.path / name)
 
     def names(self) -> list[str]:

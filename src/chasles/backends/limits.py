@@ -1,8 +1,8 @@
 """Measurement of a processor's limits: operations and bytes per second.
 
-An operation is one instruction on one number; a fused multiply-add counts as one. Memory bandwidth
-is measured by copying and filling arrays, with ordinary or streaming stores, whichever is faster.
-Several array sizes are used, because data that fits in a cache moves faster.
+An operation is one scalar arithmetic instruction; a fused multiply-add counts as one. Memory
+bandwidth is measured by copying and filling arrays, with ordinary or streaming stores, whichever is
+faster. Several array sizes are used, because data that fits in a cache moves faster.
 """
 
 import ctypes
@@ -28,17 +28,17 @@ FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
 """Total amounts of data (bytes) that a copy or a fill reads and writes."""
 
 CHAINS = 12
-"""Number of independent chains of multiply-adds. All their operands fit in 16 registers."""
+"""Number of independent chains of multiply-adds, whose operands all fit in 16 registers."""
 
 SECONDS, REPEATS = 1e-3, 4
-"""Shortest duration (s) of a run, and number of runs. The fastest run is used."""
+"""Minimum duration (s) of a benchmark run, and number of runs, of which the fastest counts."""
 
 Rates = tuple[tuple[int, float], ...]
 """Pairs of array size (bytes) and transfer rate (bytes/s)."""
 
 
 class Work(NamedTuple):
-    """Work per state: operations, and the counts of numbers read and written."""
+    """Work per state: the numbers of operations and of array elements read and written."""
 
     operations: int
     read: int
@@ -46,7 +46,7 @@ class Work(NamedTuple):
 
     @staticmethod
     def of(program: Program) -> "Work":
-        """Return a program's work for one state, with products fused into sums."""
+        """Return a program's work for one state, with fused multiply-adds."""
         code = fused(program)
         needed = (code[k].op for k in deepest_first(code, list(places(program))))
         read, written = (sum(v.size for v in s) for s in (program.inputs, program.outputs))
@@ -66,8 +66,9 @@ def _operations(op: str) -> int:
 class Limits:
     """Peak rates of a device.
 
-    `operations` is the number of operations per second by dtype. `copies` and `fills` are the bytes
-    read and written per second, by array size in bytes.
+    - operations: operations per second, by dtype.
+    - copies, fills: bytes read and written per second when an array is copied or filled, by array
+      size.
     """
 
     name: str
@@ -82,7 +83,7 @@ class Limits:
     def memory(self, work: Work, dtype: str, count: int) -> float:
         """Return the time (s) to transfer the data of `count` states.
 
-        Reads, and an equal number of writes, run at the copy rate. Any further writes run at the
+        Reads, and an equal amount of writes, run at the copy rate. Any further writes run at the
         fill rate.
         """
         size = np.dtype(dtype).itemsize * count
@@ -139,7 +140,7 @@ def _rate(
     size: int,
     starts: Sequence[int],
 ) -> float:
-    """Return the transfer rate (bytes/s) with the faster kind of store."""
+    """Return the measured transfer rate (bytes/s) with the faster of two kinds of stores."""
     arrays = 2 if kind == "copy" else 1
     share = size // arrays // cores // code.step * code.step
     share = max(min(share, FOOTPRINTS[-1] // 2 // cores), code.step)
@@ -215,7 +216,7 @@ def _code() -> _Code:
 
 
 def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
-    """Return a loop that multiplies and adds once per chain in each iteration."""
+    """Return LLVM IR of a loop with one multiply-add per chain in each iteration."""
     vector = f"<{lanes} x {kind}>"
     factor, term = (
         f"<{', '.join([f'{kind} {x}'] * lanes)}>"
@@ -233,7 +234,7 @@ def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
         made = [f"  %p{k} = fmul {vector} %x{k}, {factor}" for k in chains]
         made += [f"  %y{k} = fadd {vector} %p{k}, {term}" for k in chains]
     sums = [f"  %s{k} = fadd {vector} %y{k}, %{'y' if k == 1 else 's'}{k - 1}" for k in chains[1:]]
-    # The returned value only keeps the compiler from removing the multiply-adds.
+    # The return value only prevents the compiler from removing the multiply-adds.
     return "\n".join(
         [
             f"declare {vector} @{intrinsic}({vector}, {vector}, {vector})",
@@ -251,7 +252,7 @@ def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
 
 
 def _moved(name: str, width: int, copies: bool, streaming: bool) -> str:
-    """Return a loop that repeatedly copies vectors or fills them with zeros."""
+    """Return LLVM IR of a loop that repeatedly copies an array or fills it with zeros."""
     vector, hint = f"<{width} x double>", ", !nontemporal !0" if streaming else ""
     read = f"  %x = load {vector}, ptr %from" if copies else ""
     value = "%x" if copies else "zeroinitializer"

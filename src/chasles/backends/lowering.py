@@ -1,8 +1,9 @@
-"""Lowering of programs to machine operations: fusing products, ordering, and cutting into parts.
+"""Lowering of programs to machine operations: fused multiply-adds, ordering, division into parts.
 
 These choices are made once, here, so that one state and a vector of states run the same operations
-with bitwise identical results. A long program is cut into parts, because compile time grows faster
-than the length of a block. Values that a later part needs are kept in slots of a scratch array.
+with bitwise identical results. A long program is divided into parts, because compile time grows
+faster than linearly with the length of a block. Values that a later part needs are stored in a
+scratch array.
 """
 
 import heapq
@@ -13,16 +14,16 @@ from dataclasses import dataclass
 from chasles.expr import Instruction, Program
 
 FREE = ("const", "input")
-"""Operations whose values every part can use without a slot in the scratch array."""
+"""Operations whose values every part can read without storing them in the scratch array."""
 
 FAST = 512
-"""Number of live values (64-byte vectors) that fit in the L1 cache. Above it, code is reordered."""
+"""Number of live values (64-byte vectors) that fit in the L1 cache; above it, code is reordered."""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
 
 REGISTERS = 32
-"""Number of values that a processor's registers can hold."""
+"""Number of vector registers, up to which live values never need to be loaded again."""
 
 NEVER = sys.maxsize
 """Value of `far` that exceeds the length of any program, so that values are never loaded again."""
@@ -38,7 +39,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the program. `saved` pairs values for later parts with their scratch slots."""
+    """A part of a program that is compiled as one function.
+
+    - saved: values that are stored for later use, with their indices in the scratch array.
+    - results: values that the program returns."""
 
     stages: tuple[Stage, ...]
     saved: tuple[tuple[int, int], ...]
@@ -47,11 +51,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Lowered:
-    """Instructions with fused products, cut into parts.
+    """A program's instructions with fused multiply-adds, divided into parts.
 
-    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` gives the scratch slot of each
-    value that several parts use, or that is used again after more than `far` instructions.
-    `scratch` is the number of slots.
+    fma(a, b, c) = a*b + c, fms(a, b, c) = a*b - c, fnma(a, b, c) = c - a*b.
+
+    - place: index in the scratch array of each value that several parts use, or that is used again
+      after more than `far` instructions.
+    - scratch: length of the scratch array.
     """
 
     code: tuple[Instruction, ...]
@@ -62,7 +68,7 @@ class Lowered:
 
 
 def lower(program: Program, *, fuse: bool, longest: int, far: int = NEVER) -> Lowered:
-    """Fuse products if `fuse`, order instructions, and cut them into parts."""
+    """Fuse multiply-adds if `fuse`, order instructions, and divide them into parts."""
     code = fused(program) if fuse else list(program.code)
     return cut(code, list(places(program)), longest, far)
 
@@ -74,11 +80,12 @@ def cut(
     far: int = NEVER,
     first: Sequence[int] = (),
 ) -> Lowered:
-    """Order instructions, and cut them into parts of at most about `longest` operations.
+    """Order instructions, and divide them into parts of at most about `longest` operations.
 
-    far: number of instructions without a use after which a value is read from the scratch array
-    again. Compilers allocate registers faster if the lifetimes of values are short. first: values
-    that are computed first; the instructions after them keep their order.
+    - results: the instructions whose values the program returns.
+    - far: number of instructions without a use after which a value is read from the scratch array
+      again. Compilers allocate registers faster if the lifetimes of values are short.
+    - first: values that are computed first; the instructions after them keep their order.
     """
     order = deepest_first(code, first or results)
     most = most_alive(code, order, FREE)
@@ -100,10 +107,10 @@ def places(program: Program) -> dict[int, list[tuple[int, int]]]:
 
 
 def fused(program: Program) -> list[Instruction]:
-    """Return the program's instructions, with sums written as chains of fused products.
+    """Return the program's instructions, with sums written as chains of fused multiply-adds.
 
-    A sum used only by another sum becomes part of that sum. A product used only by sums is computed
-    in each of them, which adds no instruction. Terms that are available first are added first.
+    A sum used only by another sum becomes part of that sum. A product used only by sums is fused
+    into each of them, which adds no instruction. Terms that are available first are added first.
     Similar limbs (`Program.alike`) get the same chains.
     """
     return fused_apart(program, {})[0]
@@ -168,7 +175,7 @@ def fused_apart(
 
 
 def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[int]]:
-    """Return the instructions that use each value, in order."""
+    """Return, for each value, the instructions that use it, in order."""
     found: dict[int, list[int]] = {k: [] for k in order}
     for k in order:
         for a in code[k].args:
@@ -196,9 +203,10 @@ def _terms(
 def _write_chain(
     code: list[Instruction], terms: list[tuple[bool, int]], slots: list[int], free: set[int]
 ) -> None:
-    """Replace the instructions of a sum with a chain of additions, the last of which is the sum.
+    """Replace the instructions `slots` of a sum with a chain of additions that ends in the sum.
 
-    The chain begins with a term that is not subtracted, preferably one that is not a product.
+    The chain begins with a term that is not subtracted, preferably one that is not a product. free:
+    products that are fused into the additions.
     """
     begin = min((t for t in terms if t[0]), key=lambda t: t[1] in free)
     terms.remove(begin)
@@ -248,7 +256,7 @@ def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[i
 
 
 def heights(code: Sequence[Instruction]) -> list[int]:
-    """Return the length of the longest chain of instructions up to each instruction."""
+    """Return the length of the longest dependency chain that ends in each instruction."""
     height = [0] * len(code)
     for k in depth_first(code, range(len(code))):
         if args := code[k].args:  # inputs and constants have no arguments
@@ -259,7 +267,7 @@ def heights(code: Sequence[Instruction]) -> list[int]:
 def _alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of live values during and after each instruction."""
+    """Yield the numbers of live values during and after each instruction of an order."""
     last = [-1] * len(code)
     for time, k in enumerate(order):
         for a in code[k].args:
@@ -274,7 +282,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Cut an instruction order into pieces of similar length where few values are live."""
+    """Divide an instruction order into pieces of similar length where few values are live."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -317,20 +325,20 @@ def _parts(
 
 
 class _Scratch:
-    """Allocator of slots in the scratch array. Free slots are reused first."""
+    """Allocator of places in the scratch array, which reuses free places first."""
 
     def __init__(self) -> None:
         self.size, self._vacant = 0, list[int]()
 
     def take(self) -> int:
-        """Return a free slot."""
+        """Return the index of a free place in the scratch array."""
         if self._vacant:
             return self._vacant.pop()
         self.size += 1
         return self.size - 1
 
     def give_back(self, places: Iterable[int]) -> None:
-        """Mark slots as free again."""
+        """Mark places in the scratch array as free again."""
         self._vacant.extend(places)
 
 
@@ -338,7 +346,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
     """Return the last use of each value with more than `far` instructions between two uses.
 
     The computation of a value counts as a use. A use is identified by the number of instructions
-    before it. Inputs and constants are omitted, because every part can read them directly.
+    before it. Inputs and constants, which every part can read directly, and masks are omitted.
     """
     touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:
@@ -357,7 +365,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
 def _give_places(
     resting: Mapping[int, int], stages: Iterable[Stage], place: dict[int, int], scratch: _Scratch
 ) -> None:
-    """Assign a scratch slot to each value in `resting`, from its computation to its last use."""
+    """Assign a place in the scratch array to each value in `resting`, until its last use."""
     ending: dict[int, list[int]] = {}
     for time, k in enumerate(k for stage in stages for k in stage.code):
         scratch.give_back(ending.pop(time, ()))
@@ -369,7 +377,7 @@ def _give_places(
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
-    """Yield the stages of a piece.
+    """Yield the stages of a piece of code.
 
     The angles of a stage depend only on sines and cosines of earlier stages.
     """
@@ -400,7 +408,7 @@ def few_alive(
 ) -> list[int]:
     """Return the order with the fewest live values, chosen from variants of several valid orders.
 
-    elsewhere: operations whose results are in memory and occupy no register.
+    elsewhere: operations whose results are in memory and do not occupy a register.
     """
     found = [tried for order in orders for tried in (_freeing(code, order, elsewhere), list(order))]
     return min(found, key=lambda order: most_alive(code, order, elsewhere))
@@ -437,7 +445,7 @@ def _freeing(
             heapq.heappush(by_gain, (-gain[k], place[k], k))
 
     def last_use(a: int) -> None:
-        """Record that a value has one use left, so that this use ends the value's life."""
+        """Record that a value has one use left, so that this use frees its register."""
         if held[a]:
             for k in users[a]:
                 if k not in done:

@@ -1,4 +1,4 @@
-"""Programs as vectorized Python source, in which NumPy computes each operation for all states."""
+"""Programs as vectorized Python source: NumPy computes each operation for all states at once."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def source(program: Program) -> str:
 
 
 class Kernel:
-    """A kernel that runs compiled Python source on rows."""
+    """A kernel that runs a program's vectorized Python source."""
 
     def __init__(self, program: Program, dtype: str) -> None:
         self.interface, self.dtype = program.interface, np.dtype(dtype)

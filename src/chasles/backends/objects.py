@@ -1,7 +1,8 @@
 """Layout of Python and NumPy objects for the machine code of the fast entry.
 
 The offsets of fields are checked before use. The module also lists the Python functions that the
-machine code calls (`CONTEXT`), and the words that describe a way of calling a kernel (`WAY`).
+machine code calls (`CONTEXT`), and the layout of call descriptors (`WAY`), which specify how a
+kernel is called.
 """
 
 import ctypes
@@ -79,10 +80,10 @@ PLAIN = 0x0001 | ALIGNED
 WRITEABLE = 0x0400
 
 NOT_TAKEN = "inttoptr (i64 1 to ptr)"
-"""Value that machine code returns if the Python path must handle the call."""
+"""Value that machine code returns if Python code must handle the call."""
 
 USUAL, USUAL_RANK = 4, 2
-"""Largest number of inputs (all vectors), and largest number of output axes, for which a kernel
+"""Maximum number of inputs (all vectors), and maximum number of output axes, for which a kernel
 with one output has an entry without loops (`llvm.calls.usual`).
 """
 
@@ -92,50 +93,52 @@ WAY = (
     *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
     *("shown", "gap", "margin", "bare", "dtype"),
 )
-"""Words of a way of calling a kernel (`llvm.kernel`), 8 bytes each: numbers or addresses of lists.
+"""Layout of a call descriptor (`llvm.kernel`), in 8-byte words: numbers and addresses of arrays.
 
-- one, batch: addresses of the kernel's code.
-- workspace: bytes that `batch` needs.
+- one, batch: addresses of the kernel's functions for one state and for a batch.
+- workspace: size (bytes) of the workspace that `batch` needs.
 - most: number of states above which threads share a batch.
 - number, element, bytes: NumPy's type number of the kernel's dtype, 0 or 1 for double or single
   precision, and the bytes of an element.
-- inputs, outputs: numbers of arrays.
-- numbers: total entries of all inputs of a state.
-- quaternions: (input, index of the first entry) of each quaternion.
+- inputs, outputs: numbers of input and output arrays.
+- numbers: total number of entries in all inputs of a state.
+- quaternions: index of the input and of the first entry in it, for each quaternion.
 - nonzero: number of quaternions.
-- single: 1 if all arguments must be float32, 0 if at least one must have another dtype, 2 if any
-  dtype is allowed.
+- single: 1 if all arguments must be float32, 0 if at least one must have a different dtype, 2 if
+  any dtype is allowed.
 - arguments: number of positional arguments.
-- sources: an integer 4 k + s for each input, which is argument k of the caller (s = 0), wrench k
-  (s = 1) or item k of `fixed` (s = 2); null if the inputs are the arguments.
-- named: (name, value) of each of the `options` options.
-- wrenches: number of wrenches in `f_ext`, -1 if it is not passed.
-- loads: LOAD of each wrench.
+- sources: an integer 4 k + s for each input; null if the inputs are the arguments in order. The
+  input is argument k of the caller (s = 0), wrench k (s = 1) or item k of `fixed` (s = 2).
+- options, named: number of options, and the name and value of each option.
+- fixed: arguments that do not depend on the call.
+- wrenches: number of wrenches in `f_ext`, or -1 if `f_ext` is not passed.
+- loads: description of each wrench, laid out as in LOAD.
 - shown: number of outputs that a call returns. If a call does not return all outputs, the last
   output holds (gap, margin) for each state. The code then handles the call only if all gaps are at
   most `gap` and all margins exceed `margin` (both stored as the bits of doubles).
-- bare: number of arguments if a call needs nothing else (no options, no wrenches, no other
-  sources), else -1.
+- bare: number of arguments if they are the kernel's inputs in order and a call has no options or
+  wrenches, else -1.
 - dtype: address of NumPy's own object for the kernel's dtype.
 
-These words are followed by the VARIABLE words of each array.
+These words are followed by VARIABLE words for each input and output.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
-"""Words of a wrench: its frame, its type (0 for an array), and the offsets and values of fields."""
+"""Layout of a wrench in a call descriptor: frame, type (0: array), field offsets and values."""
 
 MOST_RANK = 8
 VARIABLE = 4 + MOST_RANK
-"""Number of words per variable: its size; its number of axes; two limits for overlap checks (b - 1
-and b - 1 + c, where b and c are the bytes of the variable and of the first output); and its shape.
+"""Number of words per input or output: size, number of axes, two limits for overlap checks, and
+shape. The limits are b - 1 and b - 1 + c, where b and c are the sizes (bytes) of the variable and
+of the first output.
 """
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
-"""Largest numbers of options, inputs, outputs and wrenches for which the stack has space. Larger
-calls take the Python path."""
+"""Maximum numbers of options, inputs, outputs and wrenches that the machine code handles. Python
+code handles larger calls."""
 
 UNBOUNDED = 1 << 40
-"""Number of states that exceeds any batch in memory, used as "no limit"."""
+"""Number of states that no batch in memory can reach, used as "no limit"."""
 
 SINGLE_NUMBER = 11
 """NumPy's type number for float32."""
@@ -157,7 +160,7 @@ def address(a: np.ndarray) -> int:
 
 
 def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return the offsets of attribute values in an object with `__slots__`, or None."""
+    """Return the offsets (bytes) at which an object with `__slots__` stores `values`, or None."""
     words = type(sample).__basicsize__ // 8
     held = list((ctypes.c_void_p * words).from_address(id(sample)))
     found = [held.index(id(x)) * 8 if held.count(id(x)) == 1 else 0 for x in values]
@@ -183,7 +186,7 @@ made.
 
 class _Callable:
     def __call__(self) -> None:
-        """Do nothing. The class has the `tp_call` that all classes with `__call__` share."""
+        """Do nothing; the class provides the `tp_call` of all classes with `__call__`."""
 
 
 def call_slot(kind: type) -> ctypes.c_void_p:

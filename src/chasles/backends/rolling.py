@@ -1,11 +1,11 @@
-"""Long programs as loops, in which segments of the same form share code and differ in table data.
+"""Long programs as loops over segments that share code but not constants or memory locations.
 
 A program traced body by body (`Arena.cut`) is a sequence of segments. Two segments have the same
 form if they perform the same operations in the same order; their constants and the sources of their
 arguments may differ. Each form becomes a short program, and each segment becomes a row of a table.
-A row holds the constants that differ between segments of the form, and the memory slots that the
-segment reads and writes. Memory has one numbered slot for every entry of the inputs, then the
-scratch slots, then one slot for every distinct result.
+A row holds the constants that differ between segments of the form, and the indices in memory that
+the segment reads and writes. Memory is one array: all entries of the inputs, then scratch space,
+then one entry (slot) for every distinct result.
 """
 
 from collections import Counter
@@ -24,11 +24,11 @@ ANGLES = 8
 state fills a SIMD vector."""
 
 SHORTER = 4
-"""Factor by which all forms together must be shorter than the program."""
+"""Minimum ratio of the program's length to the total length of all forms."""
 
 JOINED, LONG, OFTEN = 24, 600, 64
-"""Largest number of rounds in which neighboring segments are joined, and largest number of
-instructions in a joined pair. A pair is joined only if it occurs at least once per OFTEN segments.
+"""Limits for joining neighboring segments: maximum number of joins, maximum number of instructions
+in a joined pair, and maximum number of segments per occurrence of a pair.
 """
 
 NUMBERS, READS = 0, 1
@@ -39,9 +39,10 @@ NUMBERS, READS = 0, 1
 class Form:
     """The program that all segments of one form share, and a table row for each segment.
 
-    The inputs of the program are the constants in a row of `numbers` and the values in the memory
-    slots `reads`; its only output is written to the slots `writes`. A slot is given as (column,
-    offset): the entry in that column of the segment's row in `places`, plus the offset.
+    The inputs of the program are the constants in a row of `numbers` and the values at the memory
+    indices `reads`; the only output is written to the memory indices `writes`. A memory index is
+    given as (column, offset): the entry in that column of the segment's row in `places`, plus the
+    offset.
     """
 
     program: Program
@@ -53,7 +54,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Rolled:
-    """A rolled program: its forms, and the (form, row) of each segment in order of execution."""
+    """A program as a loop: its forms, and the (form, row) of each segment in order of execution."""
 
     forms: tuple[Form, ...]
     steps: tuple[tuple[int, int], ...]
@@ -61,7 +62,7 @@ class Rolled:
 
     @property
     def parts(self) -> tuple["Rolled"]:
-        """A tuple with this program as its only part, for use like `Lowered.parts`."""
+        """A tuple with this program as its only item, so that callers can use it like `Lowered`."""
         return (self,)
 
 
@@ -88,7 +89,7 @@ def rolled(program: Program) -> Rolled | None:
 
 
 def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
-    """Return the needed instructions of each segment; angles that need only inputs come first."""
+    """Return the needed instructions of each segment, beginning with angles made of inputs only."""
     code = program.code
     left = bytearray(len(code))
     for r in results:
@@ -139,7 +140,7 @@ def _as_soon_as_known(
 
 
 def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
-    """Repeatedly join the pair of neighboring forms that occurs most often.
+    """Join neighboring segments, beginning with the pair of forms that occurs most often.
 
     Values passed between joined segments stay in registers. All forms together stay shorter than
     the program by the factor `SHORTER`.
@@ -223,11 +224,11 @@ def _places(
     results: Sequence[int],
     crossing: set[int],
 ) -> tuple[dict[int, int], int]:
-    """Return the memory slot of each value that segments share, and the number of scratch slots.
+    """Return the memory index of each value that segments share, and the size of the scratch space.
 
-    Values of a segment with equal lifetimes are adjacent, and their slots are reused after the last
-    segment that reads them. The last scratch slot (key -1) receives values that a segment stores
-    only because other segments of its form do; nothing reads them.
+    Values of a segment with equal lifetimes are adjacent, and their memory is reused after the last
+    segment that reads them. The last scratch entry (key -1) receives values that a segment stores
+    only because other segments of its form do; no segment reads this entry.
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]
@@ -268,8 +269,8 @@ def _tables(
 ) -> Form:
     """Return the `Form` of a group of segments: its program, and a row for each segment.
 
-    Uses whose constants or slots agree in every segment share a column. A constant that is the same
-    in all segments is a constant of the program.
+    Operands that have the same constant or memory index in every segment share a column. A constant
+    that is the same in all segments is a constant of the program.
     """
     model, local = group[0], {k: j for j, k in enumerate(group[0])}
     uses = [
@@ -322,7 +323,7 @@ def _tables(
 def _bases(
     columns: Iterable[tuple[int, ...]],
 ) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
-    """Return base columns, and for each column the index of its base and its constant offset."""
+    """Return base columns, from which all columns differ by constants, and the differences."""
     bases: dict[tuple[int, ...], int] = {}
     kept: list[tuple[int, ...]] = []
     near = []
@@ -337,5 +338,5 @@ def _bases(
 
 
 def _rows(columns: Iterable[tuple[T, ...]], count: int) -> tuple[tuple[T, ...], ...]:
-    """Transpose columns to `count` rows. The rows are empty if there are no columns."""
+    """Transpose columns to `count` rows, which are empty if there are no columns."""
     return tuple(zip(*columns, strict=True)) or ((),) * count

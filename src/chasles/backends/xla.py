@@ -1,14 +1,14 @@
 """Handlers that call kernels through XLA's foreign function interface, in LLVM IR.
 
 A handler is a C function with one argument, a call frame, whose layout is public
-(xla/ffi/api/c_api.h, major version 0). Arrays are contiguous, with shape (rows, numbers in a row).
+(xla/ffi/api/c_api.h, major version 0). Arrays are contiguous, with shape (rows, entries per row).
 An array with a single row is shared by all states.
 
-On the CPU, small batches run in XLA's calling thread. Batches that are large or need much memory
-for their tiles are divided among threads, without Python. On a GPU, a handler launches the
+On the CPU, small batches run in XLA's calling thread. Batches that are large or need a lot of
+memory for their tiles are divided among threads, without Python. On a GPU, a handler launches the
 kernel on XLA's stream, without Python. Results that the kernel writes as columns have shape
-(numbers, states), and XLA transposes them. A handler has no traits, so XLA does not record it in
-its command buffers.
+(entries, states), and XLA transposes them. A handler declares no XLA traits, so XLA does not record
+it in its command buffers.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,31 +29,31 @@ MAJOR = 0
 """Supported major version of the call frame's layout."""
 
 EXTENSION, API, CONTEXT, ARGUMENTS, RESULTS = 8, 16, 24, 72, 112
-"""Offsets of fields in a call frame: its extensions, XLA's functions, their context, and the tables
-of argument and result buffers.
+"""Offsets (bytes) of fields in a call frame: its extensions, XLA's functions, their context, and
+the tables of argument and result buffers.
 """
 
 KIND, METADATA, VERSION = 8, 24, 24
-"""Offsets of an extension's type and metadata, and of the version in the metadata. The version
-follows two size fields and a pointer."""
+"""Offsets (bytes) of an extension's type and metadata, and of the version in the metadata. The
+version follows two size fields and a pointer."""
 
 DATA, SIZES = 24, 40
-"""Offsets of a buffer's data and sizes."""
+"""Offsets (bytes) of a buffer's data address and shape in XLA's buffer struct."""
 
 ERROR_CREATE, STREAM_GET = 48, 80
-"""Offsets, in XLA's function table, of the functions that create an error and return the stream."""
+"""Offsets (bytes) in XLA's function table: functions that create an error and return the stream."""
 
 STREAM_SIZE, ERROR_SIZE = 32, 28
-"""Sizes (bytes) of the argument structs of these functions. The struct for the stream holds size,
-extensions, context and space for the stream. The struct for an error holds size, extensions,
-message and code."""
+"""Sizes (bytes) of the argument structs of XLA's functions that return the stream and create an
+error. The struct for the stream holds size, extensions, context and space for the stream. The
+struct for an error holds size, extensions, message and code."""
 
 INTERNAL = 13
 """XLA's error code for an internal error, which the caller did not cause."""
 
 _KEPT: dict[int, Any] = {}
-"""Address, machine code and owner of each handler, by the owner's `id`. They are kept forever,
-because XLA never releases a handler."""
+"""Address, machine code and owner of each handler, by the owner's `id`, kept forever because XLA
+never releases a handler."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
@@ -67,7 +67,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
 
 
 def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Emit code that stores two tables for `batch` on the stack: row addresses and strides."""
+    """Emit code that stores two tables for `batch` on the stack: addresses and row strides."""
     places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
     for k, (place, step) in enumerate(arrays):
         w.store(places, 8 * k, place)
@@ -140,7 +140,7 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
 
 
 def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
-    """Return a kernel's CPU handler in LLVM IR. pool: the address of the thread pool."""
+    """Return a kernel's CPU handler in LLVM IR. pool: the thread pool's address."""
     w, workspace, rows = Writer(1, False), kernel.artifact.workspace, "0"
     tables: list[str] = []
     each, interface = ELEMENTS[kernel.dtype.name].bytes, kernel.interface
@@ -272,9 +272,9 @@ end:
 
 
 def _words(w: Writer, kernel: cuda.Kernel, built: Built) -> tuple[str, str]:
-    """Emit code that writes the last argument of a launch, as in `Function.launch`.
+    """Emit code that writes a kernel's parameters for `cuLaunchKernel`, as in `Function.launch`.
 
-    Return the number of states and the address of the argument.
+    Return the number of states and the address of the parameters.
     """
     inputs, outputs = kernel.interface.inputs, kernel.interface.outputs
     size = 2 + 3 * (len(inputs) + len(outputs))

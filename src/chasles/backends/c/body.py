@@ -1,6 +1,6 @@
 """The straight-line parts of a lowered program as C statements.
 
-A fused product is written `(a * b) + c`, which compilers contract to a single instruction on
+A fused multiply-add is written `(a * b) + c`, which compilers contract to a single instruction on
 machines that have one.
 """
 
@@ -85,8 +85,8 @@ class Turn(NamedTuple):
 
 
 Turns = Callable[[int, Sequence[Turn], Number], list[str]]
-"""Function that returns C statements for the sines and cosines of a group of angles.
-Its arguments are the index of the group, the angles, and their C type."""
+"""Function that returns C statements for the sines and cosines of a group of angles. The arguments
+are the index of the group, the angles, and their C type."""
 
 
 def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
@@ -107,8 +107,8 @@ class Statements:
     they are computed. `lines` holds the statements.
 
     - names: names of the inputs.
-    - lane: suffix of array indices.
-    - results: destinations of the results.
+    - lane: suffix of array indices, "" for one state or "[i]" in a loop over states.
+    - results: C expressions to which each result is assigned.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Statements:
             self._store(k)
 
     def _turn(self, group: int, angles: Sequence[int], turned: Sequence[int]) -> None:
-        """Write the sines and cosines of a group of angles that this part needs."""
+        """Write statements for the sines and cosines of a group of angles that this part needs."""
         turns = []
         for angle in angles:
             text = self._use(angle)

@@ -1,7 +1,7 @@
 """A program in C: a function for one state and a function for a batch, which compilers vectorize.
 
-The batch function processes LANES states at a time: their rows are transposed to columns. Each part
-of the program is a loop over the lanes that has a constant bound and no branches or calls. If an
+The batch function processes LANES states at a time, whose rows are transposed to columns. Each part
+of the program is a loop over the states that has a constant bound and no branches or calls. If an
 angle is too large for the inlined sine, the states of the block are computed one by one.
 """
 
@@ -20,15 +20,15 @@ from chasles.backends.lowering import FREE, Lowered, Part, lower, places
 from chasles.expr import Program, Variable
 
 LANE_BYTES = 128
-"""Size of a column (bytes), equal to two SIMD vectors on machines with the widest vectors."""
+"""Size of a column (bytes), equal to two SIMD vectors on machines with 64-byte vectors."""
 
 LONGEST = 2000
-"""Largest number of operations in one C function; compile time grows faster than linearly."""
+"""Maximum number of operations in one C function; compile time grows faster than linearly."""
 
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
 )
-"""Names reserved for local variables, which arguments must not use."""
+"""Pattern of names reserved for local variables, which arguments must not use."""
 
 MOST_STACK = 256 * 1024
 """Total size of the columns (bytes) above which the batch function computes states one by one."""
@@ -41,7 +41,7 @@ class Function:
     - name: name of the C function.
     - own_sine: True if the function for one state also computes sines and cosines without the C
       library.
-    - local: True if only functions of the same file call it; then it has no batch function.
+    - local: True if the function is static and has no batch function.
     """
 
     name: str
@@ -101,8 +101,8 @@ class Function:
     def stack(self) -> int:
         """Approximate stack size (bytes) of the function for one state, compiled with optimization.
 
-        Each value may have a slot and a copy. If there are several parts, one is assumed to be
-        inlined while another is called.
+        Each live value is counted twice, because the compiler may also store a copy. If there are
+        several parts, one is assumed to be inlined while another is called.
         """
         copies = 2 * min(len(self.lowered.parts), 2)
         angles = max(len(s.angles) for part in self.lowered.parts for s in part.stages)
@@ -117,7 +117,7 @@ class Function:
 
 
 def _rounded(size: int) -> int:
-    """Return a stack size with room for saved registers and calls, as a multiple of 256 bytes."""
+    """Return a stack size with space for saved registers and calls, as a multiple of 256 bytes."""
     return -(-(size + 512) // 256) * 256
 
 
@@ -134,7 +134,7 @@ def _live(lowered: Lowered, part: Part) -> int:
 
 
 def signature(function: Function, *, batch: bool = False, restrict: bool = True) -> str:
-    """Return the function's signature. In a batch, every array has one row per state."""
+    """Return the C signature of a function; in a batch, every array has one row per state."""
     word = "restrict " if restrict else ""
     kind = function.number.name
     kinds = [f"const {kind}"] * len(function.inputs) + [kind] * len(function.outputs)
@@ -159,7 +159,7 @@ def wrapped(before: str, items: Sequence[str], after: str, width: int = 96) -> s
 
 
 def table(name: str, number: Number, rows: np.ndarray) -> list[str]:
-    """Return the definition of a constant array of numbers."""
+    """Return the C definition of a constant two-dimensional array."""
     head = f"static const {number.name} {name}[{rows.shape[0]}][{rows.shape[1]}] = {{"
     body = [wrapped("    {", [number.spelled(x).strip("()") for x in row], "},") for row in rows]
     return [head, *body, "};"]
@@ -174,7 +174,7 @@ def definitions(function: Function) -> str:
 
 
 def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
-    """Return the statements of each part.
+    """Return the C statements of each part of a program.
 
     lane: "" for the arrays of one state, or "[i]" for arrays in which each entry has LANES values.
     """
@@ -210,7 +210,7 @@ def _one(function: Function) -> str:
 
 
 def _tiles(function: Function) -> str:
-    """Return C functions, one per part of a program, that process columns in a loop over lanes."""
+    """Return C functions, one per part of a program, that process LANES states in a loop."""
     names = _tile_names(function)
     heads = [f"{function.number.name} (*restrict {name})[LANES]" for name in names]
     texts = []
@@ -271,7 +271,7 @@ def _block(head: str, lines: Sequence[str]) -> str:
 
 
 def _unused(names: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Return statements that mark unused arguments as intentionally unused."""
+    """Return C statements that mark unused arguments as intentionally unused."""
     used = set(re.findall(r"[A-Za-z]\w*", "\n".join(lines)))
     return [f"    (void){name};" for name in names if name not in used]
 
@@ -303,7 +303,7 @@ def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
 
 
 def inline_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return statements that compute the sine and cosine of each angle in the loop over lanes."""
+    """Return statements that compute each angle's sine and cosine in the loop over states."""
     found = []
     for k, turn in enumerate(turns):
         sine, cosine = turn.sine or f"sine{group}_{k}", turn.cosine or f"cosine{group}_{k}"
@@ -316,12 +316,12 @@ HALF_PI = {
     "float64": ELEMENTS["float64"].half_pi_split,
     "float32": (1.5703125, 4.837512969970703e-4, 7.549533620476723e-8, 2.5633440682570896e-12),
 }
-"""pi/2 as a sum of parts. All parts but the last have so few bits that their products with the
-number of quarter turns are exact."""
+"""pi/2 as a sum of parts, by dtype. All parts but the last have so few bits that their products
+with the number of quarter turns are exact."""
 
 LIMIT = {"float64": 1e6, "float32": 2e3}
-"""Largest angle (rad) for each floating-point type at which the inlined sine has errors below 2
-ulp, whether or not the compiler contracts products."""
+"""Largest angle (rad), by dtype, for which the inlined sine has errors below 2 ulp, with or without
+fused multiply-add."""
 
 
 def sine_and_cosine(number: Number, *, exact: bool) -> str:

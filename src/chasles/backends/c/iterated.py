@@ -1,7 +1,7 @@
 """An iterative step in C: initialization, iterations until convergence, and results.
 
 The parts are the functions `begin`, `refine`, `rescue` and `end`, as in `llvm.iterated`. The caller
-provides the memory, so the step keeps no state, allocates nothing, and needs little stack. The
+provides the workspace, so the step keeps no state, allocates no memory, and needs little stack. The
 number of iterations is bounded.
 """
 
@@ -24,14 +24,14 @@ class Iteration:
     - parts: the functions for the beginning of a step, an iteration, a late iteration, and the end
       of a step.
     - quick: number of iterations before late iterations begin.
-    - most: largest number of iterations.
-    - states: results that replace the inputs of the same name.
+    - most: maximum number of iterations.
+    - states: names of results that replace the inputs of the same name.
     - reports: other results, with the number of entries that the caller receives; the inputs of the
       same name are zero.
     - notes: comment lines for the C header.
     - sample: rows (count, size) of the inputs for the test, without reports.
-    - compared: results that the test compares.
-    - allowed: largest error relative to the largest result.
+    - compared: names of results that the test compares with stored values.
+    - allowed: tolerance of the test, relative to the largest result.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Iteration:
 
     @property
     def given(self) -> list[Variable]:
-        """Inputs that the step does not change."""
+        """Inputs that the step only reads."""
         return [v for v in self.parts[0].inputs if v.name not in (*self.states, *self.reports)]
 
     @property
@@ -59,7 +59,7 @@ class Iteration:
 
     @property
     def room(self) -> dict[str, int]:
-        """Number of entries in each section of the memory that the caller provides."""
+        """Number of entries in each section of the workspace that the caller provides."""
         point, memory, data = self.parts[0].outputs
         sizes = {v.name: v.size for v in (point, memory, data)}
         sizes |= {"next": point.size, "changed": memory.size}
@@ -69,12 +69,12 @@ class Iteration:
 
     @property
     def size(self) -> int:
-        """Number of entries in the memory that the caller provides."""
+        """Number of entries in the workspace that the caller provides."""
         return sum(self.room.values())
 
     @property
     def macro(self) -> str:
-        """Name of the C macro for the number of entries in the memory that the caller provides."""
+        """Name of the C macro for the number of entries in the caller's workspace."""
         return f"{self.name.upper()}_ROOM"
 
     @property
@@ -109,7 +109,7 @@ def _numbers(count: int) -> str:
 
 
 def iteration_definition(it: Iteration) -> str:
-    """Return the definition of the step, which follows the definitions of its parts."""
+    """Return the C definition of the step, which follows the definitions of its parts."""
     T, number = it.parts[0].number.name, it.parts[0].number
     begin, refine, rescue, end = it.parts
     lines, at = [], 0

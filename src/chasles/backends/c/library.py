@@ -28,16 +28,17 @@ from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
-"""Sample values (count, size) of each input. Every floating-point type represents them exactly."""
+"""Sample values (count, size) of each input, exactly representable in every floating-point type."""
 
 
 @dataclass(frozen=True)
 class Library:
     """Contents of a C library: functions for one floating-point type, with a common prefix.
 
-    `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
-    states that the test of each function uses. `searches` are searches that use some of these
-    functions as steps. `iterations` are iterative steps, which have their own functions.
+    - notes: lines for the header, such as the meaning of the coordinates.
+    - samples: states that the test of each function uses.
+    - searches: searches for configurations that use some of these functions as steps.
+    - iterations: iterative steps, which have their own functions.
     """
 
     prefix: str
@@ -92,7 +93,7 @@ def _description(function: Function) -> Iterable[str]:
 
 
 def source(library: Library) -> str:
-    """Return the source. Batches compute sines and cosines without the C library."""
+    """Return the source file, in which batches compute sines and cosines without the C library."""
     functions, number = library.functions, library.number
     lines = [comment([library.title]), f'#include "{library.prefix}.h"', ""]
     parts = [part for it in library.iterations for part in it.parts]
@@ -188,11 +189,11 @@ add_test(NAME {prefix}_test COMMAND {prefix}_test)
 
 
 COUNT = 35
-"""Number of states in a test batch. The stored states are repeated to fill several blocks
-completely and one partially."""
+"""Number of states in a test batch, made by repeating the stored states so that several blocks are
+full and one is partial."""
 
 MARGIN = 64.0
-"""Largest allowed error in the test, as a multiple of the rounding error of the operations."""
+"""Tolerance of the test, as a multiple of the rounding error of the operations."""
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:

@@ -2,14 +2,14 @@
 
 A prefix names files (`PREFIX.h`), CMake targets (`PREFIX`, `PREFIX_test`) and functions
 (`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name.
-Likewise, a target or a library (such as `m`) would hide a CMake target or a system library.
+Likewise, a target would hide a CMake target or a system library (such as `m`) of the same name.
 """
 
 import hashlib
 import re
 
 LONGEST = 48
-"""Largest number of characters in a prefix, so that file and function names stay readable."""
+"""Maximum number of characters in a prefix, so that file and function names stay readable."""
 
 _DIGITS = 8
 """Number of hexadecimal digits in the hash that replaces the end of a long name."""
@@ -59,8 +59,8 @@ RESERVED: dict[str, frozenset[str]] = {
         ),
     }.items()
 }
-"""Reserved words, by reason. A prefix must not equal any of them. The comparison ignores case, as
-some file systems do."""
+"""Words that a prefix must not equal, by reason. The comparison ignores case, as some file systems
+do."""
 
 
 def identifier(text: str) -> str:

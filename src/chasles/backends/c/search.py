@@ -1,9 +1,10 @@
-"""A search with restarts in C: an iteration repeated from stored starting points.
+"""A search for a configuration in C: an iteration repeated from stored initial configurations.
 
-The iteration is a `Function` that maps a point and a memory (with goals, weights, tolerances and a
-mask) to the next point and memory. The search starts at the caller's point, restarts from stored
-points in order of distance from the goals, and ends at the best point found. The search keeps no
-state and allocates no memory, and the header states its largest number of iterations.
+The iteration is a `Function` that maps a point (the configuration) and a memory (the solver state),
+with goals, weights, tolerances and a mask, to the next point and memory. The search starts at the
+caller's point, restarts from stored points in order of distance from the goals, and ends at the
+best point found. The search keeps no state and allocates no memory, and the header states the
+maximum number of iterations.
 """
 
 from collections.abc import Iterable
@@ -18,15 +19,16 @@ from chasles.backends.c.function import Function, table, wrapped
 class Search:
     """A search and its stored constants.
 
-    - starts (count, n): starting points.
-    - met (count, goals): the goals that the starting points attain.
+    - step: the iteration.
+    - starts (count, n): initial configurations.
+    - met (count, goals): the goals that the initial configurations attain.
     - nearness (goals,): weights of the squared differences between goals.
-    - limits (2, n): lower and upper limits of a point.
+    - limits (2, n): lower and upper limits of the configuration.
     - fixed: values of the other inputs of the step.
-    - memories (2, size): initial memories for an ordinary attempt and for the last attempt, which
-      starts at the best point.
-    - most: largest numbers of iterations in an ordinary attempt and in the last attempt.
-    - tests (count, goals): goals for the test, all reachable from the point `begin` (n,).
+    - memories (2, size): initial solver states for an ordinary attempt and for the last attempt,
+      which starts at the best configuration.
+    - most: maximum numbers of iterations in an ordinary attempt and in the last attempt.
+    - tests (count, goals): goals for the test, all reachable from the configuration `begin` (n,).
     """
 
     name: str
@@ -40,13 +42,13 @@ class Search:
     memories: np.ndarray
     most: tuple[int, int]
     places: tuple[int, int, int]
-    """Indices of the status (0: running, 1: solved), the cost and two residuals in the memory."""
+    """Indices in the solver state: status (0: running, 1: solved), cost, first of two residuals."""
     tests: np.ndarray
     begin: np.ndarray
 
     @property
     def bound(self) -> int:
-        """Largest number of iterations in one call to the search function."""
+        """Maximum number of iterations in one call to the search function."""
         return (len(self.starts) + 1) * self.most[0] + self.most[1]
 
     @property

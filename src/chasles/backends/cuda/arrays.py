@@ -2,8 +2,8 @@
 
 An array is represented as a DLTensor of DLPack: data, device, rank, dtype, shape, strides, offset.
 For each library, one function (the reader) fills a DLTensor from an object, and another returns the
-library's current stream. Both return zero on success and raise nothing. PyTorch has C functions for
-both (DLPack's exchange interface); CuPy arrays are read through attributes.
+library's current stream. Both return zero on success and never raise an exception. PyTorch has C
+functions for both (DLPack's exchange interface); CuPy arrays are read through attributes.
 """
 
 from collections.abc import Iterator
@@ -13,36 +13,37 @@ from chasles.backends.llvm.math import Writer
 from chasles.backends.objects import HEAD, TUPLE
 
 AXES = 8
-"""Largest number of array axes."""
+"""Maximum number of axes of an array that the GPU entry reads."""
 
 TENSOR = 7 + 2 * AXES
-"""Number of words in a DLTensor, including the space after it for its shape and strides, and a flag
-that is set if the array is in columns."""
+"""Number of 8-byte words in a DLTensor, including the space after it for its shape and strides, and
+a flag that is set if the array is in columns."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
-"""Offsets (bytes) of a DLTensor's fields, of the space for shape and strides, and of the flag."""
+"""Offsets (bytes) of a DLTensor's fields, of the space for shape and strides, and of the flag for
+columns."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
-"""Indices of words in the entry's descriptor.
+"""Indices of words in the descriptor of a GPU entry (`cuda.entry`).
 
 - INPUTS, OUTPUTS: numbers of inputs and outputs.
 - TYPE, OTHER: the array type and an alternative type.
 - READER, STREAM: the library's functions (of this module) that read an array and return the stream.
 - HELPER, READ, CURRENT: a Python object and two C functions that READER and STREAM use.
-- COUNT: number of plans.
+- COUNT: number of plans (prepared launches).
 - FIRST: index of the first word after these.
 """
 
 READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
-"""Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
+"""Parameters of a reader: the descriptor, an object, a DLTensor, and a flag (1 for inputs)."""
 
 FLOAT, CUDA = 2, 2
 """DLPack codes for floating-point data and for CUDA memory."""
 
 
 class Text(Writer):
-    """Writer of one function. Mutable variables are on the stack; `no` labels the failure exit."""
+    """Writer of one function in LLVM IR, in which the label `no` marks the exit on failure."""
 
     def __init__(self) -> None:
         super().__init__(1, False)
@@ -133,7 +134,7 @@ def _attribute(w: Text) -> str:
 
 
 def _has(w: Text) -> str:
-    """Write a function that tests whether an attribute is identical to an object."""
+    """Write a function that tests if an object's attribute is identical to another object."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {found})")
@@ -143,7 +144,7 @@ def _has(w: Text) -> str:
 
 
 def _integer(w: Text, item: str, target: str) -> str:
-    """Emit code that stores the value of an integer object; return a flag for success."""
+    """Emit code that stores the value of a Python integer; return a flag for success."""
     number = w.emit(f"call i64 @PyLong_AsLongLong(ptr {item})")
     w.raw(f"  store i64 {number}, ptr {target}")
     fine = w.variable("i1", "true")
@@ -154,7 +155,7 @@ def _integer(w: Text, item: str, target: str) -> str:
 
 
 def _number(w: Text) -> str:
-    """Write a function that reads an integer attribute and returns true on success."""
+    """Write a function that reads an attribute that is an integer; it returns true on success."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     fine = _integer(w, found, "%target")
@@ -164,7 +165,7 @@ def _number(w: Text) -> str:
 
 
 def _numbers(w: Text) -> str:
-    """Write a function that reads a tuple of integers and returns its length, or -1 on failure."""
+    """Write a function that reads a tuple attribute of integers; it returns the length, or -1."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     is_tuple = w.emit(f"icmp eq ptr {w.field(found, HEAD - 8, 'ptr')}, @tuple_type")

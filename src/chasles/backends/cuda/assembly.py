@@ -1,10 +1,10 @@
 """The statements of a function in PTX, NVIDIA's assembly language, within CUDA C.
 
 NVRTC's optimizer takes seconds for long straight-line programs, but cannot improve them: their
-common expressions are already shared, and products are fused where it is exact to do so. Therefore
-arithmetic is written as `asm` statements, which the optimizer passes on to the assembler. Other
-functions, such as sine and cosine, stay in CUDA C. The registers of `asm` statements are declared
-at the beginning of a function, and all its statements can use them.
+common expressions are already shared, and multiply-adds are already fused. Therefore arithmetic is
+written as `asm` statements, which the optimizer passes on to the assembler. Other functions, such
+as sine and cosine, stay in CUDA C. The registers of `asm` statements are declared at the beginning
+of a function, and all its statements can use them.
 """
 
 import math
@@ -36,10 +36,7 @@ OPERATIONS = {
     "equal": "setp.eq.{t} {p}, {0}, {1}; selp.{t} {r}, {one}, {zero}, {p};",
     "select": "setp.neu.{t} {p}, {0}, {zero}; selp.{t} {r}, {1}, {2}, {p};",
 }
-"""PTX instructions for the operations.
-
-`r` is the result; `p` is a predicate; `n` is another register.
-"""
+"""PTX instructions for the operations, with the fields r (result), p (predicate), n (scratch)."""
 
 TYPED = {
     "float": {
@@ -48,7 +45,7 @@ TYPED = {
     },
     "double": {"div": "div.rn.{t} {r}, {0}, {1};"},
 }
-"""Additional instructions for each number type."""
+"""PTX instructions for divisions, by floating-point type."""
 
 PROPAGATING = {
     "min": "min.NaN.{t} {r}, {0}, {1};",
@@ -56,29 +53,30 @@ PROPAGATING = {
 }
 PROPAGATES = 80
 """Single instructions for a minimum and maximum that are NaN if an operand is NaN, and the first
-architecture that has them. They exist for float32 only."""
+architecture that has them. These instructions exist for float32 only."""
 
 WINDOW = 200
-"""Number of instructions during which a value read from the tile is reused from its register. The
-assembler itself reads a value again if registers are scarce, but rarely finds that a value is still
-in a register.
+"""Number of instructions during which a value read from shared memory is reused from its register.
+The assembler itself reads a value again if registers are scarce, but rarely finds that a value is
+still in a register.
 """
 
 COMPARED = ("less", "less_equal", "equal")
-"""Operations whose predicates can be used instead of their results."""
+"""Comparisons, whose predicate registers can be used instead of their results."""
 
 HERE = """#define HERE asm volatile(".reg .u32 here; mov.u32 here, %0;" \\
   :: "r"((unsigned)__cvta_generic_to_shared(tile + lane)));"""
-"""Definition of the register that holds the address of a thread's first number in its tile."""
+"""Definition of the register that holds the address of a thread's first entry in its tile."""
 
 
 @dataclass
 class Assembly(Body):
     """Writer of a program's statements in PTX and CUDA C, for inputs and results in a tile.
 
-    `store` is a function that returns the column of a result in the tile, or "" if the result is
-    already there. `held` also contains columns. `capability` is the architecture as a number, such
-    as 90.
+    - store: function that returns the address of a result in the tile, or "" if the result is
+      already there.
+    - held: addresses of values in the tile.
+    - capability: architecture as a number, such as 90.
 
     Results that are used later are read again, so that they do not occupy registers.
     """
@@ -94,22 +92,22 @@ class Assembly(Body):
 
     @property
     def _kind(self) -> str:
-        """Register constraint for operands of `asm` statements."""
+        """Constraint letter for operands of `asm` statements, "f" (float) or "d" (double)."""
         return self.number.name[0]
 
     @cached_property
     def _table(self) -> dict[str, str]:
-        """Operations that are written in PTX."""
+        """PTX instructions for the operations that are written in PTX."""
         short = self.number.bytes == 4 and self.capability >= PROPAGATES
         return OPERATIONS | TYPED[self.number.name] | (PROPAGATING if short else {})
 
     @cached_property
     def _words(self) -> dict[str, str]:
-        """Format fields that are the same for all operations."""
+        """Fields of the format strings in `OPERATIONS` that are the same for all operations."""
         return {"t": self._type, "one": self._constant(1.0), "zero": self._constant(0.0)}
 
     def text(self) -> list[str]:
-        """Return all statements, after the declarations of registers."""
+        """Return the lines of the function: declarations of registers, then all statements."""
         self._flush()
         size, t = len(self.plan.code), self._type
         names = ", ".join(f"{letter}<{size}>" for letter in "tscn")
@@ -121,7 +119,7 @@ class Assembly(Body):
         super().say(line)
 
     def _flush(self) -> None:
-        """Write all pending instructions as one statement."""
+        """Write all pending PTX instructions as one `asm` statement."""
         if self._waiting:
             self.lines.append("  asm volatile(")
             self.lines += [f'    "{line}\\n"' for line in self._waiting]
@@ -192,10 +190,7 @@ class Assembly(Body):
 
 
 def literal(value: float, size: int) -> str:
-    """Return the PTX literal of a number, written as its bits.
-
-    `size` is the number of bytes per number.
-    """
+    """Return the PTX literal of a value, written as its bits. size: bytes of the value."""
     kind = "f" if size == 4 else "d"
     try:
         bits = struct.pack(f">{kind}", value)
@@ -205,8 +200,5 @@ def literal(value: float, size: int) -> str:
 
 
 def place(number: int, size: int) -> str:
-    """Return the address of a column of a tile.
-
-    `size` is the number of bytes per number.
-    """
+    """Return the PTX address of a column of a tile. size: bytes of an entry."""
     return f"[here+{number * WARP * size}]"

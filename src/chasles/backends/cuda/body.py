@@ -1,4 +1,4 @@
-"""The statements of a kernel in CUDA C, in an order that keeps few values alive.
+"""The statements of a kernel in CUDA C, in an order that needs few registers.
 
 Multiples of 2 pi may be subtracted from an input that is used only as an angle, or only in sums
 that are angles. All such inputs are checked together, once, so that the computation of sines and
@@ -23,24 +23,25 @@ from chasles.backends.lowering import (
 from chasles.expr import Instruction, Program
 
 NEAR = 8
-"""Largest number of terms in an angle that is a sum. Each term may reach 1/8 of the angle limit."""
+"""Maximum number of terms in an angle that is a sum; each term may reach 1/8 of the angle limit."""
 
 MANY, TURNS, LONG = 100, 8, 5000
-"""If more than MANY values are alive, TURNS - 1 cyclic shifts of the result order are also tried.
-Programs with LONG or more instructions keep the first order, because trials would take too long."""
+"""Limits of the search for an instruction order. If more than MANY values are live at once, TURNS -
+1 cyclic shifts of the result order are also tried. Programs with LONG or more instructions keep the
+first order, because trials would take too long."""
 
 SMALL = 7
-"""Upper bound (rad) on a constant that is added to a checked input."""
+"""Upper bound (rad) on a constant that is added to an input angle."""
 
 WAITING = ("const", "input", "sin", "cos")
-"""Operations whose values occupy no register: they are read where they are needed."""
+"""Operations whose values do not occupy a register, because they are read where they are needed."""
 
 _SUMS = ("add", "sub", "neg")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A program with its products fused, and the order in which a thread runs it."""
+    """A program with fused multiply-adds, and the order in which a thread runs its instructions."""
 
     program: Program
     groups: Mapping[int, int] = field(default_factory=dict)
@@ -51,17 +52,17 @@ class Plan:
 
     @property
     def code(self) -> list[Instruction]:
-        """Instructions of the program, with products fused into sums."""
+        """Instructions of the program, with fused multiply-adds."""
         return self._fused[0]
 
     @property
     def group(self) -> dict[int, int]:
-        """Group of each instruction; products are fused only within a group."""
+        """Group of each instruction; multiply-adds are fused only within a group."""
         return self._fused[1]
 
     @cached_property
     def order(self) -> list[int]:
-        """All needed instructions in an order that keeps few values alive."""
+        """All needed instructions, in an order that keeps few values live."""
         results = list(self.places)
         order = self._from([results])
         if most_alive(self.code, order, WAITING) > MANY and len(order) < LONG:
@@ -79,16 +80,16 @@ class Plan:
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cached results of `Crew._frees` for pairs (input array, output)."""
+        """Cached answers of `Crew._frees`: True if an output may overwrite an input."""
         return {}
 
     @cached_property
     def alive(self) -> int:
-        """Largest number of values in registers at once. Values in `WAITING` need no register."""
+        """Largest number of live values at once, without those of the operations in `WAITING`."""
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
-        """Return the number of 4-byte registers that all live values and inputs need."""
+        """Return the number of 4-byte registers that live values and inputs need at most."""
         return most_alive(self.code, self.order, ("const",)) * itemsize // 4
 
     @cached_property
@@ -98,7 +99,7 @@ class Plan:
 
     @cached_property
     def angles(self) -> list[int]:
-        """Angles that do not depend on a sine or cosine, so that they can be processed first."""
+        """Angles that do not depend on a sine or cosine, so that they can be computed first."""
         depends = set()
         for k in self.order:
             if self.code[k].op in ("sin", "cos") or any(a in depends for a in self.code[k].args):
@@ -108,7 +109,7 @@ class Plan:
 
     @cached_property
     def users(self) -> dict[int, list[int]]:
-        """Instructions that use each value."""
+        """For each value, the instructions that use it."""
         return users(self.code, self.order)
 
     @cached_property
@@ -126,7 +127,7 @@ class Plan:
     def _terms(self) -> dict[int, list[int]]:
         """Inputs of each angle that is a sum of a few inputs and small constants.
 
-        Inputs with uses other than angles are excluded.
+        Angles with inputs that are also used otherwise are excluded.
         """
         found = {}
         for angle in self.angles:
@@ -145,19 +146,19 @@ class Plan:
 
     @cached_property
     def turning_inputs(self) -> list[int]:
-        """Inputs to be checked, and reduced by multiples of 2 pi if they are large."""
+        """Inputs that are checked, and reduced by multiples of 2 pi if they are large."""
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
-        """Return the inputs to be checked before the given angles are used."""
+        """Return the inputs that must be checked before the given angles are used."""
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
-        """Return True if reducing an angle's inputs keeps the angle below the limit."""
+        """Return True if an angle needs no check once its inputs are reduced modulo 2 pi."""
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:
-        """Return True if only the sine and cosine of an input are needed."""
+        """Return True if an input is used only as the angle of sines and cosines."""
         return (
             self.code[k].op == "input"
             and k not in self.places
@@ -169,24 +170,25 @@ WINDOW = 50
 """Number of instructions during which a value read from shared memory is kept in a register."""
 
 STRETCH = 200
-"""Number of instructions between cuts. A cut is a branch that is never taken; it keeps the compiler
-from moving work across it and holding the results in registers."""
+"""Number of instructions between cuts. A cut is a branch that is never taken. Cuts prevent the
+compiler from moving instructions across them and keeping results in registers."""
 
 SPELLING = c_body.SPELLING | {
     "fma": "fma{f}({0}, {1}, {2})",
     "fms": "fma{f}({0}, {1}, -{2})",
     "fnma": "fma{f}(-{0}, {1}, {2})",
 }
-"""CUDA expressions for the operations, as in C. Products are fused only where the program fuses
-them."""
+"""CUDA expressions for the operations, as in C, but with explicit fused multiply-adds."""
 
 
 @dataclass
 class Body:
     """Writer of a program's statements in CUDA C.
 
+    - store: function that returns the statement that stores a result, given its output, index and
+      value.
     - held: locations of values in shared memory.
-    - parking: the moves of values to shared memory and back.
+    - parking: values that are moved to shared memory and back to free registers.
     - window: number of instructions during which a value read from shared memory is used again
       without another read.
     """
@@ -213,7 +215,7 @@ class Body:
         self.lines.append("  " + line)
 
     def use(self, k: int) -> str:
-        """Return the expression for a value: a name, a constant, or a new read from memory."""
+        """Return the expression for a value: a variable, a constant, or a new read from memory."""
         instruction = self.plan.code[k]
         if instruction.op == "const":
             return self._constant(instruction.data)
@@ -226,11 +228,11 @@ class Body:
         return text
 
     def seen(self, k: int) -> str:
-        """Return the expression for a value in a statement that `say` writes."""
+        """Return the expression for a value within a CUDA C statement."""
         return self.use(k)
 
     def _fetched(self, k: int) -> str:
-        """Read a value from shared memory into a new variable, and return its name."""
+        """Write code that reads a value from shared memory into a new variable; return its name."""
         text = f"m{len(self.lines)}"
         self.say(f"const real {text} = kept{self.held[k]};")
         return text
@@ -245,7 +247,7 @@ class Body:
         self.held[k] = place
 
     def bring_near(self, places: list[str]) -> None:
-        """Reduce the given angle variables by multiples of 2 pi if any of them is large."""
+        """Write code that reduces angle variables by multiples of 2 pi if any of them is large."""
         f = self.number.function
         largest = f"fabs{f}({places[0]})"
         for place in places[1:]:
@@ -256,7 +258,7 @@ class Body:
         self.say("}")
 
     def turn_near(self) -> None:
-        """Reduce inputs that are angles by multiples of 2 pi, after one check for all of them.
+        """Write code that reduces input angles by multiples of 2 pi, with one check for all angles.
 
         Inputs that have other uses keep their values; a copy is reduced.
         """
@@ -299,14 +301,14 @@ class Body:
                     self._named[user] = f"{turned[0]}{angle}"
 
     def spelled(self, k: int, operands: Sequence[str]) -> str:
-        """Return the expression for an operation."""
+        """Return the CUDA C expression for an instruction, given its operands."""
         op, args, _ = self.plan.code[k]
         inverse = op == "div" and self.plan.code[args[0]].data == 1.0
         spelling = "inverse({1})" if inverse else SPELLING[op]
         return spelling.format(*operands, **self.number.words)
 
     def _operate(self, k: int, operands: Sequence[str]) -> None:
-        """Write the statement for an operation."""
+        """Write the statement for an arithmetic instruction."""
         self.name(k, self.spelled(k, operands))
 
     def turn(self, angle: int, sine: str, cosine: str) -> None:
@@ -321,7 +323,7 @@ class Body:
     def run(self, order: Sequence[int], *, cuts: bool = False) -> None:
         """Write the plan's instructions in a given order.
 
-        cuts: True to write a cut after every `STRETCH` instructions.
+        cuts: True to write a cut (a branch that is never taken) after every `STRETCH` instructions.
         """
         done = 0
         for k in order:
@@ -339,7 +341,7 @@ class Body:
                 done = 0
 
     def _constant(self, value: float) -> str:
-        """Return the expression for a constant. 64-bit constants are read from a table."""
+        """Return the expression for a constant, which is read from a table if it has 64 bits."""
         if self.number.bytes == 4 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
             return self.number.spelled(value)
         if -value in self.constants:

@@ -1,8 +1,8 @@
 """Choice of a kernel's form, thread count and register count.
 
 Most choices follow from the compiler's report. Compiling a long program takes seconds, so the use
-of a crew of warps (`cuda.crew`) is decided beforehand. The decision depends on how many warps would
-be active on a multiprocessor.
+of a crew, a group of warps that share the work of 32 states (`cuda.crew`), is decided beforehand.
+The decision depends on how many warps would be active on a multiprocessor.
 """
 
 import functools
@@ -22,26 +22,28 @@ from chasles.backends.cuda.tiles import WARP, Tiled
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
-"""Purpose of a kernel.
+"""Purpose of a kernel, by the number and memory layout of the states.
 
 - "rows": many states in rows.
 - "strided": many states in columns or with any strides.
 - "few": few states with any strides.
 - "loop": a step that is repeated a given number of times.
-- "search", "tries": a step that is repeated until each problem is solved or given up.
+- "search": a step that is repeated until each problem is solved or given up, with one thread per
+  problem.
+- "tries": the same with one warp per problem.
 """
 
 BLOCK = 128
-"""Number of threads in a block that uses no shared memory."""
+"""Number of threads in a block that does not use shared memory."""
 
 ALONE: tuple[Form, ...] = ("direct", "loop", "search", "tries")
-"""Forms whose threads share no memory."""
+"""Forms (`cuda.source`) whose threads do not share memory."""
 
 SHORT = 64
-"""Largest row size (bytes) for which each thread reads its own row, equal to two memory sectors."""
+"""Maximum row size (bytes) for which each thread reads its own row, equal to two memory sectors."""
 
 MOST = 255
-"""Largest number of registers per thread."""
+"""Maximum number of registers per thread."""
 
 REGISTERS = 65536
 """Number of registers per multiprocessor."""
@@ -53,31 +55,31 @@ OTHERS = 18
 """Number of registers per thread that hold addresses and counters instead of values."""
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
-"""Candidate sizes of a crew (`cuda.crew`): number of warps, and registers per thread for values."""
+"""Candidate sizes of a crew (a group of warps): warps, and registers per thread for values."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew of warps is faster than single warps for few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""Factors by which a crew must increase the number of active warps. A smaller increase does not
-justify a crew. The second factor is for a crew of one warp, which parks values in shared memory but
-does not wait for other warps.
+"""Minimum factors by which a crew (a group of warps) must increase the number of active warps. The
+second factor is for a crew of one warp, which moves values to shared memory when registers run out,
+but does not wait for other warps.
 """
 
 SHARED_WORK = 1.4
-"""Average number of active warps in a crew above which the crew is used for few states, when
-multiprocessors are otherwise idle."""
+"""Average number of active warps in a crew (a group of warps) above which the crew is used for few
+states, when multiprocessors are otherwise idle."""
 
 DRIVER = 1024
-"""Bytes of shared memory that the driver reserves in each block."""
+"""Shared memory (bytes) that the driver reserves in each block."""
 
 WORTH = 0.7
-"""Smallest fraction of the compiler's register count that is tried as a tighter limit."""
+"""Minimum fraction of the compiler's register count that is tried as a tighter limit."""
 
 SLIGHT = 0.01
-"""Ratio of spilled values to instructions above which a kernel is compiled a second time, with
-cuts. Below it, the gain would be small, and compiling can be slow: the CUDA 13.0 compiler takes
-minutes for the mass matrix of a humanoid.
+"""Ratio of spilled values to instructions above which a kernel is compiled a second time, with cuts
+(`cuda.body.STRETCH`). Below it, the gain would be small, and compiling can be slow: the CUDA 13.0
+compiler takes minutes for the mass matrix of a humanoid.
 """
 
 
@@ -85,8 +87,8 @@ minutes for the mass matrix of a humanoid.
 class Built:
     """A kernel's machine code and launch parameters.
 
-    - block: threads per block for large batches.
-    - shared: bytes of shared memory per warp or crew.
+    - block: number of threads per block for large batches.
+    - shared: shared memory (bytes) per warp or crew.
     - columns: outputs that must be passed as columns.
     - registers, spilled: registers and spilled bytes per thread.
     - crew: number of warps that together process 32 states.
@@ -118,7 +120,7 @@ class Built:
 
 
 def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
-    """Return the forms to try, in order. For few states, moving whole rows has no benefit."""
+    """Return the kernel forms to try, in order; for few states, moving whole rows does not help."""
     if layout in ("loop", "search", "tries"):
         return (layout,)
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
@@ -130,7 +132,7 @@ def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
 
 
 def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
-    """Build the first form that fits in registers ("direct") or in shared memory (other forms)."""
+    """Compile the first form that fits in registers ("direct") or in shared memory (others)."""
     if layout == "few" and (chosen := _few(program, dtype, architecture)):
         return _with_crew(program, dtype, architecture, "columns", chosen)
     short = []
@@ -143,7 +145,7 @@ def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Bu
 
 
 def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
-    """Build a form with the fewest registers that avoid spilling, or return None if none fits."""
+    """Compile a form with the fewest registers that avoid spilling, or return None."""
     if chosen := _crew(program, dtype, architecture, form):
         return _with_crew(program, dtype, architecture, form, chosen)
     block = BLOCK if form in ALONE else WARP
@@ -173,7 +175,7 @@ class _Chosen(NamedTuple):
 def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
-    """Build a kernel run by crews. For a loop, all crews of a multiprocessor form one block."""
+    """Compile a kernel run by crews; for a loop, all crews of a multiprocessor form one block."""
     (warps, registers), fits = chosen.crew.crew, chosen.fits
     block = WARP * warps * (fits if form == "loop" else 1)
     least = REGISTERS // (block * _granted(registers * np.dtype(dtype).itemsize // 4))
@@ -186,7 +188,7 @@ def _with_crew(
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
     """Return the crew that keeps the most warps active, or None if single warps are better.
 
-    Long rows of results leave no room for a crew.
+    Long rows of results leave no shared memory for a crew.
     """
     words, plan = np.dtype(dtype).itemsize // 4, Plan(program)
     needed = plan.words(4 * words) if form == "loop" else plan.alive * words
@@ -240,7 +242,7 @@ def shared_memory(architecture: str) -> int:
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
-    """Compile the kernel. If it spills more than `SLIGHT`, also try it with cuts (`cuda.body`)."""
+    """Compile a kernel; if it spills more than `SLIGHT`, also try it with cuts (`cuda.body`)."""
     block = BLOCK if form in ALONE else WARP
     found = []
     # Two blocks must fit, each with 1 KiB for the driver.
@@ -258,5 +260,5 @@ def _compiled(program: Program, dtype: str, architecture: str, form: Form, least
 
 @functools.lru_cache(4)
 def _machine_code(text: str, architecture: str) -> cuda_driver.Compiled:
-    """Compile a source text once. The layouts "few" and "strided" often have the same text."""
+    """Compile a source text, and cache the code for layouts that have the same text."""
     return cuda_driver.compile(text, architecture)

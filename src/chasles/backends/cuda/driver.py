@@ -1,7 +1,7 @@
 """Interfaces to NVIDIA's run-time compiler (NVRTC) and to the driver, which launches kernels.
 
 The compiler needs no GPU; it comes with CuPy's dependencies, with the package `nvidia-cuda-nvrtc`,
-or with the CUDA toolkit. The driver comes with a GPU. It loads code without a context
+or with the CUDA toolkit. The driver comes with a GPU. Code is loaded without a context
 (`cuLibraryLoadData`, CUDA 12), so one kernel can be used on every device of its architecture. A
 launch uses the context of its stream, or the current context.
 """
@@ -41,8 +41,8 @@ def _first(names: Iterable[str]) -> ctypes.CDLL | None:
 # Run-time compiler (NVRTC) ---------------------------------------------------------------------
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-default-execution-space")
-"""Compiler options. Products are fused only where the program fuses them. Float32 divisions are
-accurate to two units in the last place. They contain no branch, so that long programs fit in the
+"""Compiler options. The compiler must not fuse multiply-adds on its own. Float32 divisions are
+accurate to two units in the last place and contain no branch, so that long programs fit in the
 instruction cache."""
 
 CACHES = (13, 0)
@@ -81,7 +81,7 @@ def compile(text: str, architecture: str) -> Compiled:
 
 
 def version() -> tuple[int, int]:
-    """Return the compiler's version."""
+    """Return the major and minor version of the compiler (NVRTC)."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     _compiled(_compiler().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     return major.value, minor.value
@@ -139,11 +139,11 @@ NO_CONTEXT = 201
 """Driver status that a thread receives if it has not used a device yet."""
 
 POINTER, SIZE, END = 1, 2, 0
-"""Tags in a launch's last argument: packed parameters, their size, and the end of the list."""
+"""Tags in the last argument of a launch: packed parameters, their size, and end of the list."""
 
 
 MOST = 2**31 - 1
-"""Largest number of blocks in one launch."""
+"""Maximum number of blocks in one kernel launch."""
 
 
 class Function:

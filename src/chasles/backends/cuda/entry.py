@@ -1,13 +1,13 @@
 """The entry that Python calls with arrays on a GPU, in LLVM IR: check arrays, then launch.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function; all built-in functions of a
-process share its code. Its `__self__` is a tuple: the Python path, the address of a descriptor
-(64-bit words), and functions that make a result from an argument and sizes. It handles exactly the
-calls for which a kernel was prepared. In these calls, all arrays are contiguous, have the library's
-own array type and a common dtype, and are on the current device. The shape of each array is the
-shape of its variable, optionally after a common leading shape. If the leading shape has one axis,
-arrays may also be in columns. Arrays in `out=` must have the same type and must not overlap other
-arrays. All other calls take the Python path.
+process share its code. The function's `__self__` is a tuple: the Python function that handles other
+calls, the address of a descriptor (64-bit words), and functions that make a result from an argument
+and sizes. The entry handles exactly the calls for which a kernel was prepared. In these calls, all
+arrays are contiguous, have the library's own array type and a common dtype, and are on the current
+device. The shape of each array is the shape of its variable, optionally after a common leading
+shape. If the leading shape has one axis, arrays may also be in columns. Arrays in `out=` must have
+the same type and must not overlap other arrays. All other calls are handled in Python.
 """
 
 from chasles.backends.cuda import driver as cuda_driver
@@ -37,10 +37,10 @@ from chasles.backends.cuda.arrays import (
 from chasles.backends.objects import HEAD, TUPLE
 
 ARRAYS, RANK = 16, 4
-"""Largest numbers of arrays in a call and of axes in a variable."""
+"""Maximum numbers of arrays in a call and of axes in a variable."""
 
 WORDS = 8 + 3 * ARRAYS
-"""Number of words in the last argument of a launch."""
+"""Number of 8-byte words in the last argument of a launch, which holds the kernel's parameters."""
 
 VARIABLE, PLAN = 2 + RANK, 9
 """Numbers of descriptor words per variable (rank, size, shape) and per plan (`Plan.words`)."""
@@ -62,14 +62,14 @@ CALLED = {
     "PyEval_SaveThread": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
 }
-"""CPython functions that the code calls, and their types."""
+"""Functions of Python's C API that the code calls, and their LLVM types."""
 
 NAMES = (
     *("out", "data", "ptr", "device_id", "dtype", "shape", "strides", "_c_contiguous"),
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
-"""Python objects that the code uses in comparisons."""
+"""Names of Python objects that the machine code uses in comparisons."""
 
 
 def source() -> str:
@@ -85,7 +85,7 @@ def source() -> str:
 
 
 def spelled(name: str) -> str:
-    """Return the symbol that refers to a string."""
+    """Return the linker symbol that refers to an interned Python string."""
     return f"name_{name}"
 
 
@@ -93,7 +93,7 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """Write a function that returns the number of leading axes, or -1 for an unsupported array."""
+    """Write a function that returns an array's number of leading axes, or -1 if not supported."""
     kind = w.field("%object", HEAD - 8, "ptr")
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))
@@ -134,7 +134,7 @@ def _ahead(w: Text) -> str:
 
 
 def _alike(w: Text) -> str:
-    """Write a function that tests whether two lists of words are equal."""
+    """Write a function that tests if two arrays of `count` words are equal."""
     with w.each("%count") as k:
         w.require(w.emit(f"icmp eq i64 {w.word('%a', k)}, {w.word('%b', k)}"))
     return w.finished("internal i1 @alike(ptr %a, ptr %b, i64 %count)", "i1 true", "i1 false")
@@ -153,8 +153,7 @@ def _apart(w: Text) -> str:
 
     The function returns false if the array overlaps an earlier array.
 
-    `rows` is the number of states, or 0 for an array that all states share. If `own` is False, skip
-    the check.
+    %rows: number of states, or 0 for an array that all states share. %own: false to skip the check.
     """
     data, offset = (w.field("%tensor", place, "i64") for place in (DATA, OFFSET))
     start = w.emit(f"add i64 {data}, {offset}")
@@ -255,7 +254,7 @@ def _entry(w: Text) -> str:
 
 
 def _given(w: Text, n: str) -> str:
-    """Emit code that finds the value of `out=`; it is null if `out=` is not passed."""
+    """Emit code that finds the value of `out=`, or null if `out=` is not passed."""
     out = w.variable("ptr", "null")
     with w.when(w.emit("icmp ne ptr %kwnames, null")):
         w.require(w.emit(f"icmp eq i64 {w.field('%kwnames', HEAD, 'i64')}, 1"))
@@ -310,7 +309,7 @@ def _placed(w: Text, k: str, tensor: str, rows: str, *, own: bool) -> str:
 
 
 def _plan(w: Text, arrays: str, states: str, columns: str) -> str:
-    """Emit code that finds the plan for the dtype, the device, the state count and the layout."""
+    """Emit code that finds the prepared launch for the dtype, device, state count and layout."""
     kind = w.emit(f"zext i32 {w.field('%tensors', KIND, 'i32')} to i64")
     where, chosen = w.field("%tensors", PLACE, "i64"), w.variable("ptr", "null")
     first = w.at("%d", w.offset(arrays, VARIABLE, FIRST), "i64")

@@ -17,11 +17,13 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:
-    """Base class for kernel writers. It writes code that locates a thread's inputs and outputs.
+    """Base class of kernel writers, with code that locates a thread's inputs and outputs.
 
-    - tables: additional constants.
+    - tables: definitions of additional constants.
     - more: additional parameters of the kernel.
-    - strides: names of the strides of an array.
+    - strides: names of the strides that the kernel takes for each array.
+    - shared: shared memory (bytes) per warp.
+    - columns: outputs that are written as columns.
     - before, after: lines before and after the body.
     """
 
@@ -61,7 +63,7 @@ class Threads:
 
 
 class Direct(Threads):
-    """Kernel whose threads read their states into registers and write their results directly."""
+    """Kernel whose threads read inputs into registers and write results directly."""
 
     def __init__(self, program: Program, dtype: str, form: Form) -> None:
         super().__init__(program, dtype, form)
@@ -73,7 +75,7 @@ class Direct(Threads):
 
 
 class Looped(Threads):
-    """Kernel that repeats a step. Arrays have a third stride, between steps or records."""
+    """Kernel that repeats a step; arrays have a third stride, between steps or records."""
 
     more = ("long long steps", "long long every")
     strides = ("row", "along", "column")
@@ -82,7 +84,7 @@ class Looped(Threads):
         super().__init__(program, dtype, form)
         states = len(program.outputs)
         sizes = [v.size for v in program.inputs[:states]]
-        assert sizes == [v.size for v in program.outputs], "outputs must be the first inputs"
+        assert sizes == [v.size for v in program.outputs], "outputs and first inputs differ"
         self.before = self._begin("robot")
         self._read(own=True)
         self.body.say("long long left = every;")
@@ -92,7 +94,7 @@ class Looped(Threads):
         self.after = self._end()
 
     def _read(self, *, own: bool) -> None:
-        """Return code that reads the states if `own`, else the controls."""
+        """Write code that reads the states if `own`, else the controls."""
         for (array, index), k in self.inputs:
             if (array < len(self.program.outputs)) == own:
                 fixed = not own and k not in self.plan.turning_inputs
@@ -102,7 +104,7 @@ class Looped(Threads):
         return f"const real next{output}_{index} = {value};"
 
     def _end(self) -> list[str]:
-        """Return code that sets the next states and controls, and writes records when due."""
+        """Return code that sets the next states and controls, and writes records if due."""
         outputs = self.program.outputs
         lines = [f"  t{k} = next{a}_{i};" for (a, i), k in self.inputs if a < len(outputs)]
         controls = range(len(outputs), len(self.program.inputs))

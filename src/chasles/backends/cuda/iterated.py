@@ -6,13 +6,14 @@
     end(inputs, point, memory, data) -> outputs
 
 The programs are the same as in `llvm.iterated`; `rescue` is optional. Each thread simulates one
-robot. Its states and controls, and values passed between the programs, are kept in columns of a
-tile of shared memory. Each program is a function, so that all registers serve one program at a
-time. The first entry of a memory is nonzero once a robot has converged. A converged robot waits
-until enough other robots of its block have converged. Then they end this step and begin the next
-one together, so robots of a block may be at different steps. In the same way, late robots, which
-have run `quick` iterations or more, wait until there are enough of them to run `rescue` together. A
-thread whose robot has finished all steps takes another robot.
+robot. The robot's states and controls, and values passed between the programs, are kept in columns
+of a tile of shared memory. Each program is a function, so that all registers serve one program at a
+time. The first entry of `memory`, the solver state, is nonzero once a robot has converged. A
+converged robot waits until enough other robots of its block have converged. Then the converged
+robots end this step and begin the next one together, so robots of a block may be at different
+steps. In the same way, late robots, which have run `quick` iterations or more, wait until there are
+enough of them to run `rescue` together. A thread whose robot has finished all steps takes another
+robot.
 
 The programs together exceed the instruction cache of a multiprocessor. Therefore all its warps form
 one block and run the same program at the same time, so that they share cached instructions.
@@ -33,18 +34,18 @@ from chasles.expr import Interface, Program
 from chasles.expr.scalar import uncollected
 
 TOGETHER = 3 / 8
-"""Fraction of a block's robots that must have converged before they continue. With a smaller value,
-more threads are idle at the end and beginning of a step; with a larger value, more threads are idle
-during the iterations."""
+"""Fraction of a block's robots that must have converged before these robots begin the next step.
+With a smaller value, more threads are idle at the end and beginning of a step; with a larger value,
+more threads are idle during the iterations."""
 
 RESCUED = 1 / 16
-"""Fraction of a block's robots that must be late before they are rescued while others refine."""
+"""Fraction of a block's robots that must be late (`quick` iterations or more) to run `rescue`."""
 
 NAMES = ("refine", "rescue")
-"""Names of the programs that run an iteration."""
+"""Names of the programs that run one iteration of the solver."""
 
 WARPS = REGISTERS // (WARP * 256)
-"""Number of warps on a multiprocessor if each thread uses the largest number of registers."""
+"""Number of warps on a multiprocessor if each thread uses the maximum number of registers."""
 
 
 def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
@@ -59,7 +60,7 @@ def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
     interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
 
     def made(target: str, layout: str) -> Built:
-        assert layout == "loop", "a step is repeated"
+        assert layout == "loop", "an iterative kernel only has the layout 'loop'"
         return build([kernel.trace() for kernel in kernels], dtype, target, quick)
 
     recipe = None if None in recipes else ("iterated", recipes, quick)
@@ -67,7 +68,7 @@ def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
 
 
 def build(programs: Sequence[Program], dtype: str, architecture: str, quick: int = 0) -> Built:
-    """Compile the kernel; raise an error if a warp needs too much shared memory."""
+    """Compile the programs as one kernel; raise an error if a warp needs too much shared memory."""
     most = shared_memory(architecture) - DRIVER
     shared = tile_bytes(programs, dtype)
     warps = min(most // shared, WARPS)
@@ -82,7 +83,7 @@ def build(programs: Sequence[Program], dtype: str, architecture: str, quick: int
 
 
 class _Tile:
-    """The columns of a tile: inputs, point, memory, data, and the results that replace them.
+    """Layout of a tile: columns of inputs, point, memory, data, and the results that replace them.
 
     - inputs: columns of each input.
     - moving: columns of point and memory.
@@ -121,12 +122,12 @@ class _Tile:
 
 
 def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
-    """Return the shared memory (bytes) that a warp needs."""
+    """Return the shared memory (bytes) that a warp needs for its tile."""
     return WARP * _tile(programs).columns * number_of(dtype).bytes
 
 
 def _tile(programs: Sequence[Program]) -> _Tile:
-    """Return the tile of a step. `refine` and `rescue` use the same columns."""
+    """Return the tile layout of a step, in which `refine` and `rescue` use the same columns."""
     return _Tile(programs[0], programs[1], programs[-1])
 
 
@@ -173,7 +174,7 @@ def _function(
     inputs: Sequence[Sequence[int]],
     outputs: Sequence[Sequence[int]],
 ) -> str:
-    """Return a program as a function that reads and writes columns of the tile."""
+    """Return a program as a CUDA function that reads and writes columns of the tile."""
     plan = Plan(program)
     same = set()  # results that are inputs and stay in their columns
     for k, places in plan.places.items():
@@ -199,9 +200,7 @@ def _function(
 
 
 def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -> list[str]:
-    """Return the loop over steps and robots.
-
-    `quick` is 0 if there is no `rescue`.
+    """Return the kernel's loop over steps and robots. quick: 0 if there is no `rescue`.
 
     In the code, `step` counts the robot's remaining steps, and `begun` marks a step that has not
     ended.
@@ -242,7 +241,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -
 
 
 def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]:
-    """Return code that refines or rescues robots that have not converged."""
+    """Return code that runs `refine` or `rescue` for robots that have not converged."""
     moved = sum(v.size for v in begin.outputs[:2])
     taken = _copied(moved, tile.moving[0].start, _place(tile.refined[0].start))
     if not quick:
@@ -263,7 +262,7 @@ def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """Return code that begins the next step of a waiting robot, or takes another robot."""
+    """Return code that begins the next step of waiting robots, or takes another robot."""
     read = [
         _copied(v.size, tile.inputs[k].start, f"from{k}[i * column_in{k}]")
         for k, v in enumerate(begin.inputs)

@@ -1,10 +1,11 @@
 """Kernels on an NVIDIA GPU: one thread per state, on arrays in GPU memory.
 
-Arrays are CuPy arrays or objects with `__cuda_array_interface__`. They are used in place, in rows
-(coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any leading
-shapes that broadcast. A call is launched on CuPy's current stream and returns at once; nothing is
-synchronized, so calls can be captured in CUDA graphs (pass `out=`). A zero quaternion gives NaN,
-because a check would have to wait for the GPU. Other libraries pass their own arrays to `run`.
+Arrays are CuPy arrays or objects with `__cuda_array_interface__`. All arrays are used in place, in
+rows (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any
+leading shapes that broadcast. A call is launched on CuPy's current stream and returns at once;
+nothing is synchronized, so calls can be captured in CUDA graphs (pass `out=`). A zero quaternion
+gives NaN, because a check would have to wait for the GPU. Other libraries pass their own arrays to
+`run`.
 """
 
 import bisect
@@ -30,21 +31,21 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, State
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
-"""Smallest number of states for which blocks of several warps leave no multiprocessor idle."""
+"""Minimum number of states for which blocks of several warps leave no multiprocessor idle."""
 
 FEW = 4096
-"""Largest number of states treated as few: a multiprocessor then has about one warp, and its speed
-is not limited by memory bandwidth."""
+"""Maximum number of states for kernels with the layout "few": a multiprocessor then has about one
+warp, and its speed is not limited by memory bandwidth."""
 
 SPREAD = (WARP, WARP // 4)
 """Shape of a block of threads that transposes columns to rows."""
 
 ALIKE = 256
-"""Number of traversals (`Walk`) that are cached, each for certain array extents."""
+"""Number of cached stride computations (`layout.Walk`), one per set of shapes and strides."""
 
 
 class Kernel:
-    """A program on the GPU. Machine code for an array layout is compiled or loaded on first use."""
+    """A program on the GPU, whose code for an array layout is compiled or loaded on first use."""
 
     recipe: object = None  # None if the machine code is not cached
     trace: Callable[[], Program]
@@ -55,7 +56,7 @@ class Kernel:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
         self._loaded: dict[tuple[str, Layout], tuple[Built, Function]] = {}
-        # Most calls use arrays with the same extents.
+        # Most calls use arrays with the same shapes and strides.
         self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
         self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 
@@ -191,7 +192,7 @@ class Kernel:
             _spreading(target, self.dtype.name).launch(grid, SPREAD, 0, parameters, *where)
 
     def loaded(self, target: str, layout: Layout) -> tuple[Built, Function]:
-        """Return the kernel for an architecture and a layout."""
+        """Return the compiled and loaded kernel for an architecture and an array layout."""
         if (target, layout) not in self._loaded:
             built = self._made(target, layout)
             function = Function(built.code, "kernel", target, block(built, MANY)[2])
@@ -199,7 +200,7 @@ class Kernel:
         return self._loaded[target, layout]
 
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
-        """Return the launch plan for about `count` states, or None if several launches are needed.
+        """Return a prepared launch for about `count` states, or None if several are needed.
 
         rows: True if all arrays are in rows.
         """
@@ -230,7 +231,8 @@ def _launch(
 def block(built: Built, count: int) -> tuple[int, int, int]:
     """Return the numbers of states and threads in a block, and its shared memory (bytes).
 
-    Blocks have one warp or crew if there are too few states to keep all multiprocessors busy.
+    A block has one warp or crew (a group of warps) if there are too few states to keep all
+    multiprocessors busy.
     """
     threads = built.block if count >= MANY else WARP * built.crew
     if built.stays:
@@ -252,13 +254,13 @@ def _entry(recipe: object, dtype: str, *kernel: str) -> str:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """Return the kernel for a recipe if its interface is in the cache, else None."""
+    """Return the kernel for a recipe (`backends.compile`) if its interface is cached, else None."""
     found = cache.load(_entry(recipe, dtype))
     return None if found is None else _cached(recipe, found.interface, trace, dtype)
 
 
 def keep(recipe: object, program: Program, dtype: str) -> Kernel:
-    """Return the kernel for a recipe, and save its interface in the cache."""
+    """Return the kernel for a program, and save its interface in the cache under a recipe."""
     cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
     return _cached(recipe, program.interface, lambda: program, dtype)
 
@@ -289,7 +291,7 @@ def kept(
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
-    """Return the kernel for a program, without a cache entry."""
+    """Return the kernel for a program, without storing it in the cache."""
     return _cached(None, program.interface, lambda: program, dtype)
 
 
@@ -317,7 +319,7 @@ class _CuPy:
 
 
 def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
-    """Copy rows from host memory to the current GPU. A repeated row is copied once.
+    """Copy rows from host memory to the current GPU; a repeated row is copied once.
 
     Unlike `cupy.asarray`, this function does not stage rows in page-locked memory, which was never
     faster (docs/gpu.md). Rows that are already in page-locked memory are copied fastest.
@@ -341,7 +343,7 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
 
 @functools.cache
 def _spreading(target: str, dtype: str) -> Function:
-    """Return the kernel that transposes columns to rows."""
+    """Return the kernel that transposes results from columns to rows."""
     return Function(cuda_driver.compile(spreading(dtype), target).code, "spread", target)
 
 
@@ -376,7 +378,7 @@ def described() -> str:
 
 
 class Loop:
-    """A repeated kernel; its outputs are the first inputs of the next repetition."""
+    """A kernel that is repeated, with its outputs as the first inputs of the next repetition."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.sizes = kernel, LoopSizes(kernel)
@@ -390,10 +392,11 @@ class Loop:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Advance states by a number of steps. The call does not wait for the result.
+        """Advance states by a number of steps, without waiting for the result.
 
-        - states: CuPy arrays (count, size) on the current device. They are not changed.
-        - controls: the other inputs (count or 1, steps or 1, size); an axis of length 1 is shared.
+        - states: CuPy arrays (count, size) on the current device, which are not changed.
+        - controls: the other inputs (count or 1, steps or 1, size). An axis of length 1 is shared
+          by all states or steps.
         - records: an array (count, kept, size) for each of `states`, written after every `every`
           steps and after the last step.
 

@@ -10,21 +10,22 @@ from chasles.backends.arrays import batch_shape, check_shape
 from chasles.expr import Interface, Variable
 
 Extent = tuple[tuple[int, ...], tuple[int, ...] | None]
-"""An array's shape, and its strides in elements, or None if it is C-contiguous."""
+"""An array's shape, and its strides (in elements), or None if the array is C-contiguous."""
 
 Look = tuple[int, Extent]
-"""An array's address and extent."""
+"""An array's address, shape and strides."""
 
 Steps = tuple[int, int]
 """Stride between successive states, and stride between successive entries of one state."""
 
 
 class Arrays(Protocol):
-    """Operations on a library's arrays, for one dtype and one device.
+    """Operations on an array library's arrays, for one dtype and one device.
 
-    `stream` is the current stream of the library. `look` describes the memory layout of an array.
-    `new` makes an array for a result, in rows or, if the library prefers, in columns. `rows`
-    broadcasts an array to a shape and copies it into rows.
+    - stream: current stream of the library.
+    - look: return the address and memory layout of an array.
+    - new: make an array for a result, in rows or, if the library prefers, in columns.
+    - rows: broadcast an array to a shape and copy it into rows.
     """
 
     dtype: Any
@@ -39,10 +40,12 @@ class Arrays(Protocol):
 
 
 class Walk(NamedTuple):
-    """A kernel's traversal of arrays with a common leading shape.
+    """Strides with which a kernel traverses arrays that have a common leading shape.
 
-    `strange` lists arrays that cannot be used directly; `steps` then describes the rows that
-    replace them. `rows` is True if the entries of each state are contiguous in all arrays.
+    - batch: the leading shape.
+    - steps: strides of each array.
+    - strange: indices of arrays that cannot be used directly; their `steps` are for copies in rows.
+    - rows: True if the entries of each state are contiguous in all arrays.
     """
 
     batch: tuple[int, ...]
@@ -61,7 +64,7 @@ class Walk(NamedTuple):
 
 
 def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Walk:
-    """Return the traversal of the inputs, whose leading shapes are broadcast."""
+    """Return the strides with which a kernel reads its inputs, after broadcasting."""
     leads = []
     for variable, (shape, _) in zip(interface.inputs, extents, strict=True):
         check_shape(name, variable, shape)
@@ -72,7 +75,7 @@ def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Wal
 
 
 def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> Walk:
-    """Return the traversal of the outputs. Entries of an output must not share memory."""
+    """Return the strides with which a kernel writes its outputs, whose entries must not overlap."""
     count, found = math.prod(batch), []
     for extent, variable in zip(extents, interface.outputs, strict=True):
         steps = _steps(extent, batch, variable)

@@ -10,11 +10,11 @@ from chasles.backends.cuda import kernel as cuda
 from chasles.backends.limits import Limits
 
 CHAINS, UNROLLED, THREADS, BLOCKS, TURNS = 8, 16, 256, 16, 200
-"""Numbers of independent multiply-adds per thread, repetitions of each multiply-add per iteration,
-threads per block, blocks per multiprocessor, and iterations."""
+"""Benchmark size: independent multiply-adds per thread, repetitions of each multiply-add per
+iteration, threads per block, blocks per multiprocessor, and iterations."""
 
 BYTES = 2**30
-"""Size (bytes) of the array that is copied or filled."""
+"""Size (bytes) of the array that the memory benchmark copies or fills."""
 
 TEXT = """
 extern "C" __global__ void peak(long long turns, {real} *out) {{

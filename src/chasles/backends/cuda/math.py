@@ -1,4 +1,4 @@
-"""Definitions shared by all CUDA kernels: number type, sine and cosine, and copying of rows.
+"""Definitions shared by all CUDA kernels: floating-point type, sine and cosine, copying of rows.
 
 Sine and cosine are computed as in the vector code (`llvm.math`).
 """
@@ -11,14 +11,14 @@ from chasles.backends.llvm.math import ELEMENTS
 
 
 def prelude(dtype: str) -> str:
-    """Return the definitions of the number type and its functions."""
+    """Return CUDA definitions of the floating-point type `real` and its sine and cosine."""
     e = ELEMENTS[dtype]
     number = NUMBERS[e.name]
     f = number.function
     constants: list[float] = []
 
     def named(value: float) -> str:
-        """Return the expression for a constant. 64-bit constants are read from a table."""
+        """Return the C expression for a constant, which is read from a table if it has 64 bits."""
         if e.bits == 32 or value in (1.0, -0.5):
             return number.spelled(value)
         if value not in constants:

@@ -1,9 +1,9 @@
-"""Built-in functions for arrays on a GPU whose calls cost little more than a launch.
+"""Built-in functions for arrays on a GPU, with little more overhead than a kernel launch.
 
 Each robot function has one such built-in function for every array library with which it was called.
 The machine code (`cuda.entry`) looks for a prepared launch (a plan) for the dtype, the device and
-the number of states. If there is no such plan, the Python path runs, and the library's front end
-adds a plan (`Resident.add`).
+the number of states. If there is no such plan, Python code handles the call, and the library's
+front end adds a plan (`Resident.add`).
 """
 
 import ctypes
@@ -32,15 +32,14 @@ from chasles.backends.objects import at_address, supported
 from chasles.expr import Interface
 
 PLANS = 32
-"""Largest number of plans per function and library. Further launches take the Python path."""
+"""Maximum number of plans per function and library; Python code handles further launches."""
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
-"""Objects and strings that the machine code uses in comparisons. They are kept until the process
-ends."""
+"""Objects and strings that the machine code uses in comparisons, kept until the process ends."""
 
 EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
-"""DLPack's table of C functions: its name, and the offsets of two functions."""
+"""DLPack's table of C functions: its name, and the offsets (bytes) of two functions."""
 
 
 class Plan(NamedTuple):
@@ -66,7 +65,7 @@ class Plan(NamedTuple):
     memory: int = CUDA
 
     def words(self) -> tuple[int, ...]:
-        """Return the words that the machine code reads."""
+        """Return the plan as 8-byte words for the machine code."""
         number, place = FLOAT | self.bits << 8 | 1 << 16, self.memory | self.device << 32
         launch = self.kernel, self.states, self.threads, self.shared
         return number, place, self.least, self.most, int(not self.rows), *launch
@@ -77,8 +76,8 @@ class Library(NamedTuple):
 
     - name: prefix of the library's functions in the machine code.
     - types: one or two array types.
-    - make: function that makes a result in rows from an argument and sizes.
-    - turned: the same for arguments in columns.
+    - make: function that makes an array of results in rows, given an argument and sizes.
+    - turned: function that makes an array of results in columns.
     - helper: object that these functions use.
     - read, current: addresses of the library's C functions, if any.
     """
@@ -112,7 +111,7 @@ def exchange(array: type) -> tuple[int, int] | None:
 class Resident:
     """The built-in function `call`, which runs a kernel on arrays of one library.
 
-    fallback: the Python path, for calls without a prepared launch.
+    fallback: Python function that handles calls without a prepared launch.
     """
 
     def __init__(
@@ -184,9 +183,9 @@ class _Definition(ctypes.Structure):
 class Code:
     """The entry's machine code and method definition.
 
-    launch, current_device: addresses of the driver's functions. The code must stay loaded until the
-    process ends, because after code is freed, LLVM may place the sections of the next code too far
-    apart.
+    The code must stay loaded until the process ends, because after code is freed, LLVM may place
+    the sections of the next code too far apart. launch, current_device: addresses of the driver's
+    functions.
     """
 
     def __init__(self, launch: int, current_device: int) -> None:

@@ -1,8 +1,8 @@
 """Searches on a GPU, which run in float32 until a problem is nearly solved, then in float64.
 
 The searches work as in `llvm.search`, but on CuPy arrays. Most problems need two or three steps in
-float64. The other problems are tried again from all starting points, with one warp per problem. The
-calls do not synchronize with the GPU.
+float64. The other problems are tried again from all initial configurations, with one warp per
+problem. The calls do not synchronize with the GPU.
 """
 
 import functools
@@ -19,13 +19,13 @@ from chasles.backends.cuda.searching import BLOCK, GROUPS, around
 from chasles.backends.cuda.tiles import WARP
 
 BLOCKS = 16
-"""Largest number of blocks per multiprocessor. Each thread takes problems until none is left."""
+"""Maximum number of blocks per multiprocessor; each thread takes problems until none is left."""
 
 NUMBERS = 256
-"""Largest number of starting points; their indices are single bytes."""
+"""Maximum number of initial configurations, whose indices are single bytes."""
 
 KEPT = 64
-"""Largest number of constant arrays whose copies are kept on the GPU."""
+"""Maximum number of constant arrays whose copies are kept on the GPU."""
 
 
 Stage = tuple[Sequence[np.ndarray], int]
@@ -35,7 +35,7 @@ the number of tries.
 
 
 class Search:
-    """Searches whose kernels map (point, memory, goals ...) to (point, memory) in each step."""
+    """Searches whose kernels map a configuration, a solver state and goals to the next ones."""
 
     def __init__(self, single: Kernel, double: Kernel) -> None:
         self.single, self.double = single, double
@@ -54,19 +54,20 @@ class Search:
         room: tuple[np.ndarray, np.ndarray],
         rotations: tuple[int, ...] = (),
     ) -> tuple[Any, ...]:
-        """Return points, memories, steps, solved flags and active limits, as CuPy arrays.
+        """Return CuPy arrays: configurations, solver states, steps, solved flags and active limits.
 
-        Points have shape (count, n). Active limits are -1 (lower), 1 (upper) or 0. Goals that are
-        not finite or contain an invalid rotation become NaN, and so do their points.
+        Configurations have shape (count, n). Active limits are -1 (lower), 1 (upper) or 0. Goals
+        that are not finite or contain an invalid rotation become NaN, and their configurations are
+        NaN too.
 
         - goals (count, size): rows in float64, which are overwritten.
-        - guess (count or 1, n): the first starting point in float64, by default the nearest of
-          `starts`.
+        - guess (count or 1, n): the first initial configuration in float64, by default the nearest
+          of `starts`.
         - starts, others, table, memories: as in `llvm.search`.
-        - limits: limits of a point.
-        - room: the limits with held coordinates fixed.
-        - stages: inputs for float32 and float64.
-        - rotations: offsets of the rotations in the goals.
+        - limits: lower and upper limits of the configuration.
+        - room: the same limits, but equal for coordinates that are held fixed.
+        - stages: parameters of the searches in float32 and in float64.
+        - rotations: offsets, in the goals, of the rotation matrices.
         """
         import cupy
 
@@ -101,7 +102,7 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """Return a copy of an array on the current device. The latest copies are kept for reuse."""
+        """Return a copy of an array on the current device; the latest copies are kept for reuse."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id
@@ -113,7 +114,7 @@ class Search:
         return self._kept[key][1]
 
     def _table(self, table: np.ndarray, size: int) -> Any:
-        """Return the GPU copy of the table that ranks starting points."""
+        """Return the GPU copy of the table with which initial configurations are ranked."""
         tiles, columns, lanes = table.shape
         assert columns == size + 1
         assert lanes == GROUPS
@@ -136,10 +137,7 @@ class Search:
         goals: Any,
         results: tuple[Any, Any],
     ) -> None:
-        """Run searches with one kernel.
-
-        `ahead` is the number of ranked starting points to skip.
-        """
+        """Run searches with one kernel. ahead: number of ranked initial configurations to skip."""
         import cupy
 
         count, device, dtype = len(goals), goals.data.device_id, kernel.dtype.name
@@ -162,7 +160,7 @@ class Search:
 def _help(
     device: int, size: int, rotations: tuple[int, ...], name: str, count: int, *given: Any
 ) -> None:
-    """Launch one of the kernels written by `around`, with `count` threads."""
+    """Launch a helper kernel (`searching.around`) by name, with `count` threads."""
     import cupy
 
     function = _around(architecture(device), size, rotations, name)

@@ -1,11 +1,12 @@
 """Search kernels, in which each thread repeats a step for one problem after another.
 
-The step is a program that maps a point and a memory (and goals) to the next point and memory, as in
-`llvm.search`. In the form "search", a thread works on one problem. When its search ends, because
-the problem is solved or all tries are used, the thread takes the next problem, so that no thread
-waits for its neighbors. In the form "tries", for hard problems, the threads of a warp work on the
-same problem, each from a different start (starting point). The first solution in the order of the
-starts is used. The result for a problem depends neither on its index nor on the form.
+The step is a program that maps a point (the configuration), a memory (the solver state) and goals
+to the next point and memory, as in `llvm.search`. In the form "search", a thread works on one
+problem. When its search ends, because the problem is solved or all tries are used, the thread takes
+the next problem, so that no thread waits for its neighbors. In the form "tries", for hard problems,
+the threads of a warp work on the same problem, each from a different start (initial configuration).
+The first solution in the order of the starts is used. The result for a problem depends neither on
+its index nor on the form.
 """
 
 from chasles.backends.cuda.forms import Form, Threads
@@ -13,24 +14,24 @@ from chasles.backends.cuda.tiles import WARP, column
 from chasles.expr import Program
 
 GROUPS = 8
-"""Number of groups of starts; the nearest start of each group is tried."""
+"""Number of groups of initial configurations, of which the nearest in each group is tried."""
 
 FARTHEST, ORTHOGONAL = 1e100, 1e-5
-"""Largest magnitude of a goal's entries, and largest error of a rotation matrix, as on the CPU."""
+"""Largest magnitude of a goal's entries, and tolerance for rotation matrices, as on the CPU."""
 
 BLOCK = 128
-"""Number of threads per block."""
+"""Number of threads per block in search kernels."""
 
 
 class Searching(Threads):
-    """Kernel that runs searches, with goals in shared memory and points and memories in registers.
+    """Kernel that runs searches, with goals in shared memory and everything else in registers.
 
-    The first input and output of the step are points, the second are memories. The first entry of a
-    memory is the status of a search (0: running, 1: solved), the second is its distance from the
-    goals. The first two inputs of the kernel are the starting points of the first tries, and an
-    initial memory for each try. `next` counts the problems that threads have taken. `left` holds
-    the number of hard problems, followed by their indices: "search" adds problems that it does not
-    solve, and "tries" takes them.
+    The first input and output of the step are configurations (points), the second are solver states
+    (memories). The first entry of a memory is the status of a search (0: running, 1: solved), the
+    second is its distance from the goals. The first two inputs of the kernel are the initial
+    configurations of the first tries, and an initial memory for each try. `next` counts the
+    problems that threads have taken. `left` holds the number of hard problems, followed by their
+    indices: "search" adds problems that it does not solve, and "tries" takes them.
     """
 
     more = (
@@ -77,7 +78,7 @@ class Searching(Threads):
         return f"{name}{output}_{index} = {value};"
 
     def _each(self, text: str) -> str:
-        """Return statements made from a template, one for each entry of a point and a memory."""
+        """Return statements from a template, one per entry of configuration and solver state."""
         outputs = enumerate(self.program.outputs)
         return " ".join(text.format(k=k, i=i) for k, v in outputs for i in range(v.size))
 
@@ -92,7 +93,7 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins a try at the first point, at a start, or at the best point."""
+        """Return code that begins a try at the first, a stored, or the best configuration."""
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;
         const long long number = attempt - 1;
@@ -187,18 +188,18 @@ _TRIES = """  count = (long long)*left;
 
 
 def around(size: int, rotations: tuple[int, ...]) -> str:
-    """Return the kernels that run before, between and after the searches.
+    """Return the source of the kernels that run before, between and after the searches.
 
-    "rank" finds for each problem the nearest start of each group, the nearest first. It also
-    converts goals to float32, sets invalid goals to NaN, and initializes the points of all problems
-    to NaN.
+    "rank" finds for each problem the nearest start (initial configuration) of each group, the
+    nearest first. The kernel also converts goals to float32, sets invalid goals to NaN, and
+    initializes the configurations of all problems to NaN.
 
     - table: as in `llvm.ranking`.
-    - begins: starts of the first tries, if not null.
+    - begins: initial configurations of the first tries, if not null.
     - rotations: offsets, in the goals, of the nine entries of each rotation matrix.
 
-    "narrow" converts points from float32 to float64 and clamps them to limits. "look" determines
-    which problems are solved, and which limits are active.
+    "narrow" converts configurations from float32 to float64 and clamps them to limits. "look"
+    determines which problems are solved, and which limits are active.
     """
     checks = "\n".join(f"  good = good && turns(goals + {k});" for k in rotations)
     return f"""

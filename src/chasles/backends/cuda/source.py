@@ -1,11 +1,11 @@
 """A program as a CUDA kernel, in straight-line code.
 
 There are six forms. "direct" reads all inputs into registers first, from arrays with any strides.
-It is best if a state has few inputs, or if the same input of successive states is contiguous
+This form is best if a state has few inputs, or if the same input of successive states is contiguous
 (columns). "rows" and "columns" keep inputs, sines and cosines in shared memory (`cuda.tiles`).
 "loop" repeats a step (`cuda.forms`); "search" and "tries" do so until each problem is solved or
-given up (`cuda.searching`). In all forms, a thread computes one state, unless a crew of warps
-shares the work of a large robot (`cuda.crew`).
+given up (`cuda.searching`). In all forms, a thread computes one state, unless a crew (a group of
+warps) shares the work of a large robot (`cuda.crew`).
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,9 @@ from chasles.expr import Program
 class Source:
     """The source text of a kernel, and its memory requirements.
 
-    `shared` is the shared memory (bytes) that each warp needs. `columns` are the outputs that are
-    written as columns because their rows do not fit in shared memory, even in the form "rows".
+    - shared: shared memory (bytes) that each warp needs.
+    - columns: outputs that are written as columns even in the form "rows", because their rows do
+      not fit in shared memory.
     """
 
     text: str
@@ -47,8 +48,8 @@ def source(
 
     - least: number of blocks that must fit on a multiprocessor at once, which limits the number of
       registers; 0 for no limit.
-    - cuts: True to keep the compiler from moving work far ahead.
-    - most: bytes of shared memory that a warp may use for distinct values of long rows.
+    - cuts: True to insert branches that keep the compiler from moving instructions far ahead.
+    - most: shared memory (bytes) that a warp may use for the distinct values of long rows.
     - crew: the warps that share the work of a tile, if any. A `Crew` object made for this program
       can be used only once.
     """
@@ -77,7 +78,7 @@ def source(
 
 
 FORMS = {"direct": Direct, "loop": Looped, "search": Searching, "tries": Searching}
-"""Forms whose threads do not share the inputs of their states."""
+"""Writers of the forms whose threads do not share the inputs of their states."""
 
 
 def threads(program: Program, dtype: str, form: Form, most: int, crew: Size | None) -> Threads:

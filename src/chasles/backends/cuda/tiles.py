@@ -14,17 +14,17 @@ from chasles.backends.cuda.forms import Form, Threads
 from chasles.expr import Program
 
 WARP = 32
-"""Number of threads in a warp; they run in lockstep. A tile holds the states of one warp."""
+"""Number of threads in a warp, which run in lockstep; a tile holds the states of one warp."""
 
 HEADER = 128
-"""Number of bytes before a tile, for the barrier that signals the arrival of its rows."""
+"""Size (bytes) of the space before a tile, for the barrier that signals the arrival of its rows."""
 
 ROOM = 48 * 1024
-"""Bytes of shared memory that a warp may use, so that several warps fit on a multiprocessor."""
+"""Shared memory (bytes) that a warp may use, so that several warps fit on a multiprocessor."""
 
 
 class Place(NamedTuple):
-    """Location of one number per state in a tile: the first index and the stride."""
+    """Location of one entry per state in a tile: the index for the first state, and the stride."""
 
     start: str
     step: int
@@ -34,18 +34,18 @@ class Place(NamedTuple):
 
 
 def column(number: int) -> Place:
-    """Return the location of the tile column with a given number."""
+    """Return the location of a tile column, given its index."""
     return Place(f"{number} * LANES", 1)
 
 
 class Tiled(Threads):
-    """Kernel with inputs in shared memory. In the form "rows", results are kept there if they fit.
+    """Kernel with inputs in shared memory, and in the form "rows" also results, if they fit.
 
-    A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
+    A tile has a region for each input array: rows as in the array, or columns of LANES entries.
     Columns for sines and cosines follow; a sine overwrites an angle that is not needed again. Next
     is a region for each output stored by rows, unless the output fits in the region of an input.
-    Then come the distinct values of outputs whose rows are too long. They are in columns of
-    LANES + 1 numbers, so that threads can write a column or read along a row without bank
+    Then come the distinct values of outputs whose rows are too long. These values are in columns of
+    LANES + 1 entries, so that threads can write a column or read along a row without bank
     conflicts. The tile ends with the list of columns in which the entries of such rows are found.
     """
 
@@ -100,7 +100,7 @@ class Tiled(Threads):
         return sine, column(self._reserve(1))
 
     def _place_results(self) -> dict[int, int]:
-        """Return the tile region for each output: a new one, or that of an obsolete input."""
+        """Return the tile region for each output: a new one, or an input's that is free again."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form == "rows" else ()):
             taken = found.values()
@@ -130,7 +130,7 @@ class Tiled(Threads):
         return True
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if each entry of an input is last used before the output is written."""
+        """Return True if an output may overwrite an input whose entries are not needed any more."""
         plan, results = self.plan, self.program.results[output]
         if self.program.inputs[array].size != len(results):
             return False
@@ -179,7 +179,7 @@ class Tiled(Threads):
 
     @property
     def which(self) -> str:
-        """C definition of the index of a thread's warp in the block."""
+        """C definition of `warp`, the index of a thread's warp in the block."""
         return "warp = threadIdx.x / LANES"
 
     @property

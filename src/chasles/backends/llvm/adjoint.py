@@ -1,8 +1,8 @@
 """The adjoint of a loop in machine code: transposed steps, run from the last to the first.
 
 The backward pass needs the state before each step. States are stored only at checkpoints, whose
-spacing is about the square root of the number of steps. The states between two checkpoints (a
-stretch) are recomputed, one stretch at a time. Memory grows with the square root of the number of
+spacing is about the square root of the number of steps. The states between two checkpoints are
+recomputed, one pair of checkpoints at a time. Memory grows with the square root of the number of
 steps, and each state is computed twice (Griewank, Walther 2008, chapter 12, with one level).
 """
 
@@ -22,16 +22,16 @@ from chasles.backends.llvm.loop_source import BLOCK, NUMBERS, TABLES
 from chasles.backends.llvm.threads import pool
 
 AT_ONCE = 2
-"""Number of blocks of states per thread that are prepared in Python and then run together."""
+"""Number of blocks of states per thread whose calls are prepared in Python before they run."""
 
 
 @functools.cache
 def _machine_code() -> bytes:
     """Compile `perform`, which makes the calls to `repeat` that are listed in tables.
 
-    A row of a table holds the address of `repeat`, followed by the arguments of one call. `perform`
-    is a thread body (`llvm.threads`). Its argument lists the number of rows and the address of each
-    table.
+    A row of a table holds the address of `repeat`, followed by the arguments of one call. The
+    thread pool (`llvm.threads`) runs `perform`, whose argument lists the number of rows and the
+    address of each table.
     """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES
     lines = []
@@ -75,11 +75,20 @@ end:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Plan of the backward pass: stretches between checkpoints, cut into pieces, latest first.
+    """Plan of the backward pass: the steps between checkpoints, divided into ranges, latest first.
 
-    A piece consists of the steps `first`, ..., `last` - 1, whose inputs are evenly spaced in
-    memory. The first step of a stretch, which starts at the checkpoint, is a separate piece. A step
-    after which a state was recorded is also a separate piece, unless all states were recorded.
+    A range consists of the steps `first`, ..., `last` - 1, whose inputs are evenly spaced in
+    memory. The step that starts at a checkpoint is a separate range. A step after which a state was
+    recorded is also a separate range, unless all states were recorded.
+
+    Attributes
+    ----------
+    steps, every : int
+        Number of steps, and number of steps between records.
+    length : int
+        Number of steps between checkpoints.
+    first, last : (ranges,)
+        First step of each range, and the step after its last step.
     """
 
     steps: int
@@ -105,13 +114,13 @@ class _Plan:
 
     @functools.cached_property
     def slots(self) -> np.ndarray:
-        """Slot of the state before each piece's latest step. The first slots hold checkpoints."""
+        """Index of the stored state before the latest step of each range (checkpoints first)."""
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
     @functools.cached_property
     def records(self) -> np.ndarray:
-        """Index of the record made after each piece's latest step, or 0 if there is none."""
+        """Index of the record made after the latest step of each range, or 0 if there is none."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
         return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
 
@@ -119,8 +128,8 @@ class _Plan:
 class Adjoint:
     """The adjoint of a loop, made from a loop over its step and a loop over the step's pullback.
 
-    The states of the pullback are covectors. Its other inputs are the step's states and controls,
-    and weights that are added to the covectors before each transposed step.
+    The loop over the pullback advances covectors. The other inputs of the pullback are the step's
+    states and controls, and weights that are added to the covectors before each transposed step.
     """
 
     def __init__(self, step: Loop, back: Loop) -> None:
@@ -191,7 +200,7 @@ class Adjoint:
         pool()(self._perform, start_of(given), len(tables), 1, threads, work)
 
     def _checkpoints(self, plan: _Plan, kept: Rows, controls: Rows) -> "_Calls":
-        """Return the forward calls, which record the states at the checkpoints."""
+        """Return the forward calls to `repeat`, which record the states at the checkpoints."""
         n, states = plan.checkpoints, [a[:, 0].copy() for a in kept]
         records = [found[:, 1:n] for found in kept]
         made = self._step.call(states, controls, records, (n - 1) * plan.length, plan.length)
@@ -200,10 +209,10 @@ class Adjoint:
     def _back_calls(
         self, plan: _Plan, kept: Rows, controls: Rows, weights: Rows, covectors: Rows, along: Rows
     ) -> "_Calls":
-        """Return the backward calls, which start from the recorded checkpoints."""
+        """Return the backward calls to `repeat`, which start from the recorded checkpoints."""
         weights = [w.copy() for w in weights]
         for w in weights:
-            w[:, 0] = 0.0  # used for steps without a record
+            w[:, 0] = 0.0  # the weight of steps without a record
         again = _Calls.again(plan, self._step, kept, controls)
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
@@ -212,7 +221,7 @@ class Adjoint:
 
 
 def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
-    """Return memory for the states at all checkpoints and the states of one stretch."""
+    """Return arrays for the states at and between checkpoints, with the initial states set."""
     slots, rows = plan.checkpoints + plan.length - 1, len(states[0])
     kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
     for found, a in zip(kept, states, strict=True):
@@ -221,13 +230,13 @@ def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
 
 
 Given = tuple[np.ndarray, Any, int]
-"""An array (count or 1, steps or 1, size), the step at which each call starts to read it, and the
-direction: 1 (forward), -1 (backward) or 0 (the same entry in all steps)."""
+"""An array (count or 1, steps or 1, size), the index along its second axis at which each call
+starts, and the direction: 1 (forward), -1 (backward) or 0 (the same entry in all steps)."""
 
 
 @dataclass(frozen=True)
 class _Calls:
-    """Calls to a loop: arguments (one row per call), their order, and the arrays that they use."""
+    """Calls to a loop: arguments (one row per call), sort keys, and the arrays in use."""
 
     table: np.ndarray
     order: np.ndarray
@@ -235,7 +244,7 @@ class _Calls:
 
     @staticmethod
     def again(plan: _Plan, loop: Loop, kept: Rows, controls: Rows) -> "_Calls":
-        """Return calls that recompute the states of each stretch from its checkpoint."""
+        """Return calls that recompute the states between checkpoints, each from its checkpoint."""
         n = plan.checkpoints
         start = plan.length * np.arange(n)
         end = np.minimum(start + plan.length, plan.steps)
@@ -257,7 +266,7 @@ class _Calls:
         weights: Rows,
         along: Rows,
     ) -> "_Calls":
-        """Return calls that run the transposed steps of each piece."""
+        """Return calls that run the transposed steps, one call for each range of steps."""
         latest, each = plan.last - 1, -1 if plan.every == 1 else 0
         states: list[Given] = [(a[:, None], 0, 0) for a in covectors]
         others: list[Given] = [
@@ -299,7 +308,7 @@ class _Calls:
 class _Tables:
     """Addresses, for `repeat`, of the arrays that several calls read or write.
 
-    - places (calls, arrays): the address of the first row.
+    - places (calls, arrays): the address of the first row that a call uses.
     - rows, along (arrays,): strides (bytes) between rows and between steps, respectively.
     - sizes (arrays,): row sizes (bytes).
     """
@@ -327,5 +336,5 @@ class _Tables:
 
     @property
     def each(self) -> np.ndarray:
-        """Address of the row in `places` for each call."""
+        """Address, for each call, of the row in `places` with the call's array addresses."""
         return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

@@ -10,16 +10,16 @@ OWN = (
     *((name, "ptr") for name in ("given", "ranking", "memory", "matrices", "offsets")),
     *((name, "ptr") for name in ("lower", "upper", "sides", "counts", "outs")),
 )
-"""Parameters of `alone`: two numbers, then the addresses of tables.
+"""Parameters of `alone`: two integers, then the addresses of arrays.
 
 - poses: number of pose matrices in the goals.
-- guessed: flag that is set if `begins` is a guess.
+- guessed: 1 if `begins` holds an initial guess of the caller, else 0.
 - given, ranking: parameters of `search` and `rank` for one problem.
-- memory: memory for searches.
-- matrices, offsets: pose matrices (16 numbers each) and their offsets in the goals.
-- lower, upper: limits of the point.
-- sides: bytes that mark active limits.
-- counts: number of steps in each try.
+- memory: workspace in which the searches run.
+- matrices, offsets: pose matrices (16 entries each), and the offsets of their copies in the goals.
+- lower, upper: limits of the configuration.
+- sides: active limit of each coordinate (bytes): 1 (upper), -1 (lower) or 0.
+- counts: number of steps of each try.
 - outs: results of a step of the first search, which must not overlap any input.
 """
 
@@ -35,7 +35,7 @@ INFINITE = "0x7FF0000000000000"
 
 
 def _posed() -> str:
-    """Return a function that copies a (4, 4) matrix and returns true if the matrix is a pose."""
+    """Return LLVM IR of a function that copies a (4, 4) matrix and tests if it is a pose."""
     lines = ["define internal i1 @posed(ptr %from, ptr %to) {", "entry:"]
     for k in range(16):
         lines += [f"  %at{k} = getelementptr double, ptr %from, i64 {k}"]

@@ -1,6 +1,6 @@
 """Code in LLVM IR that checks the arguments of a call and gathers them for a kernel.
 
-If the code does not handle an argument, the call takes the Python path.
+If the code does not handle an argument, Python code handles the call.
 """
 
 import functools
@@ -26,7 +26,7 @@ from chasles.backends.objects import (
 
 
 class Variable:
-    """A kernel's variable as stored in VARIABLE words: size, rank, overlap limits, shape."""
+    """An input or output of a kernel in a call descriptor: size, rank, overlap limits and shape."""
 
     def __init__(self, w: Routine, k: str) -> None:
         record = w.at(w.at("%way", 8 * len(WAY)), w.times(k, 8 * VARIABLE))
@@ -36,7 +36,7 @@ class Variable:
 
 
 class Array:
-    """Code that loads the fields of a NumPy array that every check needs."""
+    """Fields of a NumPy array (rank, shape, strides, ...), loaded by code that is emitted here."""
 
     def __init__(self, w: Routine, item: str) -> None:
         self.rank = w.emit(f"sext i32 {w.field(item, RANK, 'i32')} to i64")
@@ -55,7 +55,7 @@ class Array:
 
 
 def equal_sizes(w: Routine, a: str, b: str, count: str, otherwise: str) -> None:
-    """Emit code that branches to `otherwise` if two lists of sizes differ."""
+    """Emit code that branches to `otherwise` if the first `count` sizes of two shapes differ."""
     with w.each(count) as (k, _):
         w.leave(w.compare("ne", w.entry_of(a, k, "i64"), w.entry_of(b, k, "i64")), otherwise)
 
@@ -70,10 +70,10 @@ def _item_size(w: Routine, number: str) -> str:
 
 
 def plain() -> str:
-    """Write a function that returns the data address of a plain array of one state, or null.
+    """Write a function that returns the data address of an argument for one state, or null.
 
-    %number: NumPy's type number. %flags: flags that the array must have. The function handles the
-    usual case with a few comparisons; `prepared` handles all other cases.
+    The function handles arrays with the kernel's shape, dtype (NumPy's type number %number) and
+    memory layout (%flags); `prepared` handles all other arguments.
     """
     w = Routine(
         "internal ptr @plain(ptr %way, i32 %number, i64 %k, ptr %item, i32 %flags) alwaysinline"
@@ -95,8 +95,8 @@ def prepared() -> str:
     """Write a function that sets %data and %stride, an argument's address and row stride (bytes).
 
     %lead, %dims, %count: the number of leading axes of the batch, their sizes, and the product of
-    the sizes. For one state, they are 0, any value, and 1. Gathered numbers are written to %room,
-    which is then advanced past them.
+    the sizes. For one state, they are 0, any value, and 1. Elements that must be copied are written
+    to the memory at %room, and %room is advanced past them.
     """
     w = Routine(
         "internal i1 @prepared(ptr %way, i64 %k, ptr %item, i64 %lead, ptr %dims, i64 %count,"
@@ -118,7 +118,7 @@ def prepared() -> str:
     array.check(w, number, no)
     inner = w.at(array.shape, ahead, "i64")
     equal_sizes(w, inner, variable.shape, variable.rank, no)
-    # Find the number and stride of the rows, and of the numbers in each row.
+    # Find the number and stride of the rows, and of the elements in each row.
     right = w.compare("eq", number, word(w, "number", "i32"), "i32")
     plain = w.both(right, array.has(w, PLAIN))
     spread = w.variable("i64", row)
@@ -140,10 +140,10 @@ def prepared() -> str:
         w.set("%data", f"ptr {array.data}")
         w.set("%stride", f"i64 {w.get(spread)}")
         w.answer("i1 true")
-    # Gather the numbers of an array that has gaps, another order of axes or another type.
+    # Copy an array that is not C-contiguous or has a different dtype.
     flat = array.has(w, PLAIN)
     step, jump, size = (w.variable("i64", "0") for _ in range(3))
-    with w.when(flat, go=whole):  # only the type differs: all numbers form one row
+    with w.when(flat, go=whole):  # only the dtype differs: copy as one row
         w.set(size, f"i64 {w.times(w.get(rows), variable.size)}")
         w.set(rows, "i64 1")
         w.set(step, f"i64 {_item_size(w, number)}")
@@ -161,7 +161,7 @@ def prepared() -> str:
         w.set(size, f"i64 {w.entry_of(array.shape, '1', 'i64')}")
         w.set(jump, f"i64 {w.entry_of(array.strides, '0', 'i64')}")
         w.set(step, f"i64 {w.entry_of(array.strides, '1', 'i64')}")
-    # Rows of contiguous numbers are read in place.
+    # Contiguous rows are read in place.
     straight = w.either(w.compare("eq", w.get(step), bytes_), w.compare("sle", variable.size, 1))
     straight = w.both(w.both(straight, right), w.opposite(matrix))
     with w.when(straight):
@@ -200,7 +200,7 @@ def prepared() -> str:
 
 
 def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
-    """Emit code that finds the number of leading axes, their sizes, and the product of sizes."""
+    """Emit code that finds the number of leading axes of a batch, their sizes, and the product."""
     lead, dims = w.variable("i64", "0"), w.variable("ptr", "null")
     with w.each(word(w, "inputs")) as (k, further):
         item = w.entry_of("%items", k, "ptr")
@@ -229,14 +229,14 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
 def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no: str) -> None:
     """Emit checks that branch to `no` if a quaternion may be zero.
 
-    For one state, all four numbers are checked. For a batch, only the first number of each
-    quaternion is checked; if it is zero, the Python path checks the others.
+    For one state, all four components are checked. For a batch, only the first component of each
+    quaternion is checked; if it is zero, Python code checks the others.
     """
     records = word(w, "quaternions", "ptr")
     short = w.compare("ne", word(w, "element"), 0)
 
     def zero(place: str, count: int) -> str:
-        """Emit a test that is true if the first numbers at an address are all 0.0 or -0.0."""
+        """Emit a test that is true if `count` values at an address are all 0.0 or -0.0."""
         result, done = w.variable("i1", "false"), w.label()
         for kind, go in (("i32", done), ("i64", "")):
             with w.when(short if go else "true", go=go):

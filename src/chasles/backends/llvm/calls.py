@@ -1,7 +1,7 @@
-"""A kernel call with Python objects, in LLVM IR: read arguments, run, return results.
+"""LLVM IR of kernel calls from Python: read the arguments, run the kernel, return the results.
 
-If the code does not handle a call, it returns NOT_TAKEN before it writes anything, and the call
-takes the Python path.
+If the code does not handle a call, it returns NOT_TAKEN before it writes anything, and Python code
+handles the call.
 """
 
 from chasles.backends.llvm.arguments import (
@@ -29,10 +29,10 @@ from chasles.backends.objects import (
 )
 
 SMALL_WORKSPACE = 64 * 1024
-"""Largest workspace (bytes) for which a batch uses the stack. A larger one is allocated."""
+"""Largest workspace (bytes) that a batch takes from the stack instead of the heap."""
 
 GATHERED = 4096
-"""Largest total input size of one state, in numbers, for which inputs are gathered on the stack."""
+"""Largest total number of input entries of one state that are gathered on the stack."""
 
 
 def _targets(
@@ -99,7 +99,7 @@ def _targets(
 def _made(
     w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str, heap: str
 ) -> None:
-    """Emit code that makes new arrays. If memory is exhausted, it frees `heap` and returns null."""
+    """Emit code that makes the output arrays; on failure it frees `heap` and returns null."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
@@ -130,7 +130,7 @@ def _new(w: Routine, rank: str, sizes: str) -> str:
 
 
 def _delivered(w: Routine, lead: str, made: str) -> str:
-    """Emit code that makes the result of a call: an array, a number, or a tuple of these."""
+    """Emit code that makes the result of a call: an array, a scalar, or a tuple of these."""
     count, first = word(w, "shown"), word(w, "inputs")
     with w.each(count) as (k, further):
         w.leave(w.compare("ne", w.plus(Variable(w, w.plus(first, k)).rank, lead), 0), further)
@@ -148,9 +148,9 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
 
 
 def _guard(w: Routine, count: str, made: str, no: str) -> None:
-    """Emit a check of the last result, (gap, margin) for each state, before results are returned.
+    """Emit a check of the last output, (gap, margin) for each state, before results are returned.
 
-    The results are copied to `out` only after the check has passed.
+    The results are copied to `out` only if all gaps and margins are within their limits.
     """
     outputs, shown, inputs = (word(w, name) for name in ("outputs", "shown", "inputs"))
     health = w.field(w.entry_of(made, w.minus(outputs, 1), "ptr"), DATA, "ptr")
@@ -183,10 +183,11 @@ def _guard(w: Routine, count: str, made: str, no: str) -> None:
 
 
 def single(w: Routine, no: str) -> None:
-    """Emit code that handles one state if all arguments are plain arrays, else jumps to `no`.
+    """Emit code that handles one state if all arguments are plain arrays, else branches to `no`.
 
-    This is the usual case, without the overhead of batches and other arguments. The code reads
-    %way, %items and %out, and returns from the routine.
+    A plain array has the kernel's shape and dtype and is C-contiguous. This code for the most
+    common calls avoids the overhead of batches and of other arguments. The code reads %way (the
+    call descriptor), %items (the arguments) and %out, and returns from the function.
     """
     several = w.label()
     in_places, out_places = w.room(MOST_INPUTS, "ptr"), w.room(MOST_OUTPUTS, "ptr")
@@ -223,9 +224,8 @@ def single(w: Routine, no: str) -> None:
 def _apart(w: Routine, start: str, goal: str, variable: Variable, no: str) -> None:
     """Emit a branch to `no` if an input overlaps the first output.
 
-    They overlap if the output starts within the input or the input within the output.
-
-    An empty array within the memory of the other array also counts as overlapping.
+    The arrays overlap if one of them starts within the other. An empty array that starts within the
+    other array also counts as overlapping.
     """
     numbers = (w.emit(f"ptrtoint ptr {place} to i64") for place in (start, goal))
     distance = w.plus(w.minus(*numbers), variable.near)
@@ -242,8 +242,8 @@ def _run_given(w: Routine, in_places: str, out_places: str) -> None:
 def usual(count: int) -> str:
     """Write the entry for kernels with `count` vectors as inputs and one output, for one state.
 
-    It does what `entry` does, but without loops, which take a tenth of the call time if the kernel
-    is small. Calls that it does not handle go to `general`.
+    This entry does what `entry` does, but without loops, which take a tenth of the call time if the
+    kernel is small. The function `general` handles all other calls.
     """
     w = Routine(f"ptr @entry{count}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
@@ -284,7 +284,7 @@ def usual(count: int) -> str:
 
 
 def helpers() -> list[str]:
-    """Write the helper functions of the entries that `usual` writes."""
+    """Write the functions `turned` (checks quaternions) and `fresh` (runs into a new array)."""
     w = Routine("internal i1 @turned(ptr %way, ptr %places) noinline")
     no = w.label()
     quaternions(w, ("%places", "%places"), "false", "1", no)
@@ -322,10 +322,11 @@ def _plain_array(w: Routine, item: str, rank: str, flags: int, no: str) -> Array
 
 
 def answered() -> str:
-    """Write a function that returns a kernel's results, null with an exception set, or NOT_TAKEN.
+    """Write a function that runs a kernel on the arguments of a call and returns the results.
 
-    %limit: largest number of states for which a batch is handled even if several threads would be
-    faster.
+    The function returns null with an exception set on failure, or NOT_TAKEN if Python code must
+    handle the call. %limit: largest number of states in a batch that is handled even if several
+    threads would be faster.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
     no, ready, other = w.label(), w.label(), w.label()
@@ -343,7 +344,7 @@ def answered() -> str:
     in_places, in_steps, out_places = (w.room(*kind) for kind in kinds)
     out_steps, made = w.room(MOST_OUTPUTS, "i64"), w.room(MOST_OUTPUTS, "ptr")
     inputs, outputs = (in_places, in_steps), (out_places, out_steps)
-    # Memory for numbers that must be gathered.
+    # Memory for inputs that must be copied.
     numbers = word(w, "numbers")
     few = w.both(w.opposite(batch), w.compare("ule", numbers, GATHERED))
     room = w.variable("ptr", "null")
@@ -414,7 +415,7 @@ def answered() -> str:
 
 
 def _released() -> str:
-    """Write a function that frees memory unless it is null."""
+    """Write a function that frees memory unless its address is null."""
     w = Routine("internal void @released(ptr %memory)")
     with w.when(w.opposite(w.is_null("%memory"))):
         w.do(context(w, "give_back"), "ptr %memory")

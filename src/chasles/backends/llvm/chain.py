@@ -1,8 +1,8 @@
-"""Several kernels that run one after the other on a tile of states.
+"""Several kernels that run one after the other on a tile (one state per SIMD lane).
 
 The kernels have tiled arrays (`Program.tiled`), which they pass to each other by name. The inputs
-and outputs of the chain belong to the caller, and the other arrays are in the workspace. A kernel
-may occur several times, with different arrays.
+and outputs of the chain are the caller's arrays, and the other arrays are in the workspace. A
+kernel may occur several times, with different arrays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,9 @@ from chasles.expr import Interface, Variable
 class Chain(Kernel):
     """A kernel that runs several kernels in turn on the same tile.
 
-    Its inputs are those of the first kernel. outputs: names of its outputs. An output that is also
-    an input is written by the last kernel, because earlier kernels may still read the input.
+    The chain has the inputs of the first kernel, and `outputs` lists the names of its outputs. An
+    output that is also an input is written by the last kernel, because earlier kernels may still
+    read the input.
     """
 
     def __init__(self, links: Sequence[Link], outputs: Sequence[str]) -> None:
@@ -64,7 +65,7 @@ class _Places(NamedTuple):
     passed: Mapping[str, int]
 
     def lines(self, own: str, name: str, *, read: bool) -> list[str]:
-        """Return lines that set `own` to the address of an array, and `own`.step to its stride."""
+        """Return lines that set `own` to the address of an array, and `own.step` to its stride."""
         if name in self.passed:
             return [
                 f"  {own} = getelementptr i8, ptr %workspace, i64 {self.passed[name]}",
@@ -81,7 +82,7 @@ class _Places(NamedTuple):
 
 
 def _call(k: str, function: str, link: Link, places: _Places) -> list[str]:
-    """Return the lines that call a kernel."""
+    """Return the lines of LLVM IR that call one kernel of a chain."""
     lines, tables = list[str](), list[str]()
     for role, names in (("in", link.read), ("out", list(link.written))):
         for table, kind in (("places", "ptr"), ("strides", "i64")):

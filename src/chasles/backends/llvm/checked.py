@@ -3,9 +3,9 @@
 The text of a module is instrumented before it is compiled. Memory that code may access is listed in
 a table of regions. A region is an array or a table passed from Python (`address`, `start_of`), a
 NumPy array passed to the fast entry, a stack slot, memory from `malloc`, or a constant of the
-module. Every access must lie in a region. If the pointer from which its address was computed is
-known within the function, the region must also contain this pointer. If an access is not allowed,
-the process reports it on standard error and aborts.
+module. Every access must lie in a region. If the function shows from which pointer the address was
+computed, the region must also contain this pointer. If an access is not allowed, the process
+reports it on standard error and aborts.
 
 Code that also accesses Python objects is checked only for pointers into known regions (`opaque` in
 `instrumented`). Two cases are not checked: stores with a mask that is not a constant
@@ -41,7 +41,7 @@ _OWN = threading.local()
 
 
 def enter(start: int, end: int) -> int:
-    """Allow access to a range of memory; return the slot of its region."""
+    """Allow access to a range of memory; return the index of its region in the table."""
     with _LOCK:
         free = np.flatnonzero(_PYTHON[:, 0] == 0)
         assert free.size, "the table of regions is full"
@@ -84,7 +84,7 @@ def _noted_array(a: np.ndarray) -> int:
 
 
 def _start(table: "array[int]") -> int:
-    """Return the address of a table's words."""
+    """Return the address of the first word of a table."""
     return table.buffer_info()[0]
 
 
@@ -99,8 +99,8 @@ address: Callable[[np.ndarray], int] = _noted_array if ON else objects.address
 called next to access the array."""
 
 start_of: Callable[["array[int]"], int] = _noted_start if ON else _start
-"""Function that returns the address of a table's words, and in debug mode allows the code called
-next to access the table."""
+"""Function that returns the address of a table's first word, and in debug mode allows the code
+called next to access the table."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -161,7 +161,7 @@ def _bytes(kind: str) -> int:
 def instrumented(text: str, *, opaque: bool = False) -> str:
     """Return a module's text with checks of its loads and stores.
 
-    opaque: True to skip the check of pointers outside all regions.
+    opaque: True to allow accesses through pointers that are outside all regions.
     """
     sizes = {f"@{name}": int(n) * _SIZES[kind] for name, n, kind in _GLOBAL.findall(text)}
     module = _Module(sizes, opaque)
@@ -179,7 +179,7 @@ def instrumented(text: str, *, opaque: bool = False) -> str:
 
 
 class _Module:
-    """Writer of checks for a module's functions. `texts` holds the messages as constants."""
+    """Writer of checks for a module's functions, with their messages as constants in `texts`."""
 
     def __init__(self, sizes: dict[str, int], opaque: bool) -> None:
         self.texts: list[str] = []

@@ -1,14 +1,14 @@
 """Machine code that LLVM compiles from text, links on first use, and frees with its last reference.
 
 LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for the
-whole process. Therefore long functions become separate pieces, which are compiled by other Python
+whole process. Therefore long functions become separate modules, which are compiled by other Python
 processes (`llvm.worker`). These processes communicate through files and end with the call. The
-caller's main module needs no `__main__` guard for them. A piece whose process was killed or could
+caller's main module does not need a `__main__` guard. A module whose process was killed or could
 not start is compiled in this process.
 
-LLVM's linker keeps some kilobytes for every piece of code that was unloaded, until the linker
-itself is freed. Therefore a linker is replaced after `SHARED` pieces, and freed when the last of
-these pieces is freed.
+LLVM's linker keeps some kilobytes for every module that was unloaded, until the linker itself is
+freed. Therefore a linker is replaced after `SHARED` modules, and freed when the last of these
+modules is freed.
 """
 
 import collections
@@ -38,14 +38,14 @@ from chasles.backends.llvm import checked
 from chasles.errors import ArgumentError
 
 SHARED = 64
-"""Largest number of pieces of code that one linker loads."""
+"""Maximum number of code modules that one linker loads."""
 
 LONG = 2000
-"""Number of lines above which a function is a separate piece."""
+"""Number of lines above which a function is compiled as a separate module."""
 
 WORTH = 10_000
-"""Smallest total number of lines in long functions for which other processes are started (about a
-second of compiling)."""
+"""Minimum total number of lines in long functions for which other processes are started (about a
+second of compile time)."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
@@ -55,11 +55,11 @@ _MAGIC = b"chasles objects\n"
 _LINKER: list[Any] = []
 _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
-"""Pieces of code without references, which are to be unloaded."""
+"""Loaded code (with its linker) that is no longer referenced and waits to be unloaded."""
 BUSY = threading.Lock()
 """Lock held while LLVM compiles. Code that is freed meanwhile is unloaded later."""
 _FORKING: list[None] = []
-"""List that is nonempty while the process forks, when code must not be unloaded."""
+"""List that is nonempty while the process forks; code must not be unloaded then."""
 _SWEEPING: list[int] = []
 """Identifiers of threads that are unloading code, one entry per call to `sweep`."""
 
@@ -101,7 +101,7 @@ class Machine:
         return Machine(triple, cpu, found.flatten(), width, fuse)
 
     def without_fma(self) -> "Machine":
-        """Return the same processor without fused multiply-add."""
+        """Return this processor description with fused multiply-add disabled."""
         return replace(self, fuse=False)
 
 
@@ -176,7 +176,7 @@ class Function:
         return f"declare hidden {kind} @{name}({', '.join(types)})"
 
     def text(self, shared: bool) -> str:
-        """Return the function's text. If `shared`, other pieces of its module can call it.
+        """Return the function's text. If `shared`, functions in other modules can call it.
 
         A long function is not tuned for a processor: the time to schedule it with the processor's
         model grows faster than its length, without a measurable gain.
@@ -287,7 +287,7 @@ def begun(
 
 
 Running = tuple[subprocess.Popen[bytes], IO[bytes]]
-"""A process that compiles a piece, and the file to which it writes."""
+"""A process that compiles a module, and the file to which the process writes the code."""
 
 
 def _started(text: str, machine: Mapping[str, Any], stack: contextlib.ExitStack) -> Running | None:
@@ -343,7 +343,7 @@ def joined(objects: Sequence[bytes]) -> bytes:
 
 
 def objects(code: bytes) -> list[bytes]:
-    """Return the object files that `joined` combined."""
+    """Return the object files in a byte string that `joined` made."""
     if not code.startswith(_MAGIC):
         return [code]
     start = len(_MAGIC) + 8
@@ -359,10 +359,10 @@ def objects(code: bytes) -> list[bytes]:
 
 
 class Piece:
-    """Resources that a piece of code needs as long as it may run.
+    """A loaded module of machine code, with all resources that it needs while it may run.
 
     - loaded: the code.
-    - linker: the linker, which must outlive the code that it loaded.
+    - linker: the linker, which must outlive the code.
     - others: code that this code calls.
     - kept: Python objects that the code or its callers point to, by name.
     """
@@ -386,29 +386,29 @@ class Piece:
 
 
 class Code(NamedTuple):
-    """A piece of machine code, freed with the last reference to this object.
+    """A loaded module of machine code, freed with the last reference to this object.
 
     Every caller of the code holds this tuple, or another tuple that holds it. The garbage collector
     clears and finalizes the objects in a reference cycle one by one, while other objects in the
     cycle may still call the code. The collector does not clear tuples or traverse NumPy arrays, so
-    it never reaches the piece.
+    it never reaches the loaded module.
     """
 
     hidden: np.ndarray
 
     @property
     def piece(self) -> Piece:
-        """The piece of code itself. Callers must not keep a reference to it."""
+        """The loaded module, to which callers must not keep a reference."""
         found: Piece = self.hidden.item()
         return found
 
     def address(self, name: str) -> int:
-        """Return the address of a function."""
+        """Return the address of an exported function."""
         return int(self.piece.loaded[name])
 
 
 def sweep() -> None:
-    """Unload pieces of code that have no references, unless the process is about to fork.
+    """Unload code that is no longer referenced, unless the process is about to fork.
 
     The function acquires none of this module's locks: an interrupt could leave a lock acquired.
     Also, freeing an owner must not wait while another thread compiles.
@@ -453,7 +453,7 @@ def load(
 ) -> Code:
     """Link machine code with `symbols` at given addresses; export the functions in `names`.
 
-    others: other code that this code calls.
+    others: other code that this code calls, which must stay loaded.
     """
     known = {**symbols, **checked.symbols()} if checked.ON else symbols
     with arrays.COMPILING:

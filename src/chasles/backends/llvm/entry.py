@@ -1,20 +1,21 @@
 """The entry point that Python calls, in LLVM IR: find the kernel, read arguments, run, return.
 
-`entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
-share this code, or one of its forms without loops (`llvm.calls.usual`). They differ in their
-`__self__`, an `llvm.kernel.Owner`, which begins with a way of calling a kernel and a list of
-further ways, learned from earlier calls. A way is a tuple whose first item is a bytes object with
-the words listed in `objects.WAY`. Its other items keep alive the objects that these words point to.
-A way specifies options and their values, the address of its kernel, and the kernel's inputs and
-outputs.
+`entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries (built-in
+functions around kernels) of a process share this code, or one of its forms without loops
+(`llvm.calls.usual`). Fast entries differ in their `__self__`, an `llvm.kernel.Owner`, which begins
+with a call descriptor and a list of further descriptors, registered after earlier calls. A call
+descriptor is a tuple whose first item is a bytes object with the words listed in `objects.WAY`; its
+other items keep alive the objects that these words point to. The words specify options and their
+values, the address of a kernel, and the kernel's inputs and outputs.
 
-The entry handles only the calls that it can prove safe. These calls have the keywords of a way, and
-arrays, lists, tuples and numbers with the kernel's shapes, for one state or one batch. An argument
-may be shared by all states. The keywords `out=` (in C order) and `threads=1` are also allowed. A
-string as the last positional argument is the option `frame`. Arrays of another dtype or with gaps
-are copied first. For all other calls, the entry calls its `__self__`, the Python path. The entry
-calls other code only through the pointers in @context, which is filled when the code is loaded, so
-the code contains no process-specific address.
+The entry handles only the calls that it can prove safe. These calls have the keywords of a
+descriptor, and arrays, lists, tuples and numbers with the kernel's shapes, for one state or one
+batch. An argument may be shared by all states. The keywords `out=` (in C order) and `threads=1` are
+also allowed. A string as the last positional argument is the option `frame`. Arrays that are not
+C-contiguous or have a different dtype are copied first. For all other calls, the entry calls its
+`__self__`, so that Python code handles them. The entry calls other code only through the pointers
+in @context, which is filled when the code is loaded, so the code contains no process-specific
+address.
 """
 
 from chasles.backends.llvm.arguments import plain, prepared
@@ -41,7 +42,7 @@ from chasles.backends.objects import (
 
 
 def module() -> str:
-    """Return the text of the LLVM module."""
+    """Return the text of the LLVM module with the code of all fast entries."""
     parts = ["@context = external global ptr\n", number(), sequence(), *copied()]
     parts += [
         _same_number(),
@@ -78,8 +79,8 @@ def _same_number() -> str:
 def _same() -> str:
     """Write a function that tests if two option values are equal: strings or tuples of floats.
 
-    Identical values are equal. The function runs none of the caller's code: types must match
-    exactly, and tuples are not compared recursively.
+    Identical values are equal. The function never calls methods of user-defined types: types must
+    match exactly, and tuples are not compared recursively.
     """
     w = Routine("internal i1 @same(ptr %a, ptr %b)")
     with w.when(w.called("i1", "@same_number", "ptr %a", "ptr %b")):
@@ -104,10 +105,10 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Write a function that tests if `f_ext` holds the same wrenches as %way, in the same order.
+    """Write a function that tests if `f_ext` has the wrenches of the descriptor %way, in order.
 
-    The wrenches are stored in %found. A wrench is an array, or an object of the way's type, whose
-    fields are read directly.
+    The values of the wrenches are stored in %found. A wrench is an array, or an object of the type
+    in the descriptor, whose fields are read directly.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
     count = word(w, "wrenches")
@@ -154,7 +155,10 @@ def _loads() -> str:
 
 
 def _fits() -> str:
-    """Write a function that returns the kernel's arguments if a call matches %way, else null."""
+    """Write a function that tests if a call matches the call descriptor %way.
+
+    The function returns the kernel's inputs, or null if the call does not match.
+    """
     w = Routine(
         "internal ptr @fits(ptr %way, ptr %args, i64 %nargs, ptr %names, ptr %values, i64 %options,"
         " ptr %given, ptr %found, ptr %items)"
@@ -211,10 +215,10 @@ def _fits() -> str:
 
 
 def _entry() -> str:
-    """Write the entry.
+    """Write `entry`, the C function that Python calls.
 
-    The entry handles calls for one state that match the first way, with or without `out=`. All
-    other calls go to `general`.
+    `entry` handles calls for one state that match the first call descriptor, with or without
+    `out=`. The function `general` handles all other calls.
     """
     w = Routine("ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
@@ -238,7 +242,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that reads keywords and runs a matching way's kernel, or the Python path."""
+    """Write a function that runs the kernel whose descriptor matches a call, or the fallback."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -260,7 +264,7 @@ def _general() -> str:
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
     def attempt(words: str, holder: str) -> None:
-        """Emit code that selects a way if it matches the call. holder: the learned way, or null."""
+        """Emit code that selects a call descriptor if it matches. holder: its tuple, or null."""
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)
         with w.when(w.opposite(w.is_null(fits)), go=found):
@@ -270,7 +274,7 @@ def _general() -> str:
 
     first = w.field("%self", TUPLE, "ptr")
     with w.when(w.opposite(w.same(first, context(w, "none")))):
-        attempt(w.at(first, BYTES), "null")  # held by %self
+        attempt(w.at(first, BYTES), "null")  # kept alive by %self
     more = w.field("%self", TUPLE + 8, "ptr")
     with w.each(w.field(more, HEAD, "i64")) as (k, _):
         candidate = w.entry_of(w.field(more, LIST, "ptr"), k, "ptr")
@@ -301,7 +305,7 @@ def _general() -> str:
 def _keywords(
     w: Routine, slow: str, places: tuple[str, str, str, str], lists: tuple[str, str]
 ) -> None:
-    """Emit code that stores `out=`, `threads=1` and `f_ext=`, and lists the other keywords."""
+    """Emit code that stores the values of `out`, `threads`, `f_ext` and of other keywords."""
     out, given, limit, options = places
     none = context(w, "none")
     with w.each(w.field("%kwnames", HEAD, "i64")) as (k, further):
@@ -325,7 +329,7 @@ def _keywords(
 
 
 def _called() -> str:
-    """Write the `tp_call` of a class whose objects keep a fast entry in their first slot.
+    """Write the `tp_call` of a class whose objects hold a fast entry in their first field.
 
     If there is no entry, or if the first argument is not an array, list or tuple, the function
     calls Python's own `tp_call`.

@@ -1,7 +1,8 @@
-"""Code in LLVM IR that gathers numbers from Python and NumPy objects for the fast entry.
+"""Code in LLVM IR that copies values from Python and NumPy objects for the fast entry.
 
-The numbers come from lists and tuples of floats and integers, and from arrays of another dtype,
-with gaps, or in Fortran order. None of the caller's code runs, because types must match exactly.
+The values come from lists and tuples of floats and integers, and from arrays that are not
+C-contiguous or have a different dtype. Methods of user-defined types are never called, because
+types must match exactly.
 """
 
 import ctypes
@@ -13,16 +14,16 @@ NUMBERS = {12: "double", 11: "float", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.
 """Element types that can be read: NumPy's type numbers, and the types' names in LLVM."""
 
 ELEMENTS = ("double", "float")
-"""Element types of kernels, indexed by the word `element` in `objects.WAY`."""
+"""Element types of kernels, indexed by the word `element` of a call descriptor."""
 
 
 def context(w: Routine, name: str) -> str:
-    """Emit code that loads a pointer from @context."""
+    """Emit code that loads an entry of the table @context (`objects.CONTEXT`)."""
     return w.field("@context", 8 * list(CONTEXT).index(name), "ptr")
 
 
 def word(w: Routine, name: str, kind: str = "i64", base: str = "%way") -> str:
-    """Emit code that loads one of the words listed in `objects.WAY`."""
+    """Emit code that loads a word of a call descriptor (`objects.WAY`)."""
     return w.field(base, 8 * WAY.index(name), kind)
 
 
@@ -32,9 +33,10 @@ def kind_of(w: Routine, item: str) -> str:
 
 
 def number() -> str:
-    """Write a function that tests if an object is a float or an integer and stores it in %value.
+    """Write a function that converts a float or an integer to a double, or returns false.
 
-    Python floats and NumPy's float64 are accepted.
+    The function accepts Python's float and int and NumPy's float64, and stores the double in
+    %value.
     """
     w = Routine("internal i1 @number(ptr %item, ptr %value)")
     kind = kind_of(w, "%item")
@@ -56,7 +58,7 @@ def number() -> str:
 
 
 def sequence() -> str:
-    """Write a function that copies a list or tuple of numbers to %to if the length is right."""
+    """Write a function that copies a list or tuple of %size numbers to %to, or returns false."""
     w = Routine("internal i1 @sequence(ptr %item, i64 %size, ptr %to, i64 %element)")
     kind, items, value = kind_of(w, "%item"), w.variable("ptr", "null"), w.room(1, "double")
     with w.when(w.same(kind, context(w, "list_type"))):
@@ -90,8 +92,8 @@ def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
 def copied() -> list[str]:
     """Return functions that copy rows with any strides into contiguous rows.
 
-    There is one function for each pair of input and output types. The function `copied` selects it,
-    or returns false if there is none.
+    There is one function for each pair of input and output types. The function `copied` selects and
+    calls the right one, or returns false if the types are not supported.
     """
     texts = []
     w = Routine(

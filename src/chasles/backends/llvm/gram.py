@@ -1,8 +1,8 @@
 """Gram matrices W'W for several column blocks of a matrix W, summed in registers.
 
-A Gram matrix is cut into squares that are one vector wide. Up to `ABREAST` adjacent squares are
-summed at once, over all rows of W, so that each number is loaded only a few times and each sum is
-stored once. Squares below the diagonal are not computed.
+A Gram matrix is divided into square blocks that are one SIMD vector wide. Up to `ABREAST` adjacent
+squares are summed at once, over all rows of W, so that each entry is loaded only a few times and
+each sum is stored once. Squares below the diagonal are not computed.
 """
 
 import ctypes
@@ -18,21 +18,21 @@ from chasles.backends.llvm.code import Code, Machine, assemble, load
 from chasles.backends.llvm.math import Writer
 
 ABREAST = 3
-"""Number of squares that are summed at once. With 8 lanes, they take 24 of 32 registers."""
+"""Number of square blocks summed at once; with 8 lanes, they take 24 of 32 registers."""
 
 
 def lanes() -> int:
-    """Return the number of doubles in a SIMD vector. Block widths are multiples of it."""
+    """Return the number of doubles in a SIMD vector, of which block widths are multiples."""
     return Machine.host().width
 
 
 def _square(w: Writer, many: int) -> str:
-    """Return the function that accumulates `many` adjacent squares.
+    """Return the function that adds W'W to `many` adjacent square blocks of the Gram matrix.
 
-    In the function, `left` and `right` point to two entries in the first row of W. Their columns
-    correspond to the first row and to the first column of the squares, respectively. `row_size` and
-    `far` are the row lengths of W and of the Gram matrix. `sums` points to the squares in the Gram
-    matrix.
+    In the function, `left` and `right` point to two entries in the first row of W. The columns of
+    these entries correspond to the first row and to the first column of the squares, respectively.
+    `row_size` and `far` are the row lengths of W and of the Gram matrix. `sums` points to the
+    squares in the Gram matrix.
     """
     width, each = w.width, range(many)
     cells = [(i, v) for i in range(width) for v in each]
@@ -68,7 +68,7 @@ def _loaded(w: Writer, place: str) -> str:
 
 
 def _source(machine: Machine) -> str:
-    """Return the LLVM module. Its function `gram` accumulates the Gram matrix of one block."""
+    """Return the LLVM module with the function `gram`, which updates a block's Gram matrix."""
     width = machine.width
     functions = [_square(Writer(width, machine.fuse), many) for many in range(1, ABREAST + 1)]
     calls = []
@@ -125,7 +125,8 @@ def _loaded_code() -> tuple[Code, Callable[..., None]]:
 class Grams:
     """Accumulated W'W for column blocks of W, each a multiple of `lanes()` columns wide.
 
-    sums: an array (width, width) for each block. Entries below the diagonal squares are zero.
+    sums: an array (width, width) for each column block. Entries below the diagonal squares are
+    zero.
     """
 
     def __init__(self, widths: Sequence[int]) -> None:

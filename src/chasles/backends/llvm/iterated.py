@@ -1,4 +1,4 @@
-"""A kernel made of several: `begin`, `refine` (repeated until convergence), and `end`.
+"""An iterative kernel made of the kernels `begin`, `refine` (until convergence) and `end`.
 
     begin(inputs) -> point, memory, data
     refine(point, memory, data) -> point, memory
@@ -6,22 +6,22 @@
     adjust(point, memory, data) -> memory
     end(inputs, point, memory, data) -> outputs
 
-The first entry of a memory is 0 until its state has converged; the second is the number of
-iterations. An iteration returns a converged state unchanged, so the result of a state does not
-depend on its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states,
-which have run `quick` iterations or more and which `refine` returns unchanged. `adjust` is also
-optional. It runs after the iterations, on tiles with marked states. The mark is the first of the
-last `marks` entries of a memory; it is 0 for other states, whose memories `adjust` returns
-unchanged.
+`point` is the current iterate, `memory` the solver state, and `data` holds values that stay fixed
+during the iterations. The first entry of `memory` is 0 until its state has converged; the second is
+the number of iterations. An iteration returns a converged state unchanged, so the result of a state
+does not depend on its neighbors in a batch. The optional `rescue` replaces `refine` for late
+states, which have run `quick` iterations or more and which `refine` returns unchanged. The optional
+`adjust` runs after the iterations, on tiles with marked states. The mark is the first of the last
+`marks` entries of `memory`. If the mark is 0, `adjust` returns the `memory` of the state unchanged.
 
-Like every kernel, the combined kernel has a function `batch`, so loops and threads can use it. A
-single state runs as a batch of one.
+Like every kernel, the combined kernel has a function `batch`, so it can be used in loops and by
+threads. A single state runs as a batch of one.
 
-A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
-(`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least
-three quarters of its states have not converged. Then the remaining states of all tiles are refined
-in a separate tile. As soon as a state in it has converged or is late, the next state takes its
-lane. Finally, late states are rescued in the same way.
+A batch runs in chunks of a few tiles (blocks of states, one per SIMD lane). Points, memories and
+data stay in tiles (`Program.tiled`), without a transpose between programs. A tile is refined as a
+whole while at least three quarters of its states have not converged. Then the remaining states of
+all tiles are refined in a separate tile. As soon as a state in this tile has converged or is late,
+the next state takes its lane. Finally, late states are rescued in the same way.
 """
 
 from collections.abc import Sequence
@@ -55,9 +55,9 @@ class Iterated(Kernel):
         inputs, carried = len(begin.interface.inputs), begin.interface.outputs
         for name, kernel in list(parts.items())[1:-1]:
             changed = carried[1:2] if name == "adjust" else carried[:2]
-            assert kernel.interface.inputs == carried, "an iteration takes what begin gives"
-            assert kernel.interface.outputs == changed, "and gives a point and a memory"
-        assert end.interface.inputs[inputs:] == carried, "end takes all"
+            assert kernel.interface.inputs == carried, "inputs of an iteration"
+            assert kernel.interface.outputs == changed, "outputs of an iteration"
+        assert end.interface.inputs[inputs:] == carried, "inputs of end"
         self.dtype = begin.dtype
         size = self.dtype.itemsize
         own = max(k.artifact.workspace for k in kernels)
@@ -80,7 +80,9 @@ class Iterated(Kernel):
 def iterated(kernels: Sequence[Any], quick: int = 0, marks: int = 0) -> Iterated:
     """Combine kernels for `begin`, `refine`, `rescue`, `adjust` and `end`, which share a dtype.
 
-    quick, marks: 0 without the programs `rescue` and `adjust`, respectively.
+    - quick: number of iterations after which `rescue` replaces `refine`, or 0 without `rescue`.
+    - marks: number of entries at the end of `memory` of which the first is the mark, or 0 without
+      `adjust`.
     """
     assert len({np.dtype(kernel.dtype) for kernel in kernels}) == 1
     return Iterated(kernels, quick, marks)

@@ -6,12 +6,12 @@ This module is long because all functions of the kernel share one layout of tile
 from collections.abc import Sequence
 
 TILES, CACHED = 32, 1_300_000
-"""Largest number of tiles in a chunk of states, and largest total size of these tiles (bytes).
-With more tiles, fewer lanes are idle when most states have converged.
+"""Maximum number of tiles in a chunk of states, and maximum total size of these tiles (bytes). With
+more tiles, fewer SIMD lanes are idle when most states have converged.
 """
 
 GROUP = 16
-"""Number of entries of a lane that are copied between two tiles without a branch."""
+"""Number of entries of a state that are copied between two tiles without a branch."""
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 
@@ -20,11 +20,12 @@ class Layout:
     """Layout of a thread's memory: kernel workspace, tables of addresses, and tiles.
 
     - inputs, outputs: numbers of inputs and outputs.
-    - sizes: numbers of entries in a state's point, memory and data.
-    - size: bytes per number.
+    - sizes: numbers of entries in a state's point, memory and data (`llvm.iterated`).
+    - own: size (bytes) of the kernel workspace.
+    - size, lanes: bytes per element, and number of states in a tile.
     - quick: number of iterations after which states are rescued, or 0 if they are not rescued.
-    - marks: number of entries at the end of a memory, of which the first is the mark; 0 if states
-      are not marked.
+    - marks: number of entries at the end of a state's memory, of which the first marks the state
+      for `adjust`; 0 if the kernel has no `adjust`.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ def text(layout: Layout) -> str:
 
 
 def _aimed(layout: Layout) -> str:
-    """Return the function that sets the tables of addresses for one tile.
+    """Return the function that fills the tables with the addresses of a tile's arrays.
 
     %row: first row of the tile in the caller's arrays.
     """
@@ -110,7 +111,7 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return functions that count unconverged lanes, copy lanes, and find the lane of a row."""
+    """Return functions that count unconverged states, copy states, and find the lane of a state."""
     kind, lanes, every = layout.kind, layout.lanes, sum(layout.sizes)
     return f"""
 define internal i64 @open(ptr %tile) {{
@@ -192,7 +193,7 @@ entry:
 
 
 def _copies(layout: Layout) -> str:
-    """Return code that copies a group of entries of a lane from %source to %target."""
+    """Return code that copies GROUP entries of a state from %source to %target."""
     kind, lines = layout.kind, list[str]()
     for k in range(layout.group):
         far = k * layout.lanes
@@ -206,7 +207,7 @@ def _copies(layout: Layout) -> str:
 
 
 def _adjusted(layout: Layout) -> str:
-    """Return the function that adjusts a tile if some of its states are marked."""
+    """Return the function that calls `adjust` on a tile if some of its states are marked."""
     lanes, vector = layout.lanes, f"<{layout.lanes} x {layout.kind}>"
     return f"""
 define internal void @adjusted(ptr %tile, ptr %places, ptr %strides, ptr %workspace) {{
@@ -230,7 +231,8 @@ end:
 def _pool(layout: Layout, name: str) -> str:
     """Return the function that refines or rescues all states of a chunk that need it.
 
-    States are refined until they have converged or are late, and rescued until they have converged.
+    `refine` runs until a state has converged or has run `quick` iterations, `rescue` until the
+    state has converged.
     """
     kind, lanes, start = layout.kind, layout.lanes, layout.starts[1]
     few = sum(layout.sizes[:2])
@@ -321,7 +323,7 @@ end:
 
 
 def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
-    """Return code that decides from a state's memory whether to refine or rescue the state."""
+    """Return code that tests, from a state's memory, if `refine` or `rescue` must run again."""
     kind, p = layout.kind, prefix
     lines = [
         f"  %{p}_status = load {kind}, ptr {status}",
@@ -341,8 +343,8 @@ def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
 def _batch(layout: Layout) -> str:
     """Return the function for many states, in chunks of several tiles.
 
-    Each program runs for all tiles before the next program, so that its code stays in the cache.
-    The last tile repeats its last row in the remaining lanes. These lanes are iterated like the
+    Each program runs for all tiles before the next program, so that its code stays in the cache. In
+    the last tile, the remaining lanes repeat the last row. These lanes are iterated like the
     others, because the function `end` writes all of them to that row.
     """
     n, lanes = layout.inputs, layout.lanes

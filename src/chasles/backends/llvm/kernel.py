@@ -2,12 +2,12 @@
 
 A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program's time.
 The fast entry holds its code, and the objects that CPython's function object points to, through
-references that the garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is
-a tuple: bytes with the words that the machine code reads (`objects.WAY`), and the objects that
-these words point to. Bytes, tuples and numeric arrays are never cleared while they are referenced.
-Therefore no order of garbage collection, no finalizer and no resurrection can leave an entry
-without its code; the code is freed with the last entry and the last kernel. The collector may clear
-the list of further ways, which is then empty.
+references that the garbage collector cannot clear (`llvm.code.Code`). A call descriptor is a tuple:
+bytes with the words that the machine code reads (`objects.WAY`), and the objects that these words
+point to. Bytes, tuples and numeric arrays are never cleared while they are referenced. Therefore no
+order of garbage collection, no finalizer and no resurrection can leave an entry without its code;
+the code is freed with the last entry and the last kernel. The collector may clear an entry's list
+of further descriptors, which is then empty.
 
 This module is long because kernels and fast entries share the same tables.
 """
@@ -40,14 +40,14 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
-"""Threads take multiples of this number of rows, so that they process whole tiles."""
+"""Granularity (rows) in which threads take work, so that they process whole tiles."""
 RECENT = 32
 """Number of unused kernels that stay loaded, in case an equal robot is created again."""
 
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
-"""Kernels in use, by recipe, so that equal robots share their code."""
+"""Kernels in use, by cache key, so that equal robots share their code."""
 _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
-"""Recently used kernels."""
+"""Recently used kernels, by cache key, the latest last."""
 
 
 @functools.cache
@@ -82,7 +82,7 @@ def _begun(
     *,
     ahead: bool = False,
 ) -> Callable[[], Artifact]:
-    """Begin to compile a program; return a function that returns its code (`code.begun`)."""
+    """Begin to compile a program; return a function that waits for the code (`code.begun`)."""
     written = source(program, machine, dtype)
     text = checked.instrumented(written.text) if checked.ON else written.text
     emit = functools.partial(emitted, machine=machine)
@@ -98,10 +98,11 @@ def _begun(
 
 
 class Kernel:
-    """A compiled and loaded program. Several threads may use it at once.
+    """A compiled and loaded program, which several threads may use at once.
 
-    block: number of states that a loop should pass in one call, or 0 for the default number. alone:
-    True if the kernel has a function for a single state, which otherwise runs as a batch of one.
+    - block: number of states that a loop should pass in one call, or 0 for the default number.
+    - alone: True if the kernel has a function for a single state; otherwise, a single state runs as
+      a batch of one.
     """
 
     block = 0
@@ -119,7 +120,7 @@ class Kernel:
             self._finish()
 
     def _finish(self) -> None:
-        """Look up the functions of the loaded code."""
+        """Look up the addresses of the functions `one` and `batch` in the loaded code."""
         self.one_address, self.batch_address = self.code.address("one"), self.code.address("batch")
         one = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(self.one_address)
         self._one = checked.ends(one) if checked.ON else one
@@ -153,7 +154,7 @@ class Kernel:
         return Prepared(self, inputs, outputs)
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
-        """Return a built-in function that calls the machine code."""
+        """Return a built-in function that calls the kernel's machine code."""
         return fast_entry(self, **facts)
 
 
@@ -193,16 +194,16 @@ class Prepared:
 # Fast entries ------------------------------------------------------------------------------------
 
 Again = Callable[["Owner", tuple[Any, ...], dict[str, Any]], Any]
-"""A faster path for calls that an entry does not handle: a function that takes the entry's owner,
+"""A function for calls that the machine code does not handle. The function takes the entry's owner,
 the arguments and the keyword arguments, and returns the result or NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Values of the word `single` in `objects.WAY`, which selects calls by dtype."""
+"""Values of `single` in a call descriptor (`objects.WAY`): not all, all, or any inputs float32."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
-    """Return the way to call a kernel with arrays only, or None if it has too many arrays."""
+    """Return the call descriptor for arrays only, or None if the kernel has too many arrays."""
     interface = kernel.interface
     variables = (*interface.inputs, *interface.outputs)
     few = 0 < len(interface.outputs) <= objects.MOST_OUTPUTS
@@ -250,9 +251,9 @@ def way_of(
     options: Mapping[str, Any] | None = None,
     loads: Sequence[Load] | None = None,
 ) -> Way:
-    """Return a way of calling a kernel: its words, and the objects that they point to.
+    """Return a call descriptor: its words, and the objects that the words point to.
 
-    kept: the words of the variables, and objects that must stay alive.
+    kept: the words that describe the kernel's variables, and objects that must stay alive.
     """
     named = list((options or {}).items())
     held = [(w.key, w.kind, *w.places, w.axes, w.at) for w in loads or ()]
@@ -289,14 +290,14 @@ class Owner(tuple[Any, ...]):
 
     The items, in order, are:
 
-    - the words of the way for arrays only, or None
-    - a list of registered ways
+    - the words of the call descriptor for arrays only, or None
+    - a list of registered call descriptors
     - the object that holds the entry
     - the name with which unpickling finds the entry in this object
-    - the Python path (`fallback`)
-    - the path tried before the Python path (`again`)
-    - a set that identifies the registered ways
-    - the way for arrays only, or None
+    - the Python function that handles all calls (`fallback`)
+    - the function tried before `fallback` (`again`)
+    - a set of keys that identify the registered call descriptors
+    - the call descriptor for arrays only, or None
     """
 
     __slots__ = ()
@@ -320,7 +321,7 @@ class Owner(tuple[Any, ...]):
 
 
 def _without_code(holder: Any, name: str) -> Owner:
-    """Return an owner for unpickling, used only to look up an entry by name."""
+    """Return an owner without machine code, with which unpickling looks up an entry by name."""
     return Owner((None, [], holder, name, None, None, set(), None))
 
 
@@ -352,16 +353,16 @@ def fast_entry(
     fallback: Callable[..., Any],
     again: Again | None = None,
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel and runs registered calls (`ways.learn`).
+    """Return a built-in function that runs a kernel, or calls that `ways.learn` registered.
 
-    Without a kernel, it only runs registered calls. Return the fallback itself if Python or the
-    kernel does not support such a function.
+    Without a kernel, the function only runs registered calls. Return the fallback itself if this
+    build of Python or the kernel does not support fast entries.
 
     - holder: object on which unpickling finds the function by name.
     - fallback: function that accepts all forms of the same arguments and is called when the machine
       code does not handle a call.
-    - again: faster path that is tried before the fallback, for arrays that only need another memory
-      layout.
+    - again: faster function that is tried before the fallback, for arrays that only need a
+      different memory layout.
     """
     way = None if kernel is None else _plain_way(kernel)
     if not objects.supported() or (kernel is not None and way is None):
@@ -392,7 +393,7 @@ def _shared() -> Any:
 
 
 def _usual(kernel: Kernel | None) -> str:
-    """Return the name of the machine-code entry for calls to a kernel."""
+    """Return the name of the function in `llvm.entry` that handles calls to a kernel."""
     if kernel is None or len(kernel.interface.outputs) != 1:
         return "entry"
     inputs, rank = kernel.interface.inputs, len(kernel.interface.outputs[0].shape)
@@ -401,7 +402,7 @@ def _usual(kernel: Kernel | None) -> str:
 
 
 def called_by_slot(kind: type, sample: Any) -> None:
-    """Make a class's objects callable through the fast entry in their first slot.
+    """Make a class's objects callable through the fast entry in their first field.
 
     CPython calls an object through its class's `tp_call`, by default a wrapper of `__call__`.
     Machine code replaces this wrapper, and forwards to it the calls that it does not handle. Other
@@ -433,7 +434,7 @@ def _used(name: str, kernel: Kernel) -> Kernel:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """Return the kernel for a recipe if it is loaded or in the cache, else None."""
+    """Return the kernel that is loaded or cached under a recipe (`backends.compile`), or None."""
     name = _entry(recipe, dtype)
     with arrays.COMPILING:
         found = _LOADED.get(name)
@@ -446,7 +447,7 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
 
 
 def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
-    """Compile the program of a recipe, and keep its kernel here and in the cache."""
+    """Compile a program, and keep its kernel in memory and in the cache under its recipe."""
     return _kept(_entry(recipe, dtype), build(program, dtype=dtype))
 
 
@@ -459,7 +460,7 @@ def _kept(name: str, artifact: Artifact) -> Kernel:
 def begin(
     recipe: object, program: Program, dtype: str, stack: contextlib.ExitStack
 ) -> Callable[[], Kernel]:
-    """Begin to compile the program of a recipe; return a function that returns its kernel.
+    """Begin to compile a program; return a function that waits for its kernel and caches it.
 
     Other processes compile until the function is called or `stack` is closed.
     """

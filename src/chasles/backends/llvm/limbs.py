@@ -1,7 +1,7 @@
 """Code for a single state of a robot with similar limbs: limbs in SIMD lanes, trunk as scalars.
 
 Instructions that are the same for several limbs (`Program.alike`) become one vector operation. The
-operations are the same as in the program, so the results are bitwise identical to other code.
+arithmetic is the same as in scalar code, so the results are bitwise identical.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +14,11 @@ from chasles.backends.lowering import NEVER, Lowered, Part, Stage, deepest_first
 from chasles.expr import Instruction, Program
 
 LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
-"""Operations that are computed in lanes. Other operations are computed limb by limb."""
+"""Operations computed for several limbs at once, in SIMD lanes; others run limb by limb."""
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
-    """Return the group of each instruction that runs in lanes, or {} if there are several parts."""
+    """Return the group of each instruction that runs in lanes, {} if there are several parts."""
     if len(lowered.parts) > 1:
         return {}
     together = (pack for pack in program.alike if lowered.code[pack[0]].op in LANES)
@@ -26,7 +26,7 @@ def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
 
 
 class LimbBody(Body):
-    """Writer of a program for one state, with the limbs in lanes."""
+    """Writer of a program for one state, with similar limbs in SIMD lanes."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LimbBody(Body):
             super()._store(each)
 
     def _together(self, column: tuple[int, ...]) -> str:
-        """Return a vector of several values, one in each lane."""
+        """Return a vector that holds the values of several instructions, one in each lane."""
         if column not in self._lanes:
             self._lanes[column] = self._gathered(column)
         return self._lanes[column]
@@ -91,7 +91,7 @@ class LimbBody(Body):
         return vector
 
     def _use(self, k: int) -> str:
-        """Return the name of a value; emit code that extracts it if it is a lane of a vector."""
+        """Return the name of an instruction's value, extracted from its vector if necessary."""
         pack = self._pack.get(k, ())
         if k not in self._value and pack in self._lanes and self.code[k].op in SPELLING:
             lane, vector = f"<1 x i32> <i32 {pack.index(k)}>", self._lanes[pack]
@@ -101,9 +101,9 @@ class LimbBody(Body):
 
 
 def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
-    """Return the program's only part, with its stages ordered so that limbs run together.
+    """Return the program with its instructions ordered so that limbs are computed together.
 
-    A stage lists only the first of the instructions that run together.
+    A stage lists only the first instruction of each group that becomes one vector operation.
     """
     (part,), code = lowered.parts, lowered.code
     first = {k: pack.get(k, (k,))[0] for k in range(len(code))}

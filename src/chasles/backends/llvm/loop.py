@@ -1,7 +1,7 @@
 """A kernel repeated in machine code, with controls for each step and records of the states.
 
 The outputs of a step replace, in place, the first inputs of the next step. After every `every`
-steps, the first outputs or all of them are copied to records.
+steps, all outputs or the first few are copied to records.
 """
 
 import array as standard
@@ -30,14 +30,14 @@ def _machine_code(block: int, alone: bool) -> bytes:
 
 
 class Call(NamedTuple):
-    """Address and parameters of `repeat`, and the arrays that the parameters point to."""
+    """A call to the machine code `repeat`: its address, its arguments, and the arrays in use."""
 
     row: list[int]
     arrays: tuple[object, ...]
 
 
 class _Part(NamedTuple):
-    """A range of steps, and the records that it fills, if any: one after every `every` steps."""
+    """A range of steps, and the slice of records that it fills, one after every `every` steps."""
 
     step: int
     steps: int
@@ -46,7 +46,7 @@ class _Part(NamedTuple):
 
 
 def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
-    """Yield all steps in parts of at most `most` steps, split at records if possible."""
+    """Yield all steps in ranges of at most `most` steps, split at records if possible."""
     whole = max(most // every, 1) * every
     for start in range(0, steps, whole):
         end, first = min(start + whole, steps), start // every
@@ -60,7 +60,7 @@ def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
 
 
 class Loop:
-    """A repeated kernel; its outputs are the first inputs of the next repetition."""
+    """A kernel that is repeated, with its outputs as the first inputs of the next repetition."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.sizes = kernel, arrays.LoopSizes(kernel)
@@ -84,12 +84,13 @@ class Loop:
     ) -> None:
         """Advance contiguous states (count, size) in place, by a number of steps.
 
-        controls: the other inputs (count or 1, steps or 1, size); an axis of length 1 is shared.
-        records: an array (count, kept, size) for each state or for the first states, filled after
-        every `every` steps and after the last step.
+        - controls: the other inputs (count or 1, steps or 1, size). An axis of length 1 is shared
+          by all states or steps.
+        - records: an array (count, kept, size) for each state array or for the first few, filled
+          after every `every` steps and after the last step.
         """
         self.sizes.check(states, controls, records, steps, every)
-        assert all(a.flags.c_contiguous for a in states), "states are advanced in place"
+        assert all(a.flags.c_contiguous for a in states), "states must be C-contiguous"
         work = max(self.kernel.artifact.work, 1)
         threads = fitting_threads(len(states[0]), steps * work, threads)
         for part in _parts(steps, min(every, steps), max(PATIENCE // (work * self.block), 1)):
@@ -101,7 +102,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """Run one part. It is short enough that an interrupt can be delayed until it ends."""
+        """Run a range of steps that is short enough to delay an interrupt until it ends."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self.blocks, start_of(given.row), len(states[0]), self.block, threads, work)
@@ -109,7 +110,7 @@ class Loop:
     def given(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
     ) -> "_Given":
-        """Return the arguments of `blocks` for these arrays."""
+        """Return the arguments of the machine-code function `blocks` for these arrays."""
         at = _Tables(states, controls, records)
         near = [AT_ONCE * size for size in at.sizes[: len(records)]]
         taken = 8 * (len(at.ins) + len(at.records) + len(at.sizes))
@@ -124,10 +125,10 @@ class Loop:
         return _Given(words((*numbers, *map(start_of, kept))), kept)
 
     def prepared(self, states: Rows, controls: Rows, records: Rows, steps: int) -> "Prepared":
-        """Return a reusable function that runs steps on fixed arrays and records each step.
+        """Return a reusable function that runs a number of steps on fixed arrays and records each.
 
-        The function runs on the calling thread without interruption. Interrupts are raised after it
-        ends.
+        The function runs on the calling thread without interruption. A pending KeyboardInterrupt is
+        raised after the function ends.
         """
         self.sizes.check(states, controls, records, steps, 1)
         return Prepared(self, (states, controls, records, steps, 1))
@@ -167,7 +168,7 @@ class Prepared:
 
 
 class _Given(NamedTuple):
-    """Arguments of `blocks`, and the tables that they point to."""
+    """Arguments of `blocks` (LLVM IR in `loop_source`), and the tables that they point to."""
 
     row: "standard.array[int]"
     tables: list["standard.array[int]"]

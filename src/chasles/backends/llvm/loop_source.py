@@ -3,12 +3,12 @@
 from chasles.backends.llvm.threads import MOVED, field
 
 BLOCK = 64
-"""Usual number of states in a block. A block runs all steps before the next block begins, so that
-its states stay in the cache."""
+"""Default number of states in a block. All steps of a block run before the next block begins, so
+that the states stay in the cache."""
 
 AT_ONCE = 64
-"""Number of a row's records that are collected in the cache and then written together. The records
-of one row are contiguous, but the rows of a block are far apart."""
+"""Number of records of a state that are collected in the cache and then written together. The
+records of one state are contiguous, but those of different states are far apart in memory."""
 
 NUMBERS, TABLES = 6, 10
 """Number of integer parameters of `repeat`, and number of address parameters, which follow them."""
@@ -22,10 +22,12 @@ GIVEN = (
 """Arguments of `blocks`.
 
 - steps, every: number of steps, and number of steps between records.
-- inputs, outputs, kept: numbers of inputs, outputs and records.
-- size, space: size (bytes) of a thread's memory, and offset of the workspace in it.
-- ins, in_rows, in_steps, sizes: tables of the inputs of the first state, as for `repeat`.
-- records, record_rows, record_steps: tables of the records of the first state, as for `repeat`.
+- inputs, outputs, kept: numbers of input, output and record arrays.
+- size, space: size (bytes) of a thread's memory, and the kernel workspace's offset in this memory.
+- ins, in_rows, in_steps, sizes: addresses, row strides, step strides and row sizes (bytes) of the
+  inputs, as for `repeat`.
+- records, record_rows, record_steps: addresses, row strides and step strides (bytes) of the
+  records, as for `repeat`.
 - fresh_places, near_places: offsets in the thread's memory at which results and records,
   respectively, are collected.
 - near_rows: row strides (bytes) of the collected records.
@@ -33,12 +35,12 @@ GIVEN = (
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that compute the address of a table entry."""
+    """Return LLVM IR that computes the address of a table entry."""
     return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
 
 
 def entry(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that load a table entry."""
+    """Return LLVM IR that loads a table entry."""
     return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 
@@ -273,6 +275,9 @@ end:
 
 
 def source(block: int, alone: bool = True) -> str:
-    """Return the source for blocks of `block` states. alone: True if `one` runs single states."""
+    """Return the source for blocks of `block` states.
+
+    alone: True if the kernel has a function `one` for a single state.
+    """
     text = SOURCE.replace("BLOCK", str(block)).replace("ALONE", str(int(alone)))
     return text if alone else text.replace(_ONE[0], "").replace(_ONE[1], "")

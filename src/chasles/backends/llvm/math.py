@@ -1,10 +1,10 @@
 """Sine, cosine and arctangent as branch-free vector code in LLVM IR.
 
-For sine and cosine, arguments are reduced by multiples of pi/2 in three parts (Cody and Waite).
-Then the kernel polynomials of fdlibm (Sun Microsystems 1993) are evaluated on [-pi/4, pi/4]; in
-single precision, the polynomials of Cephes (Moshier 1989) are used. Errors stay below 2 ulp for
-arguments up to a limit. Larger arguments are rare; they are passed to the C library, lane by lane.
-For the arctangent, the approximations of Cephes are used.
+For sine and cosine, multiples of pi/2 are subtracted from the argument, with pi/2 split into three
+parts (Cody and Waite). Then the kernel polynomials of fdlibm (Sun Microsystems 1993) are evaluated
+on [-pi/4, pi/4]; in single precision, the polynomials of Cephes (Moshier 1989) are used. Errors
+stay below 2 ulp for arguments up to a limit. Larger arguments are rare; they are passed to the C
+library, lane by lane. For the arctangent, the approximations of Cephes are used.
 """
 
 import struct
@@ -17,12 +17,15 @@ import numpy as np
 class Element:
     """A floating-point type: its LLVM and NumPy names, its size, and constants for math functions.
 
-    - half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or
-      not.
-    - limit: angles (rad) above this limit are reduced exactly, out of line.
-    - shift: number that is added to round a value to an integer, which is then in the low bits.
-    - bend: ratios above this value are reduced before the arctangent's rational approximation
-      (numerator, denominator) is used.
+    - sine, cosine: polynomial coefficients.
+    - half_pi_fused, half_pi_split: pi/2 in parts whose products with the number of quarter turns
+      are exact, with or without fused multiply-add.
+    - limit_fused, limit_split: largest angle (rad) for vector code with or without fused
+      multiply-add; larger angles are passed to the C library.
+    - shift: value that is added to round a floating-point number to an integer, which is then in
+      the low bits.
+    - numerator, denominator: rational approximation of the arctangent.
+    - bend: ratio above which the argument of the arctangent is reduced.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Element:
         return self.bits // 8
 
     def spelled(self, value: float) -> str:
-        """Return a number in LLVM's notation: the bits of the double that represents it exactly."""
+        """Return a value in LLVM's notation: the bits of the double that represents it exactly."""
         rounded = value if self.bits == 64 else float(np.float32(value))
         return f"0x{struct.pack('>d', rounded).hex().upper()}"
 
@@ -71,7 +74,8 @@ DOUBLE = Element(
     shift=6755399441055744.0,
 )  # fmt: skip
 
-# Without fusing, single precision has too few bits to reduce angles; all are reduced out of line.
+# Without fused multiply-add, single precision has too few bits to reduce angles, so all angles are
+# passed to the C library.
 SINGLE = Element(
     name="float",
     dtype="float32",
@@ -94,7 +98,7 @@ ELEMENTS = {element.dtype: element for element in (DOUBLE, SINGLE)}
 
 @dataclass
 class Writer:
-    """Writer of LLVM instructions on vectors of `width` numbers. Each result has a new name.
+    """Writer of LLVM instructions on vectors of `width` elements, with a new name for each result.
 
     widest: number of elements in the machine's widest vectors.
     """
@@ -115,8 +119,8 @@ class Writer:
 
         Type names are created only here, because a function has many thousands of operations.
 
-        - type, mask, integers: vectors of numbers, flags and integers.
-        - bytes: the size of a vector of numbers.
+        - type, mask, integers: LLVM types of vectors of floating-point values, flags and integers.
+        - bytes: the size of a vector.
         - suffix: suffix of LLVM function names for such vectors.
         """
         self.width, bits = width, self.element.bits
@@ -149,17 +153,17 @@ class Writer:
         return self.emit(f"load {kind}, ptr {self.at(base, offset)}")
 
     def store(self, base: str, offset: int, value: str) -> None:
-        """Emit code that sets a field of a structure."""
+        """Emit code that stores a value in a field of a structure."""
         self.raw(f"  store {value}, ptr {self.at(base, offset)}")
 
     def room(self, count: int, kind: str) -> str:
-        """Reserve space on the stack for numbers or addresses."""
+        """Reserve space on the stack for `count` values of type `kind`; return its address."""
         name = self.name()
         self.reserved.append(f"  {name} = alloca [{count} x {kind}]")
         return name
 
     def reserve(self, count: int) -> str:
-        """Reserve space on the stack for `count` vectors, when the function is entered."""
+        """Reserve space on the stack for `count` vectors; return its address."""
         name = self.name()
         self.reserved.append(f"  {name} = alloca [{count} x {self.type}], align 64")
         return name
@@ -229,7 +233,7 @@ class Writer:
 
 
 def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
-    """Emit the sine and cosine of x, which are accurate for |x| up to `w.element.limit`."""
+    """Emit the sine and cosine of x, which are accurate for |x| up to `limit(w)`."""
     e = w.element
     shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(e.shift))
     turns = w.sub(shifted, w.constant(e.shift))
@@ -297,7 +301,7 @@ def arctangent(w: Writer, y: str, x: str) -> str:
 
 
 def limit(w: Writer) -> float:
-    """Return the largest angle (rad) that the vector code reduces."""
+    """Return the largest angle (rad) for which the vector code of sine and cosine is accurate."""
     return w.element.limit_fused if w.fuse else w.element.limit_split
 
 
@@ -347,8 +351,8 @@ end:
 def angles(w: Writer, arguments: list[str], label: str) -> tuple[str, str]:
     """Emit sines and cosines of several angles in a loop, with one check for large angles.
 
-    The results are in two arrays on the stack. The loop works on the widest vectors. A vector holds
-    one argument, or is filled with several arguments and zeros. The check uses the sum of squares,
+    The results are in two arrays on the stack. The loop uses the machine's widest vectors. A vector
+    holds one argument, or several arguments padded with zeros. The check uses the sum of squares,
     so it never misses a large angle. If the check fails, the angles are passed to separate code,
     which checks each angle.
     """

@@ -1,7 +1,7 @@
 """Choice of matrix columns that share a SIMD vector, for code in which lanes are columns.
 
 Rows of a branch-sparse matrix have entries only in the columns of a few limbs. If each vector holds
-columns of one limb, more vectors are zero; zero vectors are neither stored nor multiplied.
+columns of one limb, more vectors are zero, and zero vectors are neither stored nor multiplied.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from chasles.expr import Staged
 
 Packing = list[tuple[int, ...]]
-"""The columns held by each vector."""
+"""Indices of the matrix columns in each SIMD vector."""
 
 
 def packings(staged: Staged, width: int) -> list[Packing]:
     """Return the cheaper packing for each result: columns in order, or grouped by `packed`.
 
-    Results of equal width share a packing.
+    Results with the same number of columns share a packing.
     """
     sizes = [v.shape[1] for v in staged.outputs]
     found = {n: _best(staged, [k for k, m in enumerate(sizes) if m == n], width) for n in {*sizes}}
@@ -35,7 +35,7 @@ def _best(staged: Staged, results: Sequence[int], width: int) -> Packing:
 
 
 def _work(staged: Staged, result: int, packing: Packing) -> int:
-    """Return the number of vector multiplications for a result."""
+    """Return the number of vector multiplications that compute a result with a given packing."""
     *lefts, last = staged.chains[result]
     rows = [
         {b for b, columns in enumerate(packing) if not some.isdisjoint(columns)}
@@ -53,7 +53,7 @@ def packed(patterns: Sequence[int], width: int) -> Packing:
     """Group columns into vectors so that rows need few vectors.
 
     patterns: the rows in which each column is not zero, as bits. Of all pairs of groups that fit in
-    one vector, join first the pair that has the most rows in common, such as columns of one limb.
+    one vector, the pair with the most rows in common is joined first, such as columns of one limb.
     """
     packs: list[tuple[tuple[int, ...], int]]
     packs = [((c,), rows) for c, rows in enumerate(patterns)]

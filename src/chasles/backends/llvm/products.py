@@ -1,11 +1,11 @@
 """Matrix products after a straight-line program, in LLVM IR, with columns in lanes.
 
 The program of a large robot ends with the factors of its results (`Staged`). This module writes the
-remaining products of branch-sparse matrices. Each row of a product consists of a few vectors, or
-blocks, each with the entries of several columns. A block is a sum of blocks of the right matrix,
-multiplied by entries of the left matrix. Blocks that are zero are neither stored nor multiplied. A
-single state and a state in a batch run the same code. If there are few products, the lanes of a
-batch are states instead (`Products.spread`), with the same sums.
+remaining products of branch-sparse matrices. Each row of a product consists of a few SIMD vectors,
+called blocks, each with the entries of several columns. A block is a sum of blocks of the right
+matrix, each multiplied by an entry of the left matrix. Blocks that are zero are neither stored nor
+multiplied. A single state and a state in a batch run the same code. If there are few products, the
+lanes of a batch are states instead (`Products.spread`), with the same sums.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,20 +21,20 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Number of rows that are summed at once. They share each load of a block of the right matrix."""
+"""Number of rows summed at once, which share each load of a block of the right matrix."""
 
 REGISTERS = {64: 24, 32: 12}
-"""Number of sums kept in registers, by vector size (bytes). For shorter vectors, it is 12."""
+"""Number of sums kept in registers, by vector size (bytes); 12 for shorter vectors."""
 
 Block = tuple[int, int]
 """Index of a result, and index of a vector that holds some of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Memory indices of the nonzero blocks of several matrices side by side, by (row, block)."""
+"""Positions in memory of the nonzero blocks of several matrices side by side, by (row, block)."""
 
 
 class Entry(NamedTuple):
-    """An entry of a left matrix: the memory index of its value, or its constant value."""
+    """An entry of a left matrix: the index of its value in %entries, or -1 and a constant."""
 
     place: int = -1
     constant: float = 0.0
@@ -50,8 +50,9 @@ Rows = tuple[dict[int, Entry], ...]
 class Group:
     """Results that share all factors except the last, and therefore one chain of products.
 
-    lefts: the left matrices, in the order in which they are applied. kept: the blocks that each
-    product reads.
+    - results: indices of the results.
+    - lefts: the left matrices, in the order in which they are applied.
+    - kept: the nonzero blocks of each product's right matrix.
     """
 
     results: tuple[int, ...]
@@ -60,7 +61,7 @@ class Group:
 
 
 class Products:
-    """The matrix products of a staged program, for vectors of `width` numbers.
+    """The matrix products of a staged program, for vectors of `width` elements.
 
     head: program that computes the entries of the left matrices and the blocks of the right ones.
     """
@@ -145,7 +146,7 @@ class Products:
 
     @property
     def row(self) -> int:
-        """Number of vectors that store the entries and blocks of one state."""
+        """Number of vectors that hold the matrix entries and blocks of one state."""
         return self._padded + len(self._blocks) // self.width
 
     @property
@@ -155,9 +156,9 @@ class Products:
     def spread(self, code: Sequence[Instruction]) -> Program:
         """Return a straight-line program that includes all products, for code with states in lanes.
 
-        code: the fused instructions of the head. The products of a column follow each other, so
-        that its entries stay in registers. The terms of a sum are added in the order of
-        `functions`, so that results are bitwise identical.
+        code: the instructions of `head`, with fused multiply-adds. All products of a column are
+        computed one after the other, so that its entries stay in registers. The terms of a sum are
+        added in the same order as in `functions`, so that results are bitwise identical.
         """
         made, outputs = list(code), self.staged.outputs
         zero = self._added(made, Instruction("const", (), 0.0))
@@ -188,7 +189,7 @@ class Products:
     def _product(
         self, code: list[Instruction], left: Rows, columns: Mapping[int, Mapping[int, int]]
     ) -> dict[int, dict[int, int]]:
-        """Add instructions that multiply a matrix by columns; return the nonzero products."""
+        """Append instructions that multiply a matrix by columns; return the nonzero products."""
         found: dict[int, dict[int, int]] = {name: {} for name in columns}
         for rows, terms in _orders(left):
             for r in rows:
@@ -217,10 +218,11 @@ class Products:
         return len(code) - 1
 
     def functions(self, w: Writer) -> str:
-        """Return `prepare<k>` (all products except the last) and `product<k>` for each group.
+        """Return functions `prepare<k>` (all products except the last) and `product<k>` (the last).
 
-        w: a writer with vectors of the right width. `past<k>` is like `product<k>`, but writes its
-        results with stores that bypass the cache.
+        Each group k of results has these functions. A third function, `past<k>`, is like
+        `product<k>`, but writes its results with stores that bypass the cache. w: a writer with
+        vectors of `width` elements.
         """
         texts = []
         for k, group in enumerate(self.groups):
@@ -239,7 +241,7 @@ class Products:
         return all(streams(w, v.size) for v in self.staged.outputs)
 
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
-        """Return the function that computes, in `%ready`, the blocks for the last product."""
+        """Return the function that stores in `%ready` the blocks that the last product reads."""
         source, blocks = "%blocks", self._places(group)
         for left, right, result in zip(group.lefts, group.kept, group.kept[1:], strict=False):
             target = "%ready" if result is group.kept[-1] else w.reserve(max(len(result), 1))
@@ -266,7 +268,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Emit calls that compute a state's products. last: functions of the last products."""
+        """Emit calls that compute a state's products. last: functions for each group's last one."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:
@@ -290,9 +292,10 @@ class Products:
         return w.function(f"internal void @run({parameters}) nounwind")
 
     def finish(self, w: Writer) -> str:
-        """Return the function `finish`, which computes rows of results from a tile's slots.
+        """Return the function `finish`, which computes the products of a tile of states.
 
-        %rows: memory for `width` times `row` vectors. %past: true to bypass the cache.
+        %slots: the tile's matrix entries and blocks. %rows: memory for `width` times `row` vectors.
+        %past: true to bypass the cache.
         """
         size = w.bytes * self.row
         blocks = w.at("%rows", self._padded, w.type)
@@ -325,7 +328,7 @@ def _fresh(w: Writer) -> Writer:
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
-    """Yield groups of rows summed at once, and the order of their terms, unit entries first."""
+    """Yield the rows that are summed at once, and the order of their terms, unit entries first."""
     for top in range(0, len(left), TOGETHER):
         rows = range(top, min(top + TOGETHER, len(left)))
         terms = dict.fromkeys(k for r in rows for k in left[r])
@@ -335,7 +338,7 @@ def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
 def _multiplied(
     w: Writer, left: Rows, right: Blocks, source: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[int, Block, str]]:
-    """Yield the blocks of a product, computed in groups that fit in registers."""
+    """Yield (row, block, value) of a product's blocks, computed in groups that fit in registers."""
     at_once = REGISTERS.get(w.bytes, 12) // TOGETHER
     for rows, ordered in _orders(left):
         for first in range(0, len(blocks), at_once):

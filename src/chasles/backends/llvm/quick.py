@@ -1,4 +1,4 @@
-"""Machine code compiled by LLVM without optimization, for the first tier of a function.
+"""Machine code compiled by LLVM without optimization, used until optimized code is ready.
 
 For a humanoid, the code compiles in about a sixth of the time, but takes about 1.5 times as long to
 run. For small robots, both differences are smaller.
@@ -12,5 +12,5 @@ from chasles.expr import Program, Staged
 
 
 def compile(program: Program | Staged, dtype: str = "float64") -> llvm.Kernel:
-    """Return the kernel for a program. Its results are bitwise identical to those of `llvm`."""
+    """Return the kernel for a program, with results bitwise identical to those of `llvm`."""
     return llvm.compile(program, replace(Machine.host(), effort=0), dtype)

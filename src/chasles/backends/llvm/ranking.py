@@ -1,20 +1,21 @@
-"""Code in LLVM IR that finds, for each search, the starting points nearest to its goals."""
+"""Code in LLVM IR that finds, for each search, the initial configurations nearest to its goals."""
 
 import numpy as np
 
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Number of starts (starting points) in a vector, one from each group, and number of vectors summed
-at once."""
+"""Number of starts (initial configurations) in a vector, one from each group, and number of vectors
+summed at once."""
 
 
 def ranking(fuse: bool) -> str:
-    """Return the thread body `rank`: for each problem, the nearest start of each group, sorted.
+    """Return the function `rank`, which finds and sorts the nearest start of each group.
 
-    Starts are sorted by their distance from the goals of the problem. The distance is a constant
-    plus the dot product of a row with the goals; each start has its own constant and row. Rows of
-    starts are stored in tiles of lanes, with the constant last.
+    Starts are initial configurations; for each problem, they are sorted by their distance from its
+    goals. The distance is a constant plus the dot product of a row with the goals; each start has
+    its own constant and row. The rows of LANES starts are stored transposed in one tile, with the
+    constants last.
     """
     kind = f"<{LANES} x double>"
     each = range(CHAINS)
@@ -120,7 +121,7 @@ def ranking(fuse: bool) -> str:
 
 
 def _places(far: str) -> list[str]:
-    """Return lines that store the rank of each lane by distance. Ties go to the lower lane."""
+    """Return lines that store the rank of each lane by distance; ties go to the lower lane."""
     kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
     lines, sum_ = [], "zeroinitializer"
     for j in range(LANES):
@@ -140,7 +141,7 @@ def _places(far: str) -> list[str]:
 
 
 def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the table of starts for `rank`, (tiles, size + 1, LANES).
+    """Return the table of initial configurations (starts) for `rank`, (tiles, size + 1, LANES).
 
     met (starts, size): the goals that each start attains. The distance is the weighted sum of
     squared differences between these goals and the goals of the problem.

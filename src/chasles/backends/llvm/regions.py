@@ -1,26 +1,27 @@
 """Functions in LLVM IR with which checked code (`llvm.checked`) looks up regions of memory.
 
-Python owns the memory of the region table. A slot is taken by one atomic exchange of its first
-word, so threads need no lock. Readers ignore slots that are being taken or freed.
+Python owns the memory of the region table. A slot (the table entry of one region) is taken by one
+atomic exchange of its first word, so threads need no lock. Readers ignore slots that are being
+taken or freed.
 """
 
 from chasles.backends import objects
 from chasles.backends.objects import DATA, DESCR, HEAD, RANK, SHAPE, STRIDES, TYPE
 
 SLOTS = 4096
-"""Largest number of regions added by Python, and by machine code."""
+"""Maximum number of regions added by Python, and likewise by machine code."""
 
 WORDS = 3
 """Number of words per region: the addresses of its first byte and its end (0 if the slot is free),
 and its owner."""
 
 LENGTH = 2 + 2 * SLOTS * WORDS
-"""Number of words in the table. The table holds the numbers of slots used so far by Python and by
-machine code, then the slots for Python, then the slots for machine code."""
+"""Number of words in the region table. The table holds the numbers of slots used so far by Python
+and by machine code, then the slots for Python, then the slots for machine code."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
-    """Return a loop over slots that starts at a word of the table.
+    """Return a loop over `count` slots of the region table, beginning at the word `first`.
 
     inside: code of the loop body, which branches to %{name}.next.
     """

@@ -1,8 +1,9 @@
-"""A rolled program (`rolling.py`) in LLVM IR: a function for each form, and a loop over segments.
+"""LLVM IR of a program as a loop over segments that share a few functions (`rolling.py`).
 
-All values are stored in one contiguous array: inputs, scratch space, results. A function gets
-separate pointers to this array for reading and writing. No segment writes to a location that it
-reads, so LLVM may reorder loads and stores.
+Segments that differ only in constants and memory locations have the same form, and each form is one
+function. All values are stored in one contiguous array: inputs, scratch space, results. A function
+gets separate pointers to this array for reading and writing. No segment writes to a location that
+it reads, so LLVM may reorder loads and stores.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from chasles.expr import Program
 
 
 def _tables(rolled: Rolled, target: Target) -> str:
-    """Return tables of each form's constants and memory locations, and of the segments' order.
+    """Return LLVM tables of the constants and memory locations of all segments, and their order.
 
     A location is stored as a byte offset for one lane; the generated code multiplies it by the
     number of lanes.
@@ -35,7 +36,7 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Writer of a form's function, which reads constants and memory locations from tables."""
+    """Writer of the function that all segments of one form share, with constants from tables."""
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}
@@ -66,7 +67,7 @@ class _Body(Body):
 
 
 def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
-    """Return `tile0`, which runs all segments on a tile of inputs, scratch slots and results."""
+    """Return the function `tile0`, which runs all segments on a tile of states."""
     names = [f"%tile{k}" for k in range(len(program.inputs) + 2)]
     parameters = ", ".join(f"ptr {name}" for name in names)
     w = target.writer()
@@ -119,7 +120,7 @@ end:
 
 
 def _copy(w: Writer, target: str, source: str, count: int) -> None:
-    """Emit code that copies numbers in whole vectors. The last two vectors may overlap."""
+    """Emit code that copies elements in whole vectors, of which the last two may overlap."""
     wide = f"<{w.widest} x {w.element.name}>"
     if count < w.widest:
         for k in range(count):
@@ -144,7 +145,7 @@ def _move(w: Writer, target: str, source: str, index: str, kind: str) -> None:
 
 
 def one_state(program: Program, rolled: Rolled, target: Target, w: Writer) -> str:
-    """Write code for one state, which copies the caller's rows, calls `row` and copies results."""
+    """Emit code for one state that copies the inputs, runs all segments, and copies the results."""
     kept = places(program)
     inputs = sum(v.size for v in program.inputs)
     memory, start = w.reserve(inputs + rolled.scratch + len(kept)), 0

@@ -1,8 +1,8 @@
-"""Repeated rounds of kernels and loops on fixed arrays, in one call, until a condition holds.
+"""Kernels and loops repeated on fixed arrays, in one call, until a condition holds.
 
-A round runs its parts in order. A part is a prepared kernel, a prepared loop, or a test of an
-array. The test "stop" ends the rounds if an entry is nonzero, and "done" ends them if all entries
-are zero.
+Each repetition (a round) runs a sequence of parts in order. A part is a prepared kernel, a prepared
+loop, or a test of an array. The test "stop" ends the rounds if an entry is nonzero, and "done" ends
+them if all entries are zero.
 """
 
 import ctypes
@@ -18,17 +18,17 @@ from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.threads import field
 
 PART = 8
-"""Number of words per part: kind, address of the function or array, and further parameters."""
+"""Number of 8-byte words per part: its kind, the address of a function or array, and parameters."""
 
 
 ENDS = ("done", "stop", "most", "memory")
-"""Reasons why rounds end, by the status that the machine code returns."""
+"""Reasons why the repetition ends, indexed by the status that the machine code returns."""
 
 Part = kernel.Prepared | loop.Prepared | tuple[str, np.ndarray]
 """A prepared kernel or loop, or the name of a test and a contiguous array of flags."""
 
 QUESTIONS = ("stop", "done")
-"""Tests that end the rounds: "stop" if an entry is nonzero, "done" if all entries are zero."""
+"""Tests that end the repetition: "stop" if an entry is nonzero, "done" if all are zero."""
 
 _WORDS = "\n".join("  " + field(f"w{k}", "i64", "part", 8 * k) for k in range(PART))
 _POINTERS = "\n".join(f"  %p{k} = inttoptr i64 %w{k} to ptr" for k in range(1, PART))
@@ -113,7 +113,7 @@ def _machine_code() -> bytes:
 
 
 class Rounds:
-    """Loop that runs parts in order, for up to `most` rounds, in one call on the calling thread."""
+    """Function that runs a sequence of parts up to `most` times, on the calling thread."""
 
     def __init__(self, parts: Sequence[Part], most: int = 1) -> None:
         self._parts, self._most = tuple(parts), most
@@ -136,7 +136,7 @@ class Rounds:
         return row + [0] * (PART - len(row))
 
     def __call__(self) -> str:
-        """Run the parts; return the reason why the rounds ended (one of `ENDS`)."""
+        """Run the parts repeatedly; return the reason why the repetition ended (one of `ENDS`)."""
         if checked.ON:
             for part in self._parts:
                 if isinstance(part, tuple):

@@ -1,6 +1,6 @@
 """A small structured language on top of LLVM IR, with conditions and loops as `with` blocks.
 
-The fast entry (`llvm.entry`) is written in it; straight-line kernels do not need it.
+The fast entry (`llvm.entry`) is written in this language; straight-line kernels do not need it.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from chasles.backends.llvm.math import Writer
 
 
 class Routine(Writer):
-    """Writer of one function. `head` is its signature, e.g. "internal i1 @same(ptr %a, ptr %b)"."""
+    """Writer of a function with the signature `head`, e.g. "internal i1 @same(ptr %a, ptr %b)"."""
 
     def __init__(self, head: str) -> None:
         super().__init__(1, False)
@@ -26,7 +26,7 @@ class Routine(Writer):
     # Values and variables -----------------------------------------------------------------------
 
     def variable(self, kind: str, value: str) -> str:
-        """Return the address of a new mutable variable on the stack."""
+        """Emit a new variable on the stack, with an initial value; return its address."""
         place = self.room(1, kind)
         self.set(place, f"{kind} {value}")
         return place
@@ -42,7 +42,7 @@ class Routine(Writer):
         return self.get(self.at(base, k, kind), kind)
 
     def put(self, base: str, k: str, kind: str, value: str) -> None:
-        """Emit code that sets an array entry."""
+        """Emit code that stores a value in an array entry."""
         self.set(self.at(base, k, kind), f"{kind} {value}")
 
     def compare(self, how: str, a: str, b: str | int, kind: str = "i64") -> str:
@@ -76,7 +76,7 @@ class Routine(Writer):
         return self.emit(f"mul i64 {a}, {b}")
 
     def called(self, kind: str, function: str, *operands: str) -> str:
-        """Emit a call and return its result. Operands are given with their types."""
+        """Emit a call and return its result; operands are given with their types."""
         return self.emit(f"call {kind} {function}({', '.join(operands)})")
 
     def do(self, function: str, *operands: str) -> None:
@@ -90,7 +90,7 @@ class Routine(Writer):
         return f"l{self._labels}"
 
     def start(self, label: str) -> None:
-        """Emit a label. The code before it falls through to it."""
+        """Emit a label, to which the code before it falls through."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def answer(self, value: str) -> None:
@@ -102,7 +102,7 @@ class Routine(Writer):
 
     @contextmanager
     def when(self, condition: str, go: str = "") -> Iterator[None]:
-        """Emit code that runs if a condition holds. It then falls through or branches to `go`."""
+        """Emit the code of a `with` block under a condition; it then branches to `go`, if given."""
         yes, no = self.label(), self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
         yield

@@ -1,11 +1,12 @@
-"""Searches in machine code: a kernel repeated for many problems until each search has ended.
+"""Searches for configurations: a kernel repeated in machine code until each search has ended.
 
-A kernel advances states (a point and a memory) toward goals. The first entry of the memory is the
-status of a search (0: running, 1: solved, 2: given up), the second is its distance from the goal. A
-block of searches is advanced together, one per lane of a vector. A solved search is replaced by the
-next problem. A search that is given up restarts from another point. When all starting points are
-used up, it restarts once more from its best point. The result of a search depends only on its
-problem, not on its index, on other problems, or on threads.
+A kernel advances a point (the configuration) and a memory (the solver state) toward goals. The
+first entry of the memory is the status of a search (0: running, 1: solved, 2: given up), the second
+is its distance from the goal. A block of searches is advanced together, one per lane of a vector. A
+solved search is replaced by the next problem. A search that is given up restarts from another
+point. When all initial configurations are used up, the search restarts once more from its best
+point. The result of a search depends only on its problem, not on its index, on other problems, or
+on threads.
 """
 
 import ctypes
@@ -38,7 +39,7 @@ def _machine_code() -> bytes:
 
 
 class Search:
-    """Searches whose kernel maps (point, memory, goals ...) to (point, memory) in each step."""
+    """Searches whose kernel maps a configuration, a solver state and goals to the next ones."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -50,7 +51,7 @@ class Search:
     table = staticmethod(table)
 
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return indices (count, LANES) of the nearest start in each group, nearest first."""
+        """Return indices (count, LANES) of each group's nearest initial configuration, sorted."""
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
         assert lanes == LANES
@@ -71,14 +72,15 @@ class Search:
         memories: np.ndarray,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return points (count, n), final memories, and (steps, index of the try) for each problem.
+        """Return configurations (count, n), final solver states, and (steps, index of the try).
 
         - goals: the kernel's other inputs (count or 1, size). A single row is shared by all
           problems.
-        - begins (count or 1, n): starts of the first tries.
+        - begins (count or 1, n): initial configurations of the first tries.
         - ranks (count, k): indices in `starts` for the next tries. Later tries use the rows of
           `starts` beginning with index `others`.
-        - memories: one for each try, and one for the last try, which starts at the best point.
+        - memories: initial solver state for each try, and for the last try, which starts at the
+          best configuration found.
         """
         inputs = self.kernel.interface.inputs
         count, tries = len(ranks), len(memories) - 1
@@ -117,13 +119,13 @@ class Search:
 class Alone:
     """A prepared search for one problem at a time, whose calls take microseconds.
 
-    A guess is tried alone. If it fails, or if there is no guess, several tries run in the lanes of
-    a vector. The result is that of the first try, in order, that finds a solution, so it is bitwise
-    identical to the result of a batch.
+    An initial guess is tried alone. If it fails, or if there is no guess, several tries run in the
+    lanes of a vector. The result is that of the first try, in order, that finds a solution, so it
+    is bitwise identical to the result of a batch.
 
     - constants: the kernel's inputs after the goals.
     - offsets: offsets, in the goals, of the 12 entries of each pose.
-    - limits: limits of the point.
+    - limits: lower and upper limits of the configuration.
 
     For the other parameters, see `Search`.
 
@@ -136,10 +138,10 @@ class Alone:
     constants : (1, size) each
         Copies of the kernel's other inputs, which may be changed between calls.
     guess : (n,)
-        The point of the first try, to be written before a call with a guess.
+        The configuration of the first try, to be written before a call with a guess.
     answer : (n + memory + 2 + bytes,)
-        The point, its memory, the number of steps and the index of the try (integers), and the
-        active limits (bytes).
+        The configuration and solver state found, the number of steps and the index of the try
+        (integers), and the active limits (bytes).
     """
 
     def __init__(
@@ -201,12 +203,12 @@ class Alone:
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
         """Function that solves the problem.
 
-        Its argument is `plain`, or `guessed` to try the guess first. It returns 0, or `REFUSED` for
-        invalid arguments.
+        The argument is `plain`, or `guessed` to try the guess first. The function returns 0, or
+        `REFUSED` for invalid arguments.
         """
 
     def _table(self, numbers: Sequence[int]) -> int:
-        """Return the address of a new table of words, which is kept alive."""
+        """Return the address of a new table of 8-byte words, which stays alive with this object."""
         self._words.append(words(numbers))
         return self._words[-1].buffer_info()[0]
 

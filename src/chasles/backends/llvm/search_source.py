@@ -9,12 +9,12 @@ RESULTS = ("points", "ends", "steps")
 GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
 """Parameters of `search`.
 
-Numbers:
+Integers:
 
 - tries, ranked, inputs: numbers of tries, ranked tries and kernel inputs.
-- size: size (bytes) of a block's memory.
+- size: size (bytes) of the memory for a block of searches.
 - space, table: offsets of the workspace and of the search table in this memory.
-- others: index of the first start that is not ranked.
+- others: index of the first initial configuration (start) that is not ranked.
 
 Tables:
 
@@ -24,12 +24,12 @@ Tables:
 - begins, begin_row: starts of the first tries, and their row stride (bytes, one word).
 - ranks: index of the start of each ranked try.
 - starts: all starts.
-- memories: initial memories.
+- memories: initial solver states of all tries.
 
 Results:
 
-- points, ends: points and memories.
-- steps: number of steps, and index of the try.
+- points, ends: final configurations and solver states.
+- steps: number of steps, and index of the last try, for each problem.
 """
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))
@@ -50,7 +50,7 @@ PLACES = """  %point.size = load i64, ptr %sizes
   %memory.rows.at = getelementptr ptr, ptr %memory, i64 1
   %memory.rows = load ptr, ptr %memory.rows.at
   %searches = getelementptr i8, ptr %memory, i64 %table"""
-"""Code that computes the addresses of points, memories and the search table."""
+"""Code that computes the addresses of configurations, solver states and the search table."""
 
 SHARED = f"{FIELDS}\n{PLACES}"
 

@@ -1,13 +1,13 @@
 """A program as a module in LLVM IR: `one` for one state, `batch` for many, or only `tiled`.
 
 `batch` processes `width` states at a time: it transposes their rows to tiles of lanes, runs the
-parts of the program, and transposes the results back. A tile has one vector of lanes for each
-number of a state; with a single lane, it is the caller's own row. The last tile repeats its last
-row. A result that occurs several times in the outputs is stored once. Constant results are written
-before the loop. A program with tiled arrays (`Program.tiled`) only has the function `tiled`, which
-other code calls for one tile.
+parts of the program, and transposes the results back. A tile has one vector of lanes for each entry
+of a state; with a single lane, the tile is the caller's own row. The last tile repeats its last row
+in unused lanes. A result that occurs several times in the outputs is stored once. Constant results
+are written before the loop. A program with tiled arrays (`Program.tiled`) only has the function
+`tiled`, which other code calls for one tile.
 
-This module is long because all functions of an LLVM module share its slots and parts.
+This module is long because all functions of an LLVM module share the layout of its tiles.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ WORTH_THREADS = 10_000_000
 """Number of operations above which threads share a batch (about a third of a millisecond)."""
 
 MANY, GROUP = 8, 4
-"""If a program has more than MANY parts, each part runs for GROUP tiles before the next part."""
+"""Number of parts above which each part of a program runs for GROUP tiles before the next part."""
 
 LOOP = 12_000
 """Number of instructions above which a program runs as a loop over its segments, if the segments
@@ -46,23 +46,23 @@ have few distinct forms. Straight-line code of this length does not stay in the 
 compiles in a fraction of the time, and batches take 25 to 45 % less time."""
 
 LONGEST = 40000
-"""Largest number of instructions that LLVM compiles as one part in reasonable time."""
+"""Maximum number of instructions that LLVM compiles as one part in reasonable time."""
 
 SPREAD = 8000
 """Number of scalar multiplications in matrix products above which the lanes of a batch are columns
 (`products`) instead of states, because the code would otherwise not stay in the cache."""
 
 FAR, LASTING = 100, 16_000
-"""Thresholds for loading values again. If a value was not used for FAR instructions, it is loaded
-again instead of staying in a register. This applies to programs with more than LASTING
-instructions: LLVM then allocates the registers of a large robot's functions in two thirds of the
-time, and the code is equally fast. Shorter programs would be 3 to 11 % slower.
+"""Thresholds for loading values again. In programs with more than LASTING instructions, a value
+that was not used for FAR instructions is loaded again instead of staying in a register. LLVM then
+allocates the registers of a large robot's functions in two thirds of the time, and the code is
+equally fast. Shorter programs would be 3 to 11 % slower.
 """
 
 FAR_TILED = 70
-"""Threshold that replaces FAR in programs with tiled arrays, whatever their length. These programs
-use most of their inputs several times, and loading values again makes them 10 to 20 % faster. With
-a threshold of 100, contact steps take 1 to 2 % longer.
+"""Number of instructions that replaces FAR in programs with tiled arrays, whatever their length.
+These programs use most of their inputs several times, and loading values again makes them 10 to 20
+% faster. With a threshold of 100, contact steps take 1 to 2 % longer.
 """
 
 SHARE = 10000
@@ -71,7 +71,7 @@ SHARE = 10000
 
 @dataclass(frozen=True)
 class Module:
-    """The module's text, and the workspace (bytes, aligned to a vector) that `batch` needs."""
+    """Text of an LLVM module, and the workspace (bytes, aligned to a vector) that `batch` needs."""
 
     text: str
     workspace: int
@@ -121,7 +121,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
 
 
 def _lowered(program: Program, target: Target) -> Lowered | Rolled:
-    """Return the parts of a program, or a loop over the segments of a long program."""
+    """Return a program as straight-line parts, or a long program as a loop over segments."""
     size = len(program.code)
     if size > LOOP and (loop := rolled(program)):
         return loop
@@ -137,7 +137,7 @@ def _far(program: Program) -> int:
 
 
 class _Slots:
-    """Distinct results of a program, and the slot in which each output entry is stored."""
+    """Distinct results of a program, and the tile vector (slot) that holds each output entry."""
 
     def __init__(self, program: Program) -> None:
         self.results = list(places(program))
@@ -149,19 +149,19 @@ class _Slots:
 
 
 ONE = "void @one(ptr %in_pointers, ptr %out_pointers) nounwind"
-"""Signature of the function for one state."""
+"""LLVM signature of a kernel's function for one state."""
 
 PARAMETERS = (
     "i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, ptr %out_strides, "
     "ptr %workspace"
 )
-"""Parameters of the functions for many states."""
+"""LLVM parameters of a kernel's functions for many states."""
 
 _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "maximum": 2}
 
 
 def _declarations(target: Target, limbs: set[int]) -> str:
-    """Return declarations of LLVM's functions for scalars, for vectors of states and for limbs."""
+    """Return declarations of LLVM intrinsics for scalars and for vectors of states and limbs."""
     lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
     for width in sorted({1, target.width, *limbs}):
         w = target.writer(width)
@@ -182,7 +182,7 @@ def _parts(
     going: Mapping[int, list[Place]],
     pack: Mapping[int, tuple[int, ...]] | None = None,
 ) -> list[str]:
-    """Return the functions of all parts, for `width` lanes or with limbs in lanes."""
+    """Return a function for each part of a program, for `width` lanes or with limbs in lanes."""
     texts = []
     for n, part in enumerate(lowered.parts):
         w, results = target.writer(width), {r: going[r] for r in part.results if r in going}
@@ -203,7 +203,7 @@ def _one(
     products: Products | None,
     target: Target,
 ) -> str:
-    """Return the function for one state on the caller's rows. Outputs must not overlap inputs."""
+    """Return the function `one` for one state, whose outputs must not overlap its inputs."""
     inputs = [f"%in{k}" for k in range(len(program.inputs))]
     outputs = [f"%out{k}" for k in range(len(program.outputs))]
     texts = []
@@ -233,7 +233,7 @@ def _one(
 
 
 def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
-    """Return the function for one state as a batch of one, which compiles in half the time."""
+    """Return a function `one` that runs `batch` for one state, which halves the compile time."""
     w = target.writer()
     space, count = w.reserve(vectors), max(len(program.inputs), len(program.outputs))
     w.reserved.append(f"  %zeros = alloca [{count} x i64]")
@@ -251,7 +251,7 @@ def _pointers(w: Writer, taken: Interface) -> list[str]:
 
 
 def _run_parts(w: Writer, lowered: Lowered, pointers: Sequence[str]) -> None:
-    """Emit calls that run all parts on rows, with the scratch array on the stack."""
+    """Emit calls that run all parts on one state's rows, with the scratch array on the stack."""
     scratch = w.reserve(lowered.scratch) if lowered.scratch else "null"
     operands = ", ".join(f"ptr {name}" for name in [*pointers, scratch])
     call = "call" if lowered.scratch else "tail call"
@@ -277,7 +277,7 @@ def _vector_parts(
 
 
 def _own(program: Program) -> list[int]:
-    """Return the outputs whose results are stored directly in the caller's tiles.
+    """Return the indices of the outputs that are stored directly in the caller's tiles.
 
     An output that may share its memory with an input of the same name is stored after the program.
     """
@@ -296,7 +296,7 @@ def _batch(
     products: Products | None,
     target: Target,
 ) -> tuple[str, int]:
-    """Return the loop over tiles, and the size of its workspace in vectors.
+    """Return the function `batch`, and the size of its workspace in vectors.
 
     The code of a long program does not stay in the cache, so each of its parts runs for a group of
     tiles before the next part.
@@ -401,7 +401,7 @@ def _batch(
 def _tiled(
     program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target
 ) -> tuple[str, int]:
-    """Return the function for one tile, and the size of its workspace in vectors.
+    """Return the function `tiled` for one tile, and the size of its workspace in vectors.
 
     The arrays in `Program.tiled` are the caller's tiles.
     """
@@ -453,7 +453,7 @@ def _tiled(
 
 
 def _runs(columns: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the first index and the length of each run of consecutive numbers."""
+    """Return the first index and the length of each run of consecutive integers."""
     starts = [0, *(k for k in range(1, len(columns)) if columns[k] != columns[k - 1] + 1)]
     return [(a, b - a) for a, b in pairwise([*starts, len(columns)])] if columns else []
 
@@ -479,7 +479,7 @@ end:
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:
-    """Emit a test that is true if the outputs, with these strides, are larger than the cache."""
+    """Emit a test that is true if the outputs, with these row strides, are larger than `PAST`."""
     total = "0"
     for stride in strides:
         total = w.emit(f"add i64 {total}, {stride}")

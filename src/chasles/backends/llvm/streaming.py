@@ -1,8 +1,8 @@
 """Stores that bypass the cache (non-temporal stores), for results written in whole cache lines.
 
-The results are rows of tiles (`scatter_past`), or matrices whose rows are computed in vectors of
-several columns. `packing` chooses the columns in each vector; this module restores their order.
-Rows are not aligned with cache lines, so a matrix is written as one long row.
+The results are rows transposed from tiles (`scatter_past`), or matrices whose rows are computed in
+vectors of several columns. `packing` chooses the columns in each vector; this module restores their
+order. Rows are not aligned with cache lines, so a matrix is written as one long row.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from chasles.backends.llvm.tiles import (
 
 
 class Lines:
-    """Writer of a row of numbers at `base` as cache lines, each taken from two neighboring vectors.
+    """Writer of a row at `base` in whole cache lines, each taken from two neighboring vectors.
 
-    The row is divided into vectors of `width` numbers, beginning with its first number. Line n
+    The row is divided into vectors of `width` elements, beginning with its first element. Line n
     begins in vector n. Stores of whole lines bypass the cache. The incomplete lines at the ends of
     the row are written by ordinary stores. These stores do not cross into another line, which would
     be slow.
@@ -39,19 +39,19 @@ class Lines:
         self._first = w.at(base, self._ahead, w.element.name)
 
     def begin(self, vector: str) -> None:
-        """Write the numbers of the first vector that precede the first whole cache line."""
+        """Write the elements of the first vector that precede the first whole cache line."""
         w = self._w
         missing = w.emit(f"sub i64 {w.width}, {self._ahead}")
         self._part(-w.width, vector, vector, "uge", missing)
 
     def write(self, start: int | str, before: str, after: str) -> None:
-        """Write the cache line that begins in the vector whose first number is `start`."""
+        """Write the cache line that begins in the vector whose first element has index `start`."""
         line, place = self._line(start, before, after)
         w = self._w
         w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
 
     def end(self, start: int, rest: int, before: str, after: str) -> None:
-        """Write the rest of the row, from its last full vector, which begins at number `start`.
+        """Write the rest of the row, from its last full vector, which begins at index `start`.
 
         rest: number of elements of `after` that belong to the row.
         """
@@ -80,7 +80,7 @@ class Lines:
         )
 
     def _spread(self, number: str) -> str:
-        """Return a vector with a number in all lanes."""
+        """Return a vector with an integer in all lanes."""
         w, bits = self._w, self._w.element.bits
         short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
         one = w.emit(f"insertelement {w.integers} poison, i{bits} {short}, i32 0")
@@ -88,10 +88,10 @@ class Lines:
 
 
 def scatter_past(w: Writer, output: int, n: int) -> str:
-    """Return the function that writes long rows, bypassing the cache (see `scatter`).
+    """Return the function that writes long rows of results with stores that bypass the cache.
 
-    The rows follow each other in memory without gaps, so that a cache line shared by two of them is
-    written as a whole.
+    The rows must be contiguous, so that a cache line shared by two of them is written as a whole.
+    For short rows or other strides, see `tiles.scatter`.
     """
     width, lines = w.width, [Lines(w, row) for row in row_places(w, clip=False)]
     whole, rest = n // width * width, n % width
@@ -134,11 +134,11 @@ def scatter_past(w: Writer, output: int, n: int) -> str:
 # Matrices written row by row ----------------------------------------------------------------------
 
 Lane = tuple[str, int]
-"""A vector, and the index of one of its lanes."""
+"""A vector's name, and the index of one of its lanes."""
 
 
 def joined(w: Writer, lanes: Sequence[Lane]) -> str:
-    """Return a vector made of given lanes. If there are too few, the last lane is repeated."""
+    """Return a vector made of given lanes; if there are too few, the last lane is repeated."""
     lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
     found, *others = dict.fromkeys(vector for vector, _ in lanes)
     taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]
@@ -150,7 +150,7 @@ def joined(w: Writer, lanes: Sequence[Lane]) -> str:
 
 
 class Kept:
-    """A matrix at `base` that is written row by row through the cache."""
+    """Writer of a matrix at `base`, row by row, with ordinary stores."""
 
     def __init__(self, w: Writer, base: str, rows: int, columns: int) -> None:
         self._w, self._base, self._columns = w, base, columns
@@ -178,7 +178,7 @@ class Kept:
 
 
 class Stream:
-    """A matrix at `base` that is written with stores that bypass the cache.
+    """Writer of a matrix at `base` with stores that bypass the cache.
 
     The matrix has at least two vectors of entries (`tiles.streams`).
     """

@@ -19,17 +19,17 @@ from chasles.backends.llvm import checked
 from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
-"""Number of row ranges per thread. A thread that starts late or is slow takes fewer ranges."""
+"""Number of row ranges per thread; a thread that starts late or is slow takes fewer ranges."""
 
 PATIENCE = 2_000_000_000
 """Approximate number of operations per thread and call; Python raises interrupts between calls."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
-"""Offsets of the pool's lock, two condition variables and list of jobs, and the pool's size
+"""Offsets (bytes) of the pool's lock, two condition variables and list of jobs, and the pool's size
 (bytes)."""
 
 _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0, 72, 8)
-"""Offsets of the fields of a job, which is on its caller's stack.
+"""Offsets (bytes) of the fields of a job, which is stored on its caller's stack.
 
 - _NEXT: the next job.
 - _BODY: the function `body(given, first, last)`, which computes rows first, ..., last - 1 and
@@ -38,7 +38,7 @@ _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0,
 - _END, _SHARE: index after the last row, and number of rows that a thread takes at once.
 - _TAKEN: the first row that is not taken.
 - _WANTED, _ACTIVE: number of threads that may still join, and number of threads that have not left.
-- _STATUS: a nonzero status, if any.
+- _STATUS: a nonzero status that the function returned, else 0.
 """
 
 
@@ -269,7 +269,7 @@ go:
   ret i64 0
 }}
 {MOVED}"""
-"""LLVM IR of `share` (run by callers), `serve` (run by threads) and `rows` (the usual body)."""
+"""LLVM IR of `share` (run by callers), `serve` (run by threads) and `rows` (runs a kernel)."""
 
 _NAMES = ("lock", "unlock", "wait", "wake_one", "wake_all")
 _POSIX = (
@@ -308,10 +308,7 @@ def symbols() -> dict[str, int]:
 
 
 class Pool:
-    """Thread pool.
-
-    Its threads are started on first use, and again in a child process after a fork.
-    """
+    """Thread pool whose threads are started on first use, also in a child process after a fork."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.rows, self.share = code, code.address("rows"), code.address("share")
@@ -352,7 +349,7 @@ class Pool:
     def __call__(
         self, body: int, given: int, count: int, step: int, threads: int, work: int
     ) -> None:
-        """Process rows 0, ..., count - 1 with a machine-code body, through calls to `share`.
+        """Process rows 0, ..., count - 1 with the function at address `body`, on several threads.
 
         work: approximate number of operations per row. A pending interrupt is raised after every
         `PATIENCE` operations; the remaining rows are then not processed.

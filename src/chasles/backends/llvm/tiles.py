@@ -1,6 +1,7 @@
-"""Tiles of states, one state per lane: code that runs a program on a tile, and transposes.
+"""LLVM IR for tiles (blocks of states, one per SIMD lane): programs on tiles, and transposes.
 
-Rows in memory are transposed to tiles and back, in registers. A tile of one lane is the row itself.
+The states are rows in memory, which are transposed to tiles and back in registers. A tile of one
+lane is the row itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from chasles.backends.llvm.math import DOUBLE, Element, Writer, angles, arctange
 from chasles.backends.lowering import Lowered, Part
 
 UNROLLED = 4
-"""Largest number of vectors in a row that is transposed without a loop."""
+"""Maximum number of vectors in a row that is transposed without a loop."""
 
 
 def _last_cache() -> int:
@@ -26,11 +27,11 @@ def _last_cache() -> int:
 
 
 PAST = _last_cache() // 2
-"""Total size of the results (bytes) above which long rows are stored without going through the
-cache, because they would not stay in it."""
+"""Total size of the results (bytes) above which long rows are written with stores that bypass the
+cache, because the results would not stay in the cache."""
 
 AHEAD = 32
-"""Number of columns by which prefetches in long rows precede loads and stores."""
+"""Number of columns by which prefetches are ahead of loads and stores in long rows."""
 
 
 def attributes(w: Writer) -> str:
@@ -44,7 +45,7 @@ def attributes(w: Writer) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """Target of code generation: the number of lanes, whether to fuse products, and the dtype."""
+    """Target of code generation: the number of lanes, use of fused multiply-add, and the dtype."""
 
     width: int
     fuse: bool
@@ -70,8 +71,8 @@ SPELLING: dict[str, Callable[..., str]] = {
     "max": lambda w, a, b: w.call("maximum", a, b),
     "abs": lambda w, a: w.call("fabs", a),
 }
-"""Operations on vectors of numbers. Sines and cosines are computed in groups (`Stage.angles`);
-comparisons and selections use masks."""
+"""Writer methods for arithmetic operations on vectors. Sines and cosines are computed in groups
+(`Stage.angles`); comparisons and selections use masks."""
 
 COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 
@@ -80,10 +81,10 @@ Place = tuple[str, int]
 
 
 class Body:
-    """Writer of one part of a lowered program for any number of lanes.
+    """Writer of the code of one part of a lowered program, for any number of lanes.
 
-    results: destinations (tile, index) of values. A value is stored as soon as it is computed, so
-    it does not occupy a register.
+    results: destinations (tile, index) of each value. A value is stored as soon as it is computed,
+    so that it does not occupy a register.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Body:
             self._value[k] = SPELLING[op](self.w, *map(self._use, args))
 
     def _use(self, k: int) -> str:
-        """Return the name of a value, which is loaded if it is an input or in the scratch array.
+        """Return the name of an instruction's value, after a load if the value is in memory.
 
         A value that has not been used for many instructions is loaded again, so that it does not
         occupy a register.
@@ -175,7 +176,7 @@ class Body:
 
 
 def gather(w: Writer, n: int, *, clip: bool) -> str:
-    """Return the function that transposes rows of n numbers into a tile.
+    """Return the function that transposes rows of n elements into a tile.
 
     With `clip` (for the last tile of a batch), the row %last replaces the rows after it.
     """
@@ -214,11 +215,16 @@ def scatter(
     clip: bool,
     alone: bool = False,
 ) -> str:
-    """Return the function that writes rows of an output from the slots that hold its columns.
+    """Return the function that transposes a tile's results into rows of an output.
 
-    In long rows, blocks of constant columns are written without a transpose. If the rows' alignment
-    allows it, no store straddles a cache line. alone: True to define the function's tables here,
-    because the module has no function without `clip` that defines them.
+    - columns: index of the vector (slot) in the tile that holds each column.
+    - constant: values of the slots that hold constants. In long rows, blocks of constant columns
+      are written without a transpose.
+    - clip: True for the last tile of a batch, in which the row %last replaces the rows after it.
+    - alone: True to define the function's tables here, because the module has no function without
+      `clip` that defines them.
+
+    If the rows' alignment allows it, no store straddles a cache line.
     """
     width, n, rows = w.width, len(columns), row_places(w, clip)
 
@@ -268,7 +274,7 @@ def scatter(
 
 
 def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
-    """Emit prefetches `AHEAD` columns after `start`. how: read/write flag and locality in LLVM."""
+    """Emit prefetches `AHEAD` columns after `start`. how: LLVM's read/write flag and locality."""
     soon = w.emit(f"add i64 {start}, {AHEAD}")
     for row in rows:
         place = w.at(row, soon, w.element.name)
@@ -276,7 +282,7 @@ def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
 
 
 def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
-    """Emit code that loads column c of the block at `start`, as two halves."""
+    """Emit code that loads column `start` + c of a tile's results, as two half vectors."""
     place = w.at(f"@columns{output}", w.emit(f"add i64 {start}, {c}"), "i32")
     slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
     return _halves(w, w.at("%slots", slot, w.type))
@@ -285,7 +291,7 @@ def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
 def steady_block(w: Writer, output: int, start: str) -> str:
     """Emit a branch to %moving unless all columns of the block at `start` are constant.
 
-    Return the vector of the block's constants.
+    Return the vector of these constants.
     """
     steady = w.emit(f"load i1, ptr {w.at(f'@steady{output}', start, 'i1')}")
     w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
@@ -294,17 +300,17 @@ def steady_block(w: Writer, output: int, start: str) -> str:
 
 
 def streams(w: Writer, columns: int) -> bool:
-    """Return True if rows of `columns` numbers can be stored bypassing the cache (with AVX-512)."""
+    """Return True if rows of `columns` elements can be stored past the cache (with AVX-512)."""
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
 def from_two(w: Writer) -> str:
-    """Return the name of the LLVM function that selects lanes from two vectors by index."""
+    """Return the name of the LLVM intrinsic that selects lanes from two vectors by index."""
     return f"@llvm.x86.avx512.vpermi2var.p{'s' if w.element.bits == 32 else 'd'}.512"
 
 
 def declared(w: Writer) -> list[str]:
-    """Return declarations of the LLVM functions that this module uses."""
+    """Return declarations of the LLVM intrinsics that this module uses."""
     masked = f"@llvm.masked.load.{w.suffix}.p0(ptr, i32, {w.mask}, {w.type})"
     lines = [f"declare {w.type} {masked}"]
     lines.append(f"declare void @llvm.masked.store.{w.suffix}.p0({w.type}, ptr, i32, {w.mask})")
@@ -316,7 +322,7 @@ def declared(w: Writer) -> list[str]:
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
-    """Return tables of the columns' slots and constant values, and of the constant blocks."""
+    """Return tables of each column's slot and constant value, and of the all-constant blocks."""
     n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
     pattern = ", ".join(f"{t} {w.element.spelled(constant.get(c, 0.0))}" for c in columns)
@@ -338,7 +344,7 @@ def tile_function(w: Writer, name: str, tile: str, clip: bool) -> str:
 
 
 def row_places(w: Writer, clip: bool) -> list[str]:
-    """Emit pointers to `width` rows, the first at %base."""
+    """Emit pointers to `width` rows, the first at %base. clip: repeat the row %last."""
     rows = []
     for r in range(w.width):
         number = w.emit(f"call i64 @llvm.umin.i64(i64 {r}, i64 %last)") if clip else str(r)
@@ -348,9 +354,10 @@ def row_places(w: Writer, clip: bool) -> list[str]:
 
 
 def _loop(w: Writer, n: int, first: str, move: Callable[[str], None], back: str = "loop") -> None:
-    """Call `move(start)` for blocks of `width` columns from `first` (or from 0 if it is negative).
+    """Emit a loop that runs `move(start)` for blocks of `width` columns, beginning at `first`.
 
-    The first and the last block may overlap their neighbors.
+    A negative `first` stands for 0. The first and the last block may overlap their neighbors. back:
+    label of the block that ends the loop body.
     """
     w.raw("  br label %loop\nloop:")
     w.raw(f"  %block = phi i64 [ {first}, %entry ], [ %next, %{back} ]")
@@ -386,11 +393,10 @@ def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
 
 
 def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[str]) -> None:
-    """Emit stores of vectors as halves.
+    """Emit stores of vectors as half vectors.
 
-    If rows are aligned to half vectors, no store straddles a cache line.
-
-    The stores are volatile, because LLVM would otherwise join them again.
+    If rows are aligned to half vectors, no store straddles a cache line. The stores are volatile,
+    because LLVM would otherwise join them again.
     """
     for row, vector in zip(rows, vectors, strict=True):
         place = w.at(row, start, w.element.name)
@@ -406,7 +412,7 @@ def shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
 
 
 def transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Emit a transpose of rows given as halves: join halves, then exchange ever smaller groups."""
+    """Emit a transpose of rows given as half vectors, with shuffles of ever smaller groups."""
     size, step = w.width, w.width // 2
     vectors = [""] * size
     for i in range(step):

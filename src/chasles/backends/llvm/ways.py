@@ -1,4 +1,4 @@
-"""Ways of calling kernels, which fast entries learn from calls that took the Python path."""
+"""Call descriptors that fast entries register for calls first handled in Python."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from chasles.backends.llvm.kernel import ALWAYS, NEVER, Owner, Way, way_of
 from chasles.backends.objects import MOST_OPTIONS, MOST_WRENCHES
 
 MOST_WAYS = 64
-"""Largest number of ways of calling kernels that one fast entry registers."""
+"""Maximum number of call descriptors (`objects.WAY`) that one fast entry registers."""
 
 
 def learn(
@@ -20,11 +20,13 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Register a call that took the Python path, so that the fast entry can handle such calls.
+    """Register a call that Python handled, so that the fast entry can handle such calls.
 
-    The call is registered only if the machine code can handle it. owner: the `__self__` of the fast
-    entry. make: function that returns the resolved call, or None if no kernel's entry can be called
-    directly.
+    The call is registered only if the machine code can handle it.
+
+    - owner: the `__self__` of the fast entry.
+    - make: function that returns the resolved call, or None if no kernel's entry can be called
+      directly.
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:
         return
@@ -62,7 +64,7 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """Return the way to call the target's kernel with arrays. short: True if all are float32."""
+    """Return the call descriptor for a target's kernel, or None. short: True for float32 arrays."""
     owner = getattr(target.entry, "__self__", None)
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None

@@ -13,7 +13,7 @@ import sys
 
 
 def main() -> None:
-    """Compile the module on standard input. The argument is the folder that contains llvmlite."""
+    """Compile the module on standard input; the script's argument is llvmlite's parent folder."""
     sys.path.append(sys.argv[1])
     import llvmlite.binding as llvm
 
