@@ -481,10 +481,17 @@ def contact_problem(
 class ContactMotion(NamedTuple):
     """Accelerations qdd (nv,) and contact forces.
 
-    forces (nc, 3): forces on the successor of each contact, along the world axes, in N; zero for
-    contacts that do not touch. limit_forces (nv,): forces added to tau by joint limits, in N m or
-    N. separation (nc,): normal accelerations of touching contacts, in m/s2; NaN for others. moments
-    (nc,): moments of torsional friction on the successors, about the normals, in N m.
+    Attributes
+    ----------
+    forces : array, shape (nc, 3)
+        Forces on the successor of each contact, along the world axes, in N; zero for contacts that
+        do not touch.
+    limit_forces : array, shape (nv,)
+        Forces added to tau by joint limits, in N m or N.
+    separation : array, shape (nc,)
+        Normal accelerations of touching contacts, in m/s2; NaN for others.
+    moments : array, shape (nc,)
+        Moments of torsional friction on the successors, about the normals, in N m.
     """
 
     qdd: np.ndarray

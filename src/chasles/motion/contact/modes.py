@@ -93,13 +93,20 @@ def _rank(rows: np.ndarray) -> int:
 class Mode(NamedTuple):
     """Contact mode of k points: masks (k,), and vectors (k, 3) in world axes.
 
-    current: the point touches and remains in contact. active: the point is held; points that are
-    not active have no force. slip: unit vector along which the body slides over the surface, zero
-    if it does not slide. forces: the forces at the beginning of the mode. If later forces are not
-    unique, the solution nearest to these initial forces is chosen.
-
     A joint with dry friction is current and active while it is at rest. While it moves, or is held
     by other points at its friction bound, its slip is (0, 0, 1) or (0, 0, -1).
+
+    Attributes
+    ----------
+    current : np.ndarray
+        The point touches and remains in contact.
+    active : np.ndarray
+        The point is held; points that are not active have no force.
+    slip : np.ndarray
+        Unit vector along which the body slides over the surface, zero if it does not slide.
+    forces : np.ndarray
+        The forces at the beginning of the mode. If later forces are not unique, the solution
+        nearest to these initial forces is chosen.
     """
 
     current: np.ndarray

@@ -135,9 +135,15 @@ class Compliant:
 class Spot(NamedTuple):
     """Point where a body may touch another body, and the relative motion at this point.
 
-    axes: two tangents and the normal as rows; the normal points from the other body to this one.
-    gap: the distance (m). rate, slip: velocities of this body relative to the other body at the
-    point, along the normal and the tangents.
+    Attributes
+    ----------
+    axes : np.ndarray
+        Two tangents and the normal as rows; the normal points from the other body to this one.
+    gap : Number
+        The distance (m).
+    rate, slip : Number or list[Number]
+        Velocities of this body relative to the other body at the point, along the normal and the
+        tangents.
     """
 
     point: np.ndarray

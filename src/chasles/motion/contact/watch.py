@@ -57,9 +57,15 @@ def watched(
 ) -> list[Value]:
     """Return the watch (velocities and reversal counts), updated with a new state.
 
-    velocities: velocities of the points (m/s), three components each. The watch stores the sum of
-    the components, which changes its sign if the velocity reverses. normal: normal forces (N). h:
-    size of the next step (s).
+    Parameters
+    ----------
+    velocities : Sequence[Values]
+        Velocities of the points (m/s), three components each. The watch stores the sum of the
+        components, which changes its sign if the velocity reverses.
+    normal : Sequence[Value]
+        Normal forces (N).
+    h : Value
+        Size of the next step (s).
     """
     slow, fast = (SLOW * h) ** 2, (FAST * h) ** 2
     seen: list[Value] = []

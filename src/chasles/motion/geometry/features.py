@@ -242,9 +242,16 @@ class Meeting:
 class _Kind(NamedTuple):
     """Kind of feature pairs, such as corners and faces.
 
-    first, second: names of the `Solid` fields that list the features. pairs: function that returns
-    all pairs. contacts: function that returns the contacts of selected pairs. swapped: True if the
-    first feature belongs to the second solid.
+    Attributes
+    ----------
+    first, second : str
+        Names of the `Solid` fields that list the features.
+    pairs : Callable[[polyhedra.Solid, polyhedra.Solid], polyhedra.Pairs]
+        Function that returns all pairs.
+    contacts : Callable[[polyhedra.Some, polyhedra.Some], Contact]
+        Function that returns the contacts of selected pairs.
+    swapped : bool
+        True if the first feature belongs to the second solid.
     """
 
     first: str

@@ -313,8 +313,14 @@ Closed = Sphere | Capsule | Box | Plane
 class Ball(NamedTuple):
     """Ball on a body, and the surface that it may touch.
 
-    over, at, radius: frame of the body, and the ball's center and radius. under: frame of the
-    surface. surface: the surface, or None if it has no closed form.
+    Attributes
+    ----------
+    over, at, radius : str | None or Place or float
+        Frame of the body, and the ball's center and radius.
+    under : str | None
+        Frame of the surface.
+    surface : Closed | None
+        The surface, or None if it has no closed form.
     """
 
     over: str | None

@@ -149,9 +149,20 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
 class Outline(NamedTuple):
     """Corner, edge or face of a shape in a given direction, in the shape's frame.
 
-    balls: corners (positions and radii). edges: edges of the face, or the single edge. rims:
-    circles that may touch. size: size of the shape (m). face: plane of the face. around: corners of
-    the face (k, 3), or the rim of a disc.
+    Attributes
+    ----------
+    balls : list[tuple[Place, float]]
+        Corners (positions and radii).
+    edges : list[Edge]
+        Edges of the face, or the single edge.
+    rims : list[Rim]
+        Circles that may touch.
+    size : float
+        Size of the shape (m).
+    face : Plane | None
+        Plane of the face.
+    around : Any
+        Corners of the face (k, 3), or the rim of a disc.
     """
 
     balls: list[tuple[Place, float]]

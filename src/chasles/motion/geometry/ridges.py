@@ -37,8 +37,14 @@ LARGEST = 200_000
 class Ridges(NamedTuple):
     """Edges of a height field.
 
-    start, along (..., 3): first corner, and the vector to the second. sides (..., 2, 3): unit
-    vectors from an edge into its two triangles. exists (...): True for ridges.
+    Attributes
+    ----------
+    start, along : array, shape (..., 3)
+        First corner, and the vector to the second.
+    sides : array, shape (..., 2, 3)
+        Unit vectors from an edge into its two triangles.
+    exists : array, shape (...)
+        True for ridges.
     """
 
     start: np.ndarray

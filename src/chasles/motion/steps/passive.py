@@ -19,10 +19,15 @@ from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 
 
 class Passive:
-    """Passive forces in a state: springs, tendons, damping, fluid.
+    """Passive joint torques of a state, due to springs, tendons, dampers and fluid.
 
-    stiffness, damping (nv, nv): negative derivatives of joint torques with respect to position and
-    velocity, positive semidefinite. losses (nv,): joint torques of dampers and fluid.
+    Attributes
+    ----------
+    stiffness, damping : array, shape (nv, nv)
+        Negative derivatives of joint torques with respect to position and velocity, positive
+        semidefinite.
+    losses : array, shape (nv,)
+        Joint torques of dampers and fluid.
     """
 
     def __init__(
