@@ -97,7 +97,7 @@ class System:
 
 
 def path(model: Model) -> list[int]:
-    """Return the indices of path-dependent entries of q, such as the position of a rolling sphere."""
+    """Return the indices of path-dependent entries of q, such as a rolling sphere's position."""
     slots = model.position_slices.items()
     return [slot.start + k for i, slot in slots for k in model.bodies[i].joint.path]
 
