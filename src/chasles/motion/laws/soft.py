@@ -624,7 +624,7 @@ class SoftContact:
         """
         normal, sideways = self._parts(state)
         if len(slip) != self.tangents:
-            problem = f"slip must have {self.tangents} numbers"
+            problem = f"slip must have {self.tangents} entries"
             raise InputError("E-CONTACT-083", problem, part="SoftContact")
         force, rates = self.normal.response(normal, gap, rate, touching)
         if self.friction is None:
