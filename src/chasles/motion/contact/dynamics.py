@@ -255,7 +255,10 @@ def limit_rows(
 def one_state(
     function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
-    """Return q, qd and tau as arrays for a single state. function: name in error messages."""
+    """Check q, qd and tau of a single state, and return them as arrays of floats.
+
+    Error messages begin with the name `function`.
+    """
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
@@ -631,7 +634,7 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
 
 
 def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
-    """Return numbers (k,) that identify the two bodies of each pair of frames."""
+    """Return an integer label (k,) for the two bodies of each pair of frames."""
     bodies = [
         frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
     ]

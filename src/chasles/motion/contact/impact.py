@@ -223,7 +223,7 @@ class _Rounds(NamedTuple):
     treatment : Treatment
         Treatment of several contacts, as in `impact`.
     bodies : array, shape (k,)
-        Number that identifies the two bodies of each contact.
+        Integer label of the two bodies of each contact.
     """
 
     treatment: Treatment
@@ -465,7 +465,10 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
 def _point_slopes(
     mechanism: Mechanism, q: np.ndarray, frame: str | None, point: np.ndarray, moved: np.ndarray
 ) -> np.ndarray:
-    """Return the derivative of `point_jacobian`. moved (..., 3, nv): derivative of the point."""
+    """Return the derivative (..., 3, nv, nv) of `point_jacobian` with respect to q.
+
+    `moved` (..., 3, nv) is the derivative of the point.
+    """
     if frame is None:
         return np.zeros((*moved.shape, mechanism.model.nv))
     J = mechanism.jacobian(q, frame=frame)

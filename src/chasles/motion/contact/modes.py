@@ -62,7 +62,7 @@ SETTLED = 1e-12
 """Approach speed, relative to the initial speed, below which sequential impacts have ended."""
 
 MOST = 10_000
-"""Maximum number of sequential impacts, or of rounds of impacts, at one time."""
+"""Maximum number of sequential impacts, or of rounds of impacts, at the same time."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -290,7 +290,7 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
     With `impact` laws, points are treated one at a time, the fastest first. With restitution,
     impulses act at all points between bodies that approach each other (Moreau 1988), then at points
     between bodies that approach as a result, and so on. Points without restitution take part in
-    every round. `bodies` (k,) contains a number that identifies the two bodies of each point.
+    every round. `bodies` (k,) contains an integer label of the two bodies of each point.
     """
     if any(law.impact is not None for law in laws):
         return _in_turn(laws, W, v)

@@ -241,7 +241,10 @@ class Meeting:
     size: int
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """Return gap and room (k,) in m; room is negative if other features are nearer."""
+        """Return the gap and the room (k,) of each pair, in m.
+
+        The room is the distance until other features are nearer, negative if they already are.
+        """
         raise NotImplementedError
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
@@ -316,7 +319,8 @@ class Polyhedra(_Features):
     """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
     The contact normal is the normal of the pair with the largest gap, among pairs whose normal
-    points outward from both bodies. Touching pairs with other normals have negative room.
+    points outward from both bodies. Touching pairs with other normals have negative room, as other
+    features are nearer.
     """
 
     kinds = (

@@ -239,7 +239,7 @@ def _chords(loop: np.ndarray) -> list[Edge]:
 
 
 class _Side(NamedTuple):
-    """One of two bodies: its shape, its motion, and its feature that faces the other body."""
+    """One of two bodies: shape, motion, and the feature that faces the other body."""
 
     shape: Extended
     carrier: Carrier

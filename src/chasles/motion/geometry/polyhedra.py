@@ -75,7 +75,10 @@ class Solid(NamedTuple):
     size: float
 
     def moved(self, R: np.ndarray, o: np.ndarray) -> "Solid":
-        """Return the solid in another frame. R, o: pose of the solid's frame in that frame."""
+        """Return the solid in the coordinates of another frame.
+
+        `R` and `o` are the rotation and origin of the solid's frame in the other frame.
+        """
         arms, normals, sides, alongs, flanks = (
             a @ R.T for a in (self.arms, self.normals, self.sides, self.alongs, self.flanks)
         )
@@ -175,7 +178,10 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts between the same two bodies. order (m,): indices in the result."""
+    """Merge contacts between the same two bodies into one `Contact` with arrays.
+
+    `order` (m,) contains the index of each contact in the result.
+    """
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]

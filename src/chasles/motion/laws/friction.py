@@ -103,7 +103,10 @@ class Law(NamedTuple):
         dilates: bool = False,
         bound: Array = np.inf,
     ) -> "Law":
-        """Check the arrays of a single problem, and return a `Law`. name: function in messages."""
+        """Check the arrays of a single friction problem, and return a `Law`.
+
+        Error messages begin with the function name `name`.
+        """
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
         n = len(mu)
         G, c = checked_problem(name, G, c)

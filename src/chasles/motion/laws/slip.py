@@ -200,7 +200,10 @@ class Slip:
         return np.column_stack([friction, np.ones(len(pull))])
 
     def _along(self, path: np.ndarray, direction: np.ndarray, dp: np.ndarray) -> np.ndarray:
-        """Return the state after a further normal impulse dp. direction: constant d lambda/dp."""
+        """Return the state after a further normal impulse dp.
+
+        `direction` is the derivative d lambda/dp, which is constant.
+        """
         change = applied(self.W, direction)
         work = (path[:, 6] + 0.5 * change[:, 2] * dp) * dp
         step = dp[:, None]

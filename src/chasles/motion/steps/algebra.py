@@ -77,7 +77,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tuple[Any, Any]]:
     """Return each distinct Jacobian column with the sum of its wrenches.
 
-    columns: pairs (column, sign) as returned by `columns`, one for each wrench.
+    `columns` contains pairs (column, sign) from the function `columns`, one for each wrench.
     """
     found: list[list[Any]] = []
     for column, wrench in zip(columns, wrenches, strict=True):

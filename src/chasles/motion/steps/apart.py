@@ -31,7 +31,7 @@ FREE = ("const", "input")
 
 
 Output = tuple[Variable, list[Number]]
-"""Output array of a program: its variable, and its entries as expressions."""
+"""Output array of a program: the variable, and its entries as expressions."""
 
 
 def output(name: str, entries: Iterable[Number]) -> Output:
@@ -93,7 +93,7 @@ def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
 
 
 class Apart:
-    """Subprogram calls of one program, in order. The program is divided at these calls."""
+    """Subprogram calls of one program, in order, at which the program is divided."""
 
     def __init__(self, problem: Problem, calls: Sequence[Call] = ()) -> None:
         self.problem, self.calls = problem, list(calls)

@@ -162,7 +162,7 @@ def centered(model: Model, q: np.ndarray) -> np.ndarray:
 def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
     """Return the world position of the origin of `centered` coordinates.
 
-    shift: difference between q and the centered q.
+    `shift` is the difference between q and the centered q.
     """
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):

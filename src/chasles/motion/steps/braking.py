@@ -121,7 +121,7 @@ def _slower(allowed: Number, energy: Number) -> Number:
 
 
 def slowed(model: Model, v: np.ndarray, brake: np.ndarray) -> np.ndarray:
-    """Return the velocities v after the correction `brake` (see the function `brake`)."""
+    """Return the velocities v after the velocity correction that the function `brake` computed."""
     along = zeros(model.nv)
     for k, at in enumerate(_roots(model).values()):
         along[at] = brake[1 + 3 * k : 4 + 3 * k]

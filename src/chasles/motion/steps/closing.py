@@ -67,7 +67,7 @@ class Reduction(NamedTuple):
     def touch(self, M: np.ndarray, touch: Touch, J: np.ndarray) -> Touch:
         """Return a contact slot with the inverse mass and compliance of the closed mechanism.
 
-        M: mass matrix reduced to y. J: Jacobian of the slot with respect to y.
+        M is the mass matrix reduced to y, and J the Jacobian of the slot with respect to y.
         """
         rows = J if touch.direct else touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
         weight = bounded(sum(_inverse_mass(M, row) for row in rows) / 3.0)
@@ -76,7 +76,10 @@ class Reduction(NamedTuple):
         return touch._replace(weight=weight, stiffness=stiffness(NORMAL, weight))
 
     def stops(self, M: np.ndarray, stops: Sequence[Stop]) -> list[Stop]:
-        """Express joint and tendon limits in terms of y. M: mass matrix reduced to y."""
+        """Express joint and tendon limits in terms of the independent velocities y.
+
+        M is the mass matrix reduced to y.
+        """
         rows = [self.row(stop.row) for stop in stops]
         return [
             stop._replace(row=row, weight=_inverse_mass(M, _dense(row, len(M))))
@@ -84,7 +87,10 @@ class Reduction(NamedTuple):
         ]
 
     def dry(self, M: np.ndarray, dry: Sequence[Dry]) -> list[Dry]:
-        """Express dry friction in terms of y. M: mass matrix reduced to y."""
+        """Express dry friction in terms of the independent velocities y.
+
+        M is the mass matrix reduced to y.
+        """
         rows = [self.row(part.row) for part in dry]
         return [
             part._replace(

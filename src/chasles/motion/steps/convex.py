@@ -221,7 +221,7 @@ class Newton:
     # Impulses -----------------------------------------------------------------------------------
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
-        """Return J v for all contact Jacobians J. Partial sums along the tree are shared."""
+        """Return J v for all contact Jacobians J, with shared partial sums along the tree."""
         found = []
         for J in self.p.carriers:
             twist: np.ndarray = zeros(len(J))
@@ -300,7 +300,10 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return the result of a Newton step that ends at v. at: velocities of contact slots."""
+        """Return the result of a Newton step that ends at v.
+
+        `at` contains the velocities of the contact slots at v.
+        """
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
@@ -346,7 +349,10 @@ class Newton:
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the inverse Jacobian at v times g. rubbing: derivatives of dry friction."""
+        """Solve the linear system of a Newton step at v with the right-hand side g.
+
+        `slots` are the linearized contact slots, and `rubbing` the derivatives of dry friction.
+        """
         return self._solve(System(slots, self._stopping(v), rubbing, g))
 
     def _stopping(self, v: np.ndarray) -> list[Number]:

@@ -389,7 +389,10 @@ def known(name: str) -> Integrator:
 
 
 def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Advance]:
-    """Return an integrator and its step function. Raise an error if the robot is not supported."""
+    """Return an integrator and its step function, by name.
+
+    An error is raised if the integrator does not support the robot.
+    """
     integrator = known(name)
     if free not in get_args(Free):
         problem = f"free must be 'body' or 'mixed', not {free!r}"

@@ -103,7 +103,10 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray, own: Own
 ) -> list[Drawn]:
-    """Return tendons and limited ball joints in a state. inverse: M^-1 in the neutral posture."""
+    """Return the tendons and limited ball joints in a state.
+
+    `inverse` is the inverse of the mass matrix in the neutral posture.
+    """
     every = lines(model)
     if not every:
         return []
@@ -152,7 +155,11 @@ def joint_stops(
 
 
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
-    """Return dry joint friction as `Dry` objects. friction: magnitudes (nv,) in N m or N."""
+    """Return the dry friction of joints as `Dry` objects.
+
+    `friction` (nv,) contains the magnitudes in N m or N, and `inverse` is the inverse of the mass
+    matrix.
+    """
     return [
         Dry(((k, 1.0),), dt * limit, stiffness(TANGENT, inverse[k, k]))
         for k, limit in enumerate(friction)

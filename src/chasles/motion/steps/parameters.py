@@ -76,7 +76,10 @@ class Parameters(NamedTuple):
         return max((place.stop for place in self.places.values()), default=0)
 
     def of_model(self, values: Any) -> Own:
-        """Return the values of the robot parameters by name. values: the input `MODEL`."""
+        """Return the values of the robot parameters by name.
+
+        `values` is the input `MODEL`, or None without parameters.
+        """
         if values is None:
             return NO_OWN
         places = self.places.items()

@@ -1,8 +1,8 @@
 """Springs, dampers and fluid in an implicit step: forces and derivatives.
 
-The stiffness and damping matrices contain only terms that never add energy. For a spring whose
-length has the gradient J, this term is k J'J, without the derivative of J. The remaining terms act
-explicitly, which preserves the order of the integrator.
+The stiffness and damping matrices contain only terms that never add energy. For a spring with
+stiffness k whose length has the gradient J, this term is k J'J, without the derivative of J. The
+remaining terms act explicitly, which preserves the order of the integrator.
 """
 
 from collections.abc import Sequence

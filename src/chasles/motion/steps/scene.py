@@ -69,7 +69,7 @@ class Scene:
     ) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
         """Return potential contact points with their own slot, and groups that share slots.
 
-        Each point is returned with its pair. own: model parameters that are symbols.
+        Each point is returned with its pair. `own` contains the model parameters that are symbols.
         """
         places = placed(self.model, q, self.pairs, own)
         found: list[tuple[Pair, Spot]] = []

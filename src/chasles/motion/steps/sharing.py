@@ -51,7 +51,7 @@ class Shared(NamedTuple):
     own: Coefficients | None = None
 
     def touch(self, carrier: int, origin: np.ndarray, dt: float) -> Touch:
-        """Return the slot as a `Touch`, with positions relative to `origin`."""
+        """Return the contact slot as a `Touch`, with positions relative to `origin`."""
         return touched(carrier, self.spot, origin, self.law, self.weight, dt, self.own)
 
     def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
@@ -94,7 +94,7 @@ class Unseen(NamedTuple):
         return list(dict.fromkeys(f for pair in self.pairs for f in pair.frames))
 
     def given(self, inputs: np.ndarray) -> tuple[list[Shared], Number]:
-        """Extract the slots, and the smallest gap that has no slot, from the inputs of a step."""
+        """Extract the contact slots, and the smallest gap without a slot, from step inputs."""
         found = []
         for row in inputs[:-1].reshape(self.slots, ROW):
             found.append(Shared(self.law, Spot(row[1:4], row[4:7], row[0]), *row[7:]))
@@ -151,7 +151,7 @@ def closest(
     own: Callable[[Pair], Coefficients | None] = lambda pair: None,
     pick: Callable[[Rows, int], tuple[Rows, Sequence[Number]]] | None = None,
 ) -> tuple[list[Shared], Number]:
-    """Return the slots of a group, closest first, and the smallest gap that has no slot.
+    """Return the shared slots of a group, closest first, and the smallest gap without a slot.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def nearest(gaps: Sequence[Number], rows: Rows) -> tuple[list[Any], list[Number]
 
 
 def smallest(crowd: Crowd) -> list[Number]:
-    """Return the gaps in the slots of a group, smallest first."""
+    """Return the gaps of the points of a group that occupy its slots, smallest first."""
     rest: list[Number] = [spot.gap for _, spot in crowd.spots]
     found = []
     for _ in range(crowd.slots):

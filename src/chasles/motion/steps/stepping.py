@@ -442,7 +442,7 @@ class Steps:
 
     @property
     def _brakes(self) -> int:
-        """Number of entries in the velocity correction (`braking.brake`)."""
+        """Number of entries in the velocity correction of fast rotations (`braking.brake`)."""
         return 0 if self._smooth is None else braking.size(self.model)
 
     def _fast(self, v: np.ndarray) -> Number:

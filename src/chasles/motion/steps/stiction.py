@@ -89,7 +89,10 @@ class Ending(NamedTuple):
     def of(
         h: Any, v0: np.ndarray, v1: np.ndarray, mode: Mode, friction: np.ndarray, holding: Any
     ) -> "Ending":
-        """Return the end of a step of h seconds from v0. holding: forces on the held joints."""
+        """Return the end of a step of h seconds from velocities v0 to v1.
+
+        `holding` contains the constraint forces on held joints.
+        """
         crossed = less(0.0, friction) * less(v0 * v1, 0.0)
         late = -crossed * v1 / select(crossed, v0 - v1, 1.0)  # 1 - theta
         rest = h * (mode.held + late)
@@ -112,7 +115,10 @@ class Ending(NamedTuple):
 
 
 class Sticking:
-    """Integrator step extended with dry joint friction. friction (nv,): magnitudes in N m or N."""
+    """Integrator step extended with dry joint friction.
+
+    `friction` (nv,) contains the magnitudes of dry friction in N m or N.
+    """
 
     mode: Mode
 
@@ -137,7 +143,11 @@ class Sticking:
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """Return the result of a step from y. last: y after the impulses at the end of the step."""
+        """Return the result of a step from y, after the friction impulses.
+
+        `found` is the result of the integrator, and `last` is y at the end of the step, after the
+        impulses.
+        """
         return Advanced(last)
 
     def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:
@@ -186,7 +196,10 @@ class Pivoted(Sticking):
 
 
 def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """Solve M x = b. Where `fixed` is 1, x = b, and the row and column of M are omitted."""
+    """Solve M x = b for the entries of x that are not fixed.
+
+    Where `fixed` is 1, x = b, and the row and column of M are omitted.
+    """
     n = len(b)
     A = [
         [M[i, j] * ((1.0 - fixed[i]) * (1.0 - fixed[j])) for j in range(i)]

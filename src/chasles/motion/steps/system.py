@@ -70,7 +70,10 @@ class System:
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
-        """Return y at the start of the step. behind: additional states s."""
+        """Return y at the start of the step, given velocities and additional states.
+
+        `behind` contains the additional states s.
+        """
         x = [self.q[..., self.path]] if self.path else []
         return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
 

@@ -43,7 +43,10 @@ class System(NamedTuple):
 
 
 def system_size(touches: Sequence[Touch], others: int) -> int:
-    """Return the length of `System.entries`. others: number of values not related to contacts."""
+    """Return the length of `System.entries`.
+
+    `others` is the number of values that are not related to contacts.
+    """
     still = np.zeros(3)
     rubs = [rub for touch in touches for rub in touch.frictions(0.0, still, still)]
     return len(touches) + sum(3 + len(rub.velocity) for rub in rubs) + others

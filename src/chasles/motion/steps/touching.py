@@ -360,7 +360,10 @@ class Rows(NamedTuple):
 
 
 def rows_of(J: np.ndarray, near: Near) -> Rows:
-    """Return the stiffness of a linearized contact slot. J (3, nv): Jacobian along its axes."""
+    """Return the stiffness of a linearized contact slot along joint velocities.
+
+    J (3, nv) is the Jacobian of the contact point along the axes of the contact.
+    """
     x, y, n = J
     if not near.rubs:
         return Rows([(near.slope, n)], None, n)
