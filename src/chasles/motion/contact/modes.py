@@ -47,7 +47,7 @@ EDGE = 1e-8
 """Fraction of the friction bound within which friction counts as being at the bound."""
 
 SOON = 1e-3
-"""Fraction of the friction bound within which friction is redistributed among sticking points."""
+"""Fraction of its bound within which friction may be redistributed among sticking points."""
 
 SLOW = 1e-5
 """Velocity (m/s or rad/s) up to which velocities count as zero. Points with lower velocities stick
@@ -62,7 +62,7 @@ SETTLED = 1e-12
 """Approach speed, relative to the initial speed, below which sequential impacts have ended."""
 
 MOST = 10_000
-"""Maximum number of sequential impacts, or of rounds of impacts, at the same time."""
+"""Maximum number of sequential impacts, or of rounds of impacts, in one impact event."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -194,9 +194,9 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """Return the factors (k,) by which friction changes normal acceleration per unit normal force.
+    """Return the ratio (k,) of normal acceleration per normal force with and without friction.
 
-    A factor of 0 indicates Painleve's paradox.
+    A ratio of 0 indicates Painleve's paradox.
     """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]

@@ -30,7 +30,7 @@ Value = Any
 """Float, array of floats, or symbol, as accepted and returned by contact laws and shapes."""
 Place = tuple[float, float, float]
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Distance (...) from a surface to a moving point, surface normal (..., 3) there, and its rate."""
+"""Distance (...) of a moving point from a surface, unit normal (..., 3), and rate of the normal."""
 
 ROUNDING = 1e-14
 STEPS = 50

@@ -275,7 +275,7 @@ class _Kind(NamedTuple):
 
 
 class _Features(Meeting):
-    """All feature pairs of two solids that may touch, numbered by kind."""
+    """All feature pairs of two solids that may touch, with consecutive numbers for each kind."""
 
     kinds: ClassVar[tuple[_Kind, ...]]
 

@@ -57,8 +57,10 @@ class HeightField:
         Lengths of the rectangle along x and y (m).
     base : float
         Thickness below z = 0 (m).
-    center, axes : Place and three of Place
-        Center and axes (unit vectors as rows) of the field in its frame.
+    center : three floats
+        Center of the field in its frame (m).
+    axes : three unit vectors
+        Axes of the field in its frame, as rows.
     """
 
     frame: str | None

@@ -450,7 +450,10 @@ class Frame(NamedTuple):
         return Frame(motion, rate, mechanism.jacobian(q, frame=motion.frame))
 
     def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Return the rate of the body's velocity at a moving position, for qdd = 0."""
+        """Return the rate of the body's velocity at a moving point, for qdd = 0.
+
+        `point` and `rate` are the position and velocity of the moving point in the world.
+        """
         (_, o, w, v, _), alpha, a = self.motion, self.rate[:3], self.rate[3:]
         return a + cross(alpha, point - o) + cross(w, rate - v)
 

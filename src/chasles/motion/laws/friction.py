@@ -58,7 +58,7 @@ GRIP = 10.0
 reduced to this value: contacts that stick with reduced friction also stick with more friction."""
 
 LIGHT = 1e-3
-"""Ratio to the largest normal force below which a contact may be treated as separating."""
+"""Normal force, as a fraction of the largest, below which a contact may count as separating."""
 
 POLISH = 20
 """Maximum number of Newton steps after each cone program."""
@@ -141,7 +141,7 @@ class Law(NamedTuple):
 
     @property
     def weight(self) -> np.ndarray:
-        """Positive upper bounds on the eigenvalues of G's diagonal blocks: (..., nc, 1)."""
+        """Positive upper bounds (..., nc, 1) on the eigenvalues of the diagonal blocks of G."""
         n, wide = self.mu.shape[-1], self.width
         blocks = self.G.reshape(*self.G.shape[:-2], n, wide, n, wide)
         own = np.stack([blocks[..., i, :, i, :] for i in range(n)], axis=-3)
@@ -154,11 +154,11 @@ class Law(NamedTuple):
         return ((self.G @ flat)[..., 0] + self.c).reshape(f.shape)
 
     def dilation(self, a: np.ndarray) -> np.ndarray:
-        """Return De Saxce's correction mu |a_t| of the normal accelerations: (..., nc)."""
+        """Return De Saxce's correction mu |a_t| (..., nc) of the normal accelerations."""
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
-        """Return the largest violation of the law by f: (...), in the units of a."""
+        """Return the largest violation (...) of the law by f, in the units of a."""
         return np.max(np.abs(self.miss(f)), axis=(-1, -2), initial=0.0)
 
     def miss(self, f: np.ndarray) -> np.ndarray:

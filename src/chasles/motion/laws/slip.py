@@ -8,8 +8,8 @@ slip. After slip stops, the contact either sticks or slips again in the only dir
 
 Slip is integrated by the Runge-Kutta method of order 8 (Dormand and Prince), with dp/|slip| as the
 time increment (called slip time), which makes the equations smooth. Once the slip direction has
-settled, the remaining solution is linear in p and has a closed form. In the plane, the entire
-solution has a closed form. All collisions of a batch are integrated together.
+settled, impulses and velocities are linear in p, and the remaining solution has a closed form. In
+the plane, the entire solution has a closed form. All collisions of a batch are integrated together.
 """
 
 from dataclasses import dataclass

@@ -38,7 +38,7 @@ class Bounces(NamedTuple):
 
 
 class Free(NamedTuple):
-    """Motion of the robot in a step if no contact acted.
+    """Motion of the robot in a step in which no contact acts.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Free(NamedTuple):
 
 
 class Strike(NamedTuple):
-    """Contact slot with a possible impact, and its normal motion if no contact acted in the step.
+    """Contact slot with a possible impact, and its normal motion in a step without contact forces.
 
     Attributes
     ----------
@@ -143,8 +143,9 @@ def _in_sequence(
 ) -> dict[int, tuple[Number, Number]]:
     """Return the impact flag (1 or 0) and the change in normal velocity of each contact slot.
 
-    Each impact reverses the normal velocity of one contact, times its coefficient of restitution,
-    as if no other contact existed. The order of the slots alternates from round to round.
+    Each impact reverses the normal velocity of one contact and scales it by the coefficient of
+    restitution, as if no other contact existed. The order of the slots alternates from round to
+    round.
     """
     turns: dict[int, np.ndarray] = {
         k: solved(free.H, slot.row, free.order, None) for k, slot in strikes.items()
@@ -164,7 +165,7 @@ def _in_sequence(
 
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
-    """Return the Jacobian (nv,) of a slot's normal velocity."""
+    """Return the Jacobian (nv,) of the normal velocity of a contact slot."""
     if touch.direct:
         return J[2]
     n = touch.axes[2]

@@ -31,7 +31,7 @@ SLOTS = 12
 """Number of contact slots for a pair of boxes."""
 
 SAME = 1e-9
-"""Difference in overlap (m) by which a face must be better than the faces before it."""
+"""Smallest difference in overlap (m) for which a later face is preferred to an earlier face."""
 
 EDGE, PART = 1e-3, 0.02
 """Margins, relative to the shortest edge and to the overlap, by which the overlap along the normal

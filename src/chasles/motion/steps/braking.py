@@ -29,7 +29,7 @@ from chasles.motion.steps.bodies import Own, described
 from chasles.motion.steps.impulses import SLOW
 
 FAST = 0.2
-"""Joint rotation (rad) in one step above which the step has fast rotation."""
+"""Joint rotation (rad) in one step above which the kinetic energy after the step is limited."""
 
 
 class Start(NamedTuple):
@@ -116,7 +116,7 @@ def brake(
 
 
 def _slower(allowed: Number, energy: Number) -> Number:
-    """Return the factor, at most 1, that reduces velocities from an energy to the allowed one."""
+    """Return the factor (at most 1) on velocities that reduces `energy` to `allowed`, both in J."""
     return sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, SLOW), 1.0))
 
 

@@ -17,7 +17,7 @@ class Carried:
         self._known: dict[int, int] = {}
 
     def put(self, value: Any) -> None:
-        """Add all expressions in an array to `entries`; constants are not added."""
+        """Store all expressions in an array in `entries`; constants are not stored."""
         for x in np.ravel(np.asarray(value, dtype=object)):
             known, _ = _unsigned(x)
             if isinstance(known, Scalar) and id(known) not in self._known:
@@ -25,7 +25,7 @@ class Carried:
                 self.entries.append(known)
 
     def seen(self, data: np.ndarray, value: Any) -> np.ndarray:
-        """Return an array that `put` added as expressions of a program with the input `data`."""
+        """Return `value`, an array stored by `put`, as expressions in the symbols `data`."""
         array = np.asarray(value, dtype=object)
         flat = []
         for x in array.ravel():

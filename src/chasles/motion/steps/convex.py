@@ -61,7 +61,8 @@ PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
 ROUNDS = 6
-"""Number of rounds of the line search, each with two evaluations of the power."""
+"""Number of rounds of the line search, each with two evaluations of the power of the unbalanced
+momentum."""
 
 NARROW = 1e-4
 """Smallest ratio of the lower to the upper end of a search interval in logarithmic bisection."""
@@ -450,7 +451,7 @@ class Newton:
         return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along)
 
     def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
-        """Take a step from v with gradient g that ends where its power vanishes (`_part`)."""
+        """Take a Newton step from v with gradient g, shortened by a line search (`_part`)."""
         at = self.velocities(v)
         slots = [
             linearized(touch, u, w, self._limiting, slope)

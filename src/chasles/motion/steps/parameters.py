@@ -26,7 +26,7 @@ from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.touching import Coefficients
 
 MODEL = "model_parameters"
-"""Name of the input that holds values of the robot's parameters."""
+"""Name of the input that holds the values of robot and contact parameters."""
 
 FRICTION, STIFFNESS = "contacts.friction", "contacts.stiffness"
 """Names of the contact parameters: coefficients of friction, and stiffnesses."""
@@ -64,7 +64,7 @@ class Parameters(NamedTuple):
 
     @staticmethod
     def of(model: Model, pairs: Sequence[Pair], names: Sequence[str]) -> "Parameters":
-        """Return the parameters with the given names."""
+        """Return `Parameters` with the given names as inputs."""
         sizes = [math.prod(parameter_shape(model.source, pairs, name)) for name in names]
         ends = np.cumsum([0, *sizes]).tolist()
         places = {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}

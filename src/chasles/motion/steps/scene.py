@@ -47,7 +47,7 @@ class Scene:
 
     @cached_property
     def slots(self) -> int:
-        """Number of contact slots."""
+        """Number of contact slots (potential contact points)."""
         own, crowded = self.usual
         shared = [crowd.slots for crowd in crowded] + [group.slots for group in self.unseen]
         return len(own) + sum(shared)

@@ -164,7 +164,7 @@ MEETINGS: list[tuple[Any, Any, Meeting]] = [
 
 
 def meeting(body: Any, surface: Any) -> Meeting | None:
-    """Return the slot function for a pair of shapes, or None if there is none."""
+    """Return the function for the contact slots of a pair of shapes, or None if there is none."""
     for bodies, surfaces, found in MEETINGS:
         if isinstance(body, bodies) and isinstance(surface, surfaces):
             return found

@@ -452,7 +452,7 @@ class Steps:
     # Iterations ---------------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return the program of a full Newton step.
+        """Return the program that takes a full Newton step.
 
         States that are solved, or have taken `QUICK` iterations, stay unchanged.
         """
@@ -605,7 +605,7 @@ class Steps:
         return apart.parts(made)
 
     def called(self, name: str) -> Program:
-        """Return a subprogram that is called between parts."""
+        """Return the subprogram with the given name, which is called between parts of programs."""
         for pick in self._picks:
             if pick.name == name:
                 return pick.program()
