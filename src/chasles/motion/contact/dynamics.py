@@ -45,11 +45,25 @@ slip directions to contact forces (nc, 3 or 4).
 class Problem:
     """Equation of motion and contact constraints of a single state, in independent coordinates.
 
-    H (n, n): mass matrix. force (n,): generalized force without contacts, minus velocity-product
-    terms. T (n, m): contact normals in joint space. bias (m,): separation accelerations at qdd = 0.
-    G (nv, n), g (nv,): coefficients of qdd = G ydd + g, where ydd are the accelerations of the
-    independent coordinates. For a tree, G is the identity and g is zero. gap (m,): distances in m
-    or rad.
+    The accelerations of all joints are qdd = G ydd + g, where ydd are the accelerations of the
+    independent coordinates. For a tree, G is the identity and g is zero.
+
+    Attributes
+    ----------
+    H : array, shape (n, n)
+        Mass matrix.
+    force : array, shape (n,)
+        Generalized force without contacts, minus velocity-product terms.
+    T : array, shape (n, m)
+        Contact normals in joint space.
+    bias : array, shape (m,)
+        Separation accelerations at qdd = 0.
+    G : array, shape (nv, n)
+        Derivative of qdd with respect to ydd.
+    g : array, shape (nv,)
+        Accelerations of all joints at ydd = 0.
+    gap : array, shape (m,)
+        Distances (m or rad).
     """
 
     H: np.ndarray
@@ -143,7 +157,7 @@ class State(Enum):
     APART = "1"
     """gap > 0: no force."""
     COLLIDING = "2a"
-    """gap = 0 and closing: an impulse acts at this instant."""
+    """gap = 0 and closing: an impulse acts."""
     LEAVING = "2b"
     """gap = 0 and opening: no force."""
     TOUCHING = "3"
@@ -202,8 +216,8 @@ def constrained_problem(
 def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
     """Return the changes in qd due to the joint-space impulses in the columns of `forces`.
 
-    forces (..., nv, k). The changes are G (G'M G)^-1 G' forces with qd = G yd (Featherstone 2008,
-    Eq 8.44), or M^-1 forces for a tree.
+    `forces` has shape (..., nv, k). The changes are G (G'M G)^-1 G' forces with qd = G yd
+    (Featherstone 2008, Eq 8.44), or M^-1 forces for a tree.
     """
     M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
     Gt = np.swapaxes(G, -1, -2)
@@ -217,7 +231,7 @@ def limit_rows(
     """Return velocity index, sign and distance of joint limits up to `within` (rad or m) away.
 
     The sign is 1 for a lower and -1 for an upper limit. Only joints with one coordinate are
-    considered. Limits that the joint leaves faster than `speed` are ignored; if it approaches a
+    considered. Limits that a joint leaves faster than `speed` are ignored. If a joint approaches a
     limit faster than `speed`, an error is raised.
     """
     rows = []
@@ -241,7 +255,10 @@ def limit_rows(
 def one_state(
     function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
-    """Return q, qd and tau as arrays for a single state. Error messages start with `function`."""
+    """Check q, qd and tau of a single state, and return them as arrays of floats.
+
+    Error messages begin with the name `function`.
+    """
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
@@ -479,12 +496,21 @@ def contact_problem(
 
 
 class ContactMotion(NamedTuple):
-    """Accelerations qdd (nv,) and contact forces.
+    """Joint accelerations and contact forces.
 
-    forces (nc, 3): forces on the successor of each contact, along the world axes, in N; zero for
-    contacts that do not touch. limit_forces (nv,): forces added to tau by joint limits, in N m or
-    N. separation (nc,): normal accelerations of touching contacts, in m/s2; NaN for others. moments
-    (nc,): moments of torsional friction on the successors, about the normals, in N m.
+    Attributes
+    ----------
+    qdd : array, shape (nv,)
+        Joint accelerations (rad/s2 or m/s2).
+    forces : array, shape (nc, 3)
+        Forces on the successor of each contact, along the world axes, in N; zero for contacts that
+        do not touch.
+    limit_forces : array, shape (nv,)
+        Generalized forces of the joint limits, which are added to tau (N m or N).
+    separation : array, shape (nc,)
+        Normal accelerations of touching contacts, in m/s2; NaN for others.
+    moments : array, shape (nc,)
+        Moments of torsional friction on the successors, about the normals, in N m.
     """
 
     qdd: np.ndarray
@@ -513,7 +539,7 @@ def contact_dynamics(
     Parameters
     ----------
     robot : Robot
-        The robot. With closed loops, it moves in its independent coordinates.
+        The robot. With closed loops, the equations are in its independent coordinates.
     q : array_like, shape (nq,)
         Joint positions (rad or m).
     qd, tau : array_like, shape (nv,)
@@ -528,9 +554,9 @@ def contact_dynamics(
     limits : float, optional
         Distance (rad or m) at which a joint limit acts; None for no limits.
     distance : float, optional
-        Largest gap of a touching contact (m).
+        Maximum gap of a touching contact (m).
     speed : float, optional
-        Largest normal velocity of a touching contact (m/s).
+        Maximum normal velocity of a touching contact (m/s).
     f_ext : mapping, optional
         External wrenches, as in `Robot.inverse_dynamics`.
     dissipation : bool, optional
@@ -598,7 +624,7 @@ def contact_dynamics(
 
 
 def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
-    """Return True if a contact with zero gap is touching. Raise an error if it is colliding."""
+    """Return True if a closed contact is touching, or raise an error if it is colliding."""
     now = state(0.0, float(rate), speed=speed)
     if now is State.COLLIDING:
         problem = f"contact {k} of {contact.successor!r} approaches at {-rate:.3g} m/s"
@@ -608,7 +634,7 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
 
 
 def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
-    """Return numbers (k,) that identify the two bodies of each pair of frames."""
+    """Return an integer label (k,) for the two bodies of each pair of frames."""
     bodies = [
         frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
     ]

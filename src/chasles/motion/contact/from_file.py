@@ -51,8 +51,7 @@ def file_pairs(
         The robot.
     ground : Plane, Ground, HeightField or bool, optional
         Additional ground that all collision shapes can touch, for files without ground, such as
-        URDF.
-        True adds the plane z = 0 of the world.
+        URDF files. True adds the plane z = 0 of the world.
     friction : float, optional
         Sliding friction coefficient for all pairs. Default: the coefficient in the file, or 1.
     restitution : float, optional
@@ -60,9 +59,9 @@ def file_pairs(
     own : bool, optional
         Enable contact between shapes of the robot.
     slots : int, optional
-        If there are more than 12 self-collision pairs, they share this number of contact slots: in
-        each step, only this number of closest points can touch. `Trajectory.overflow` counts the
-        steps with too few slots.
+        If there are more than 12 self-collision pairs, these pairs share this number of contact
+        slots: in each step, only this number of closest points can touch. `Trajectory.overflow`
+        counts the steps with too few slots.
 
     Returns
     -------
@@ -133,7 +132,7 @@ def file_pairs(
 
 
 def _stands(model: Model, pairs: Iterable[Pair]) -> bool:
-    """Return True if any pair consists of a moving and a fixed shape."""
+    """Return True if any pair consists of a shape fixed in the world and a moving shape."""
     fixed = [[f is None or model.frame(f).body == WORLD for f in pair.frames] for pair in pairs]
     return any(one != other for one, other in fixed)
 
@@ -151,7 +150,7 @@ def _ground(given: Any) -> Plane | Ground | HeightField | None:
 
 
 def _tell(left: list[tuple[Any, Any]]) -> None:
-    """Warn about pairs that are omitted."""
+    """Warn about pairs of shapes that are omitted because they are not supported."""
     if left:
         kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
         words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
@@ -281,7 +280,7 @@ def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
 
 
 def _box(link: str, size: Iterable[float], R: np.ndarray, r: np.ndarray) -> Box | ConvexMesh:
-    """Return a `Box`, or the convex hull of the corners if the edges are not along link axes."""
+    """Return a `Box`, or a `ConvexMesh` of the corners if the edges are not along link axes."""
     edges = np.array([*size])
     if np.allclose(np.abs(R).max(axis=0), 1.0, atol=1e-9):
         return Box(link, place(np.abs(R) @ edges), place(r))

@@ -38,9 +38,14 @@ ROUNDS = 100_000
 
 
 class Impact(NamedTuple):
-    """Velocities qd (..., nv) after an impact, and its impulses (..., contacts, 3).
+    """Result of an impact.
 
-    The impulses act on the successors of the contacts, along the world axes, in N s.
+    Attributes
+    ----------
+    qd : array, shape (..., nv)
+        Joint velocities after the impact.
+    impulses : array, shape (..., contacts, 3)
+        Impulses on the successors of the contacts, along the world axes (N s).
     """
 
     qd: np.ndarray
@@ -186,7 +191,7 @@ def _jacobian(mechanism: Mechanism, q: Array, contacts: Sequence[Contact]) -> np
 def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.ndarray:
     """Return the Jacobian (..., 3, nv) of the relative velocity at a contact, in contact axes.
 
-    The velocity is relative to the predecessor.
+    The velocity is that of the successor relative to the predecessor.
     """
     over, under = (
         point_jacobian(mechanism, q, frame, contact.point)
@@ -211,9 +216,14 @@ derivatives of both along an additional last axis."""
 
 
 class _Rounds(NamedTuple):
-    """Impacts at k contacts, computed in rounds.
+    """Treatment of impacts at k contacts, which are computed in rounds.
 
-    bodies (k,): a number that identifies the two bodies of each contact.
+    Attributes
+    ----------
+    treatment : Treatment
+        Treatment of several contacts, as in `impact`.
+    bodies : array, shape (k,)
+        Integer label of the two bodies of each contact.
     """
 
     treatment: Treatment
@@ -233,7 +243,7 @@ class _Rounds(NamedTuple):
 def _impulses(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return impulses (..., 3k), and their changes (..., 3k, p) for p changes of W and zeta."""
+    """Return impulses (..., 3k), and their derivatives (..., 3k, p) for p changes of W and zeta."""
     (W, zeta), (dW, dzeta) = given, changes
     if touching.shape[-1] == 1:
         impulses, changed = _changed(law, given, changes)
@@ -278,7 +288,7 @@ def _in_rounds(
 
 
 def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Return the impulse that a law yields, and its changes due to `changes` in W and zeta."""
+    """Return the impulse of a law, and its derivatives for given `changes` of W and zeta."""
     impulse, (dW, dzeta) = law.impulse(*read_only(*given)), changes
     if not dzeta.shape[-1]:
         return impulse, np.zeros((*impulse.shape, 0))
@@ -372,7 +382,7 @@ def impact_derivatives(
     treatment : {"propagated", "simultaneous", "sequential"}, optional
         Treatment of several contacts, as in `impact`.
     distance : float, optional
-        Largest gap of a contact that collides (m).
+        Maximum gap of a contact that collides (m).
 
     Returns
     -------
@@ -426,7 +436,7 @@ def impact_derivatives(
 
 
 def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
-    """Return B = G (G'M G)^-1 G'J' (..., nv, 3k) and its changes, given changes of M, G and J."""
+    """Return B = G (G'M G)^-1 G'J' (..., nv, 3k) and its derivatives, given those of M, G and J."""
     (M, dM), (G, dG), (J, dJ) = inertia, loops, contacts
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G
@@ -442,7 +452,7 @@ def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
 
 
 def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> np.ndarray:
-    """Return the derivative of `contact_jacobian`: (..., 3, nv, nv)."""
+    """Return the derivative (..., 3, nv, nv) of `contact_jacobian` with respect to q."""
     moved = point_jacobian(mechanism, q, contact.successor, contact.point)
     over, under = (
         _point_slopes(mechanism, q, frame, contact.point, moved)
@@ -455,7 +465,10 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
 def _point_slopes(
     mechanism: Mechanism, q: np.ndarray, frame: str | None, point: np.ndarray, moved: np.ndarray
 ) -> np.ndarray:
-    """Return the derivative of `point_jacobian`. moved: derivative of the point (..., 3, nv)."""
+    """Return the derivative (..., 3, nv, nv) of `point_jacobian` with respect to q.
+
+    `moved` (..., 3, nv) is the derivative of the point.
+    """
     if frame is None:
         return np.zeros((*moved.shape, mechanism.model.nv))
     J = mechanism.jacobian(q, frame=frame)

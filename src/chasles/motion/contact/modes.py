@@ -1,8 +1,8 @@
-"""Active sets: contacts that touch, contacts that are held, and updates of both sets.
+"""Active-set method for rigid contact: contacts that touch, and contacts that are held.
 
-The procedure follows Featherstone 2008, table 11.1; numbers in parentheses are its steps. Current
-contacts touch and remain closed. Active contacts are current contacts that are held by a
-constraint force. `Mode` is for a simulator with friction: a held point sticks, slides, or is
+The procedure follows Featherstone 2008, table 11.1; numbers in parentheses are the steps in that
+table. Current contacts touch and remain closed. Active contacts are current contacts that are held
+by a constraint force. `Mode` is for a simulator with friction: a held point sticks, slides, or is
 frictionless. While a mode lasts, the motion solves linear equations (1). At its end, impulses (4)
 and the complementarity problem of all touching contacts (6) determine the next mode.
 
@@ -10,8 +10,8 @@ and the complementarity problem of all touching contacts (6) determine the next 
 `held` (1), looks for `events` (2) and returns to the time of the earliest event (3). If a contact
 is gained, the simulator applies an impulse, solves the problem of all touching contacts and uses
 its `new_sets` (4). If a contact slides off an edge, the simulator continues `without` the contact
-(5). If a force becomes negative, it solves the problem again and uses its `new_sets` (6). Contacts
-are numbered as in the problem.
+(5). If a force becomes negative, the simulator solves the problem again and uses its `new_sets`
+(6). Contacts are numbered as in the problem.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,25 +32,26 @@ from chasles.motion.laws.friction import coulomb
 Array = Any
 
 ACTS = 1e-9
-"""Values above this fraction of the largest force or free acceleration count as nonzero."""
+"""Fraction of the largest force, or of the largest acceleration without contact forces, above which
+values count as nonzero."""
 
 BOUND = 1e-7
 """Fraction of the largest force by which a force may exceed its bound without a change of mode.
 This fraction exceeds the error of the complementarity solver."""
 
 DEPENDENT = 1e-9
-"""Relative threshold for singular values. A point is already held by other points if its direction
-adds no singular value above this threshold."""
+"""Relative threshold for singular values. A contact point is already held by other points if the
+direction of the point adds no singular value above this threshold."""
 
 EDGE = 1e-8
-"""Friction within this fraction of its bound counts as being at the bound."""
+"""Fraction of the friction bound within which friction counts as being at the bound."""
 
 SOON = 1e-3
-"""Friction within this fraction of its bound may be redistributed among sticking points."""
+"""Fraction of its bound within which friction may be redistributed among sticking points."""
 
 SLOW = 1e-5
-"""Velocities up to this value (m/s, rad/s) count as zero. Points with lower velocities stick or
-begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, remain in contact."""
+"""Velocity (m/s or rad/s) up to which velocities count as zero. Points with lower velocities stick
+or begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, remain in contact."""
 
 FAINT = 1e-3
 """Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a
@@ -61,7 +62,7 @@ SETTLED = 1e-12
 """Approach speed, relative to the initial speed, below which sequential impacts have ended."""
 
 MOST = 10_000
-"""Maximum number of sequential impacts, or of rounds of impacts, at one instant."""
+"""Maximum number of sequential impacts, or of rounds of impacts, in one impact event."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -91,15 +92,23 @@ def _rank(rows: np.ndarray) -> int:
 
 
 class Mode(NamedTuple):
-    """Contact mode of k points: masks (k,), and vectors (k, 3) in world axes.
+    """Contact mode of k points: arrays of masks (k,), and of vectors (k, 3) in world axes.
 
-    current: the point touches and remains in contact. active: the point is held; points that are
-    not active have no force. slip: unit vector along which the body slides over the surface, zero
-    if it does not slide. forces: the forces at the beginning of the mode. If later forces are not
-    unique, the solution nearest to these initial forces is chosen.
+    A joint with dry friction is also a point, which is current and active while the joint is at
+    rest. While the joint moves, or is held by other points at its friction bound, its slip is
+    (0, 0, 1) or (0, 0, -1).
 
-    A joint with dry friction is current and active while it is at rest. While it moves, or is held
-    by other points at its friction bound, its slip is (0, 0, 1) or (0, 0, -1).
+    Attributes
+    ----------
+    current : np.ndarray
+        True if the point touches and remains in contact.
+    active : np.ndarray
+        True if the point is held; points that are not active have no force.
+    slip : np.ndarray
+        Unit vector along which the body slides over the surface, zero if it does not slide.
+    forces : np.ndarray
+        Forces at the beginning of the mode (N). If later forces are not unique, the solution
+        nearest to these initial forces is chosen.
     """
 
     current: np.ndarray
@@ -118,7 +127,7 @@ class Mode(NamedTuple):
 
 
 def apart(points: int) -> Mode:
-    """Return the mode in which no point touches."""
+    """Return the mode of `points` contact points in which no point touches."""
     none, still = np.zeros((2, points), dtype=bool), np.zeros((2, points, 3))
     return Mode(*none, *still)
 
@@ -133,7 +142,7 @@ def heading(mode: Mode, moves: Moves) -> Mode:
 def held_forces(
     problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
 ) -> np.ndarray:
-    """Return the forces (k, 3), in contact axes, that keep k points in contact.
+    """Return the constraint forces (k, 3), in contact axes, that hold k points in a mode.
 
     Normal forces may be negative. The friction of a sliding point depends on its normal force
     (`drags`), so the matrix of the linear equations is not symmetric.
@@ -185,9 +194,9 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """Return the factors (k,) by which friction changes normal acceleration per unit normal force.
+    """Return the ratio (k,) of normal acceleration per normal force with and without friction.
 
-    A factor of 0 indicates Painleve's paradox.
+    A ratio of 0 indicates Painleve's paradox.
     """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
@@ -241,7 +250,7 @@ def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
 def _begun(
     f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
 ) -> np.ndarray:
-    """Return slip directions (k, 2). Points that begin to slide move along `way` (k, 2)."""
+    """Return updated slip directions (k, 2); points that begin to slide move along `way` (k, 2)."""
     begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
     length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
     return np.where(begins[:, None], way / length[:, None], slip)
@@ -281,7 +290,7 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
     With `impact` laws, points are treated one at a time, the fastest first. With restitution,
     impulses act at all points between bodies that approach each other (Moreau 1988), then at points
     between bodies that approach as a result, and so on. Points without restitution take part in
-    every round. bodies (k,): a number that identifies the two bodies of each point.
+    every round. `bodies` (k,) contains an integer label of the two bodies of each point.
     """
     if any(law.impact is not None for law in laws):
         return _in_turn(laws, W, v)
@@ -322,9 +331,9 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
 class Sets(NamedTuple):
     """Indices of current contacts, which touch and remain closed, and of active contacts.
 
-    Active contacts are current contacts that are held. Their normals form a basis for the normals
-    of all current contacts, and every contact with a force is active. As long as no force is
-    negative, it suffices to hold the active contacts.
+    Active contacts are current contacts that are held. The normals of active contacts form a basis
+    for the normals of all current contacts, and every contact with a force is active. As long as no
+    force is negative, it suffices to hold the active contacts.
     """
 
     current: tuple[int, ...]
@@ -423,7 +432,8 @@ def held(problem: Problem, sets: Sets) -> Motion:
     Returns
     -------
     motion : Motion
-        The motion. As long as no force is negative, it is the solution of the entire problem.
+        The motion. As long as no force is negative, this motion is the solution of the entire
+        problem.
 
     Examples
     --------

@@ -42,12 +42,12 @@ MEETINGS: list[tuple[Any, Any, Any]] = [
     (Capsule, Box | ConvexMesh, Capsules),
     (Cylinder, Plane | Ground, Standing),
 ]
-"""Types of body and surface whose contact features vary with the motion, and the class that handles
-each combination.
+"""Classes for pairs whose contact features (corners, edges, faces) vary with the motion, by types
+of the body and the surface.
 """
 
 MOST_SHARED = 64
-"""Maximum number of contact slots that pairs can share."""
+"""Maximum number of contact slots (potential contact points) that pairs can share."""
 
 
 def _kind(body: Body, surface: Surface | HeightField) -> Any:
@@ -76,7 +76,7 @@ class Rigid:
         act at all points between bodies that approach each other, then at points between bodies
         that approach as a result, so that an impact propagates through Newton's cradle.
     impact : ImpactLaw, optional
-        Single-point impact law to use instead of Newton's law. It is applied to one point at a
+        Single-point impact law to use instead of Newton's law. The law is applied to one point at a
         time.
     torsion, rolling : float
         Coefficients of torsional and rolling friction (m). The largest moments about the normal and
@@ -84,8 +84,8 @@ class Rigid:
         supports torsion and rolling.
     sequence : bool
         True to solve the impacts of one time step one after another, so that an impact propagates
-        through touching balls. By default, "time-stepping" solves them together; other integrators
-        ignore this option.
+        through touching balls. By default, "time-stepping" solves all impacts together; other
+        integrators ignore this option.
     """
 
     friction: float = 0.0
@@ -114,8 +114,16 @@ class Rigid:
 class Compliant:
     """Contact law of compliant ground for "time-stepping", stable for any step size.
 
-    The normal force at a depth d is stiffness (d + relaxation ddot), but never negative. stiffness:
-    in N/m. relaxation: in s. friction, torsion, rolling: as in `Rigid`.
+    The normal force at a depth d is stiffness (d + relaxation ddot), but never negative.
+
+    Attributes
+    ----------
+    stiffness : float
+        Stiffness (N/m).
+    relaxation : float
+        Relaxation time (s), the ratio of damping to stiffness.
+    friction, torsion, rolling : float
+        Friction coefficients, as in `Rigid`.
     """
 
     stiffness: float
@@ -135,9 +143,17 @@ class Compliant:
 class Spot(NamedTuple):
     """Point where a body may touch another body, and the relative motion at this point.
 
-    axes: two tangents and the normal as rows; the normal points from the other body to this one.
-    gap: the distance (m). rate, slip: velocities of this body relative to the other body at the
-    point, along the normal and the tangents.
+    Attributes
+    ----------
+    point : np.ndarray
+        Position in the world (m).
+    axes : np.ndarray
+        Two tangents and the normal as rows; the normal points from the other body to this one.
+    gap : Number
+        Distance (m), negative for penetration.
+    rate, slip : Number or list[Number]
+        Velocity of this body relative to the other body at the point (m/s): normal component, and
+        components along the tangents.
     """
 
     point: np.ndarray
@@ -155,9 +171,16 @@ class Pair:
     pairs. A pair of rigid bodies with contact points that vary with the motion counts as one
     contact.
 
-    shared: number of contact slots in "time-stepping". All pairs with the same law and the same
-    positive number share these slots; in each step, only the closest points can touch. Other
-    integrators ignore this option.
+    Attributes
+    ----------
+    body, surface : shape
+        Shapes of `chasles.contact`.
+    law : Rigid, SoftContact or Compliant
+        Contact law.
+    shared : int
+        Number of shared contact slots (potential contact points) in "time-stepping". All pairs with
+        the same law and the same positive number share these slots; in each step, only the closest
+        points can touch. Other integrators ignore this option. Default: 0, no sharing.
     """
 
     body: Body
@@ -306,7 +329,19 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
 
 
 class Pressed(NamedTuple):
-    """Contact points, forces in contact axes, rates of state variables, and contact mask."""
+    """Response of all soft contacts in a state, as expressions.
+
+    Attributes
+    ----------
+    spots : list of Spot
+        Contact points and their relative motion.
+    forces : list of list of Number
+        Forces (N) in contact axes: tangents, then normal.
+    rates : list of Number
+        Rates of the state variables of all contact laws.
+    touching : list of Number
+        1 for points at which a force can act, else 0.
+    """
 
     spots: list[Spot]
     forces: list[list[Number]]
@@ -316,7 +351,7 @@ class Pressed(NamedTuple):
 
 @dataclass(frozen=True)
 class Placed:
-    """Contact pairs of a robot, with their contact points as expressions."""
+    """Contact pairs of a robot, with contact points as expressions."""
 
     model: Model
     pairs: tuple[Pair, ...]
@@ -387,7 +422,7 @@ class Contacts(Placed):
 
     @property
     def keys(self) -> tuple[WrenchKey, ...]:
-        """Keys of the contact wrenches, which are along the world axes, about the frame origins."""
+        """Keys of the contact wrenches on frames, in world axes about the frame origins."""
         return tuple(WrenchKey(frame) for frame in self.frames)
 
     @cached_property

@@ -19,10 +19,10 @@ def contact_points(
 ) -> np.ndarray | None:
     """Return the contact points (..., points, 3) in the world (m) for configurations q (..., nq).
 
-    Points are in the order of `Touching.forces`. Contacts that are not compiled come last in
-    `Touching.forces`; their points are not returned. stepped: True for a trajectory of the
-    integrator "time-stepping". For other integrators, the result is None if the points vary with
-    the motion.
+    Points are in the order of `Touching.forces`. Contacts that are computed outside the compiled
+    step, such as those on height fields, come last in `Touching.forces`; their points are not
+    returned. `stepped` is True for a trajectory of the integrator "time-stepping". For other
+    integrators, the result is None if the points vary with the motion.
     """
     arena, n = Arena(RULES), model.nq
     given = symbols(arena, "q", (n,))

@@ -2,8 +2,9 @@
 
 Contact points can press or pull against each other without any effect on the motion. An example is
 two sticking points of one body, with opposite forces along the line between them. Coulomb's law
-does not determine these internal forces. A point slides sooner if its force is close to the edge of
-its friction cone. Therefore the forces with the largest margin inside all cones are chosen.
+does not determine these internal forces. A point begins to slide sooner if its force is close to
+the boundary of its friction cone. Therefore the forces with the largest margin inside all cones are
+chosen.
 """
 
 import numpy as np
@@ -12,12 +13,12 @@ from chasles.errors import ConvergenceError
 from chasles.motion.solvers import Cone, Infeasible, cones_program
 
 DEPENDENT = 1e-9
-"""Singular values up to this fraction of the largest are treated as zero: the corresponding forces
-have no effect on the motion."""
+"""Fraction of the largest singular value up to which singular values count as zero. Forces with
+such singular values have no effect on the motion."""
 
 ROOM = 1e-6
-"""Smallest margin inside the cones, relative to the largest force. If the best margin is smaller,
-the given forces are kept."""
+"""Smallest useful margin inside the friction cones, relative to the largest force. If the best
+margin is smaller, the given forces are kept."""
 
 
 def safest(
@@ -25,11 +26,21 @@ def safest(
 ) -> np.ndarray:
     """Return the contact forces (k, 3) with the largest margin inside all friction cones.
 
-    The result has the same effect on the motion, T f, as the given forces f (k, 3).
-
-    T has shape (n, 3k). `slip` (k, 2) is the direction of sliding points; points with zero slip and
-    positive mu stick. `acts` (k,) is the mask of points with a force. The forces f are
+    The result has the same effect on the motion, T f, as the given forces f. The forces f are
     returned unchanged if the largest margin does not exceed `ROOM`.
+
+    Parameters
+    ----------
+    T : array, shape (n, 3k)
+        Contact axes in joint space, as columns.
+    f : array, shape (k, 3)
+        Contact forces.
+    mu : array, shape (k,)
+        Friction coefficients.
+    slip : array, shape (k, 2)
+        Directions of sliding points. Points with zero slip and positive mu stick.
+    acts : array of bool, shape (k,)
+        Mask of points with a force.
     """
     sticks = acts & (mu > 0.0) & ~np.any(slip, axis=-1)
     D, rows = _columns(mu, slip, acts, sticks)
@@ -60,10 +71,10 @@ def safest(
 def _columns(
     mu: np.ndarray, slip: np.ndarray, acts: np.ndarray, sticks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrix (3k, m) that maps independent to all force components, and their indices.
+    """Return a matrix (3k, m) from independent to all force components, and indices (m,).
 
-    The indices (m,) are the positions of the independent components in the flattened f.
-    The friction of sliding points is included in the columns of their normal forces.
+    The indices are those of the independent components in the flattened array f. The friction of
+    sliding points is included in the columns of their normal forces.
     """
     rows = np.flatnonzero(np.column_stack([sticks, sticks, acts]))
     D, normals = np.eye(3 * len(mu)), 2 + 3 * np.arange(len(mu))

@@ -2,10 +2,10 @@
 
 If the step size is too large for the stiffness or damping of the ground, the contact force reverses
 the velocity of a contact point in every step. The motion is then a numerical artifact. Therefore a
-watch counts, for each point, the steps in contact in which the velocity reverses. Contacts that
-last three steps or more, and oscillations with six steps or more per period, stay below the limit.
-Motion caused by actuators stays below it as well, because they cannot reverse the velocity of a
-contact point in every other step.
+detector, called watch here, counts for each point the steps in contact in which the velocity
+reverses. Contacts that last three steps or more, and oscillations with six steps or more per
+period, stay below the limit. Motion caused by actuators stays below the limit as well, because
+actuators cannot reverse the velocity of a contact point in every other step.
 
 All computations use operations that floats, arrays of floats and symbols support.
 """
@@ -21,45 +21,55 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 Values = Sequence[Value] | np.ndarray
 
 REVERSED = 0.4
-"""The velocity of a point reverses in a step if -v0 . v1 exceeds this fraction of the mean of v0^2
-and v1^2, where v0 and v1 are the velocities at the ends of the step. The ratio of -v0 . v1 to this
+"""Threshold for a velocity reversal: -v0 . v1 exceeds this fraction of the mean of v0^2 and v1^2,
+where v0 and v1 are the velocities of a point at the ends of a step. The ratio of -v0 . v1 to this
 mean is 1 for a full reversal, and less than 0.4 if one speed is more than 4.8 times the other.
 """
 
 SLOW, FAST = 98.1, 981.0
-"""Accelerations (m/s^2) that define speed thresholds. Reversals at speeds below SLOW dt are
-ignored, because the velocities of resting points also change sign. A reversal is counted as MANY
-reversals if the point is then faster than FAST dt and more than four times as fast as before.
+"""Accelerations (m/s^2) that, times the step size dt, define speed thresholds. Reversals at speeds
+below SLOW dt are ignored, because the velocities of resting points also change sign. A reversal is
+counted as MANY reversals if the point is then faster than FAST dt and more than four times as fast
+as before.
 """
 
 FADING, MANY = 0.9, 4.0
 """Factor by which the reversal count decays in each step in contact, and the limit of the count.
-The count covers about the last ten steps in contact, so a motion counts as unstable if the
-velocity reverses in more than 40 % of them.
+The count covers about the last ten steps in contact, so a motion counts as unstable if the velocity
+reverses in more than 40 % of these steps.
 """
 
 LEVEL = 3
-"""Number of stack levels from here to the caller of `robot.simulate` or `robot.rollout`."""
+"""Stack level of the warning, so that it refers to the caller of `robot.simulate` or `rollout`."""
 
 
 LATCHED = 1000.0
-"""Offset that is added to a reversal count when it reaches MANY. From then on, the count increases
-by one per step, so count - LATCHED is the number of steps since the motion became unstable."""
+"""Value to which a reversal count is set when the count reaches MANY. From then on, the count
+increases by one per step, so count - LATCHED is the number of steps since the motion became
+unstable."""
 
 
 def size(points: int) -> int:
-    """Return the number of values that a watch stores: velocity and reversal count per point."""
+    """Return the size of the state "watch": a velocity and a reversal count per contact point."""
     return 2 * points
 
 
 def watched(
     watch: Values, velocities: Sequence[Values], normal: Sequence[Value], h: Value
 ) -> list[Value]:
-    """Return the watch (velocities and reversal counts), updated with a new state.
+    """Return the state "watch" (velocity and reversal count of each point) after a step.
 
-    velocities: velocities of the points (m/s), three components each. The watch stores the sum of
-    the components, which changes its sign if the velocity reverses. normal: normal forces (N). h:
-    size of the next step (s).
+    Parameters
+    ----------
+    watch : Values
+        The state before the step.
+    velocities : Sequence[Values]
+        Velocities of the points (m/s), three components each. The sum of the components, which
+        changes its sign if the velocity reverses, is stored.
+    normal : Sequence[Value]
+        Normal forces (N).
+    h : Value
+        Size of the next step (s).
     """
     slow, fast = (SLOW * h) ** 2, (FAST * h) ** 2
     seen: list[Value] = []

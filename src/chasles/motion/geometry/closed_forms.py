@@ -27,16 +27,16 @@ from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, is_num
 from chasles.model.ranges import LARGEST
 
 Value = Any
-"""Float, array of floats, or symbol: laws and shapes accept and return any of the three."""
+"""Float, array of floats, or symbol, as accepted and returned by contact laws and shapes."""
 Place = tuple[float, float, float]
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Distance (...), normal (..., 3) and rate of the normal (..., 3) for a moving point."""
+"""Distance (...) of a moving point from a surface, unit normal (..., 3), and rate of the normal."""
 
 ROUNDING = 1e-14
 STEPS = 50
-"""Maximum number of Newton iterations for the nearest point on a ground."""
+"""Maximum number of Newton iterations for the nearest point on a ground surface."""
 TRACED = 4
-"""Number of Newton iterations in a traced program, which cannot test for convergence. The
+"""Number of Newton iterations in a compiled program, which cannot test for convergence. The
 iterations start below the center of a ball and converge quadratically. For slopes up to 1, four
 iterations converge to within rounding error."""
 
@@ -45,7 +45,7 @@ iterations converge to within rounding error."""
 
 
 def _on_any(on_arrays: Callable[..., Value], on_numbers: Callable[..., Value]) -> Any:
-    """Return an operation that accepts numbers, symbols, and arrays of floats or symbols."""
+    """Return an operation that accepts floats, symbols, and arrays of floats or symbols."""
 
     def operation(*arguments: Value) -> Value:
         kinds = {a.dtype.kind for a in arguments if isinstance(a, np.ndarray | np.generic)}
@@ -78,7 +78,7 @@ NEXT, LAST = [1, 2, 0], [2, 0, 1]
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a x b (..., 3). For a few vectors, this is five times as fast as `numpy.cross`."""
+    """Return a x b (..., 3), for a few vectors five times as fast as `numpy.cross`."""
     turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
     return turned
 
@@ -153,7 +153,7 @@ class _ClosedForm:
 
 
 def check_places(shape: Any, *names: str) -> None:
-    """Store attributes as tuples of three numbers. Raise an error if a value is invalid."""
+    """Convert the named attributes of a shape to tuples of three floats, or raise an error."""
     for name in names:
         given = getattr(shape, name)
         try:
@@ -434,10 +434,10 @@ class Plane(_ClosedForm):
 class Ground(_ClosedForm):
     """Region below z = height(x, y), in the world or another frame.
 
-    height must be smooth. It is called once, with symbols, and may use arithmetic and the functions
-    of `chasles.expr`. The nearest point is found by Newton's method, starting below the center of
-    the ball, so curvatures must be less than 1/distance. A compiled step uses four iterations
-    (`TRACED`).
+    The function `height` must be smooth. `height` is called once, with symbols, and may use
+    arithmetic and the functions of `chasles.expr`. The nearest point is found by Newton's method,
+    starting below the center of the ball, so curvatures must be less than 1/distance. A compiled
+    step uses four iterations (`TRACED`).
     """
 
     height: Callable[[Number, Number], Number]
@@ -540,7 +540,7 @@ def _solved(
 ) -> tuple[Value, Value]:
     """Return (1 + g g' - above K)^-1 b for the gradient g and Hessian K of a ground's height.
 
-    above: height of the ball's center above the ground (m).
+    `above` is the height of the ball's center above the ground (m).
     """
     xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
     xy = gx * gy - above * K[1]
@@ -549,7 +549,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return distance, normal and its rate for a moving point r and a ball at the origin."""
+    """Return distance, normal and its rate for a point r (velocity v) and a ball at the origin."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 

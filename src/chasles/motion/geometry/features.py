@@ -5,10 +5,10 @@ p(s) on one edge and p(t) on the other edge is stationary. The derivative of thi
 the rates of s and t, which determine the rates of the contact point and the normal.
 
 If the contact features of two bodies vary with the motion, each pair of features (a corner and a
-face, two edges, a rim and the ground) is a separate possible contact. Its gap is the gap between
-the two features, even if other features are nearer. Its `room` is the distance until a neighboring
-pair becomes the nearest: at an edge of the face, at an end of an edge, or where another feature
-faces the other body.
+face, two edges, a rim and the ground) is a separate possible contact. The gap of such a contact is
+the gap between the two features, even if other features are nearer. The `room` of the contact is
+the distance until a neighboring pair becomes the nearest: at an edge of the face, at an end of an
+edge, or where another feature faces the other body.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,11 +30,11 @@ STEPS = 50
 """Maximum number of Newton iterations; one suffices for straight edges and for a rim on a plane."""
 
 CLOSE = 1e-12
-"""Convergence tolerance for Newton steps, relative to 1 plus the absolute value of s. The error is
+"""Convergence tolerance for Newton steps of an edge parameter s, relative to 1 + |s|. The error is
 about the square of the last step."""
 
 UPRIGHT = 1e-9
-"""Sine of the largest tilt at which a rim is treated as level, without a lowest point."""
+"""Sine of the tilt up to which a rim is treated as level, without a lowest point."""
 
 PARALLEL = 1e-6
 """Sine of the largest angle at which edges are treated as parallel. Parallel straight edges do not
@@ -45,7 +45,7 @@ Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def listed(function: str, contacts: Any) -> list[Contact]:
-    """Return contacts as a list. Raise an error for a single contact or other types."""
+    """Return contacts as a list, or raise an error for a single contact or other types."""
     found = [] if isinstance(contacts, Contact) else list(contacts)
     if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
         problem = f"contacts must be a list from contact_points, not {contacts!r:.60}"
@@ -56,7 +56,7 @@ def listed(function: str, contacts: Any) -> list[Contact]:
 def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
     """Return a contact with its bodies exchanged.
 
-    over, under: motions of the successor and predecessor frames.
+    `over` and `under` are the motions of the successor and predecessor frames.
     """
     gap_rate = np.sum(c.normal * (over.velocity(c.point) - under.velocity(c.point)), axis=-1)
     gap = np.asarray(c.gap)[..., None]
@@ -141,9 +141,19 @@ def crossing(
 ) -> tuple[np.ndarray, Contact] | None:
     """Return (s, t) at the nearest points of two edges, and the contact; None for parallel edges.
 
-    None is also returned if Newton's method does not converge. In `carriers` and `edges`, the
-    successor comes first. guess: initial guess for s and t. toward: a direction in the world from
-    the second body to the first; if None, the vector between the nearest points is used.
+    None is also returned if Newton's method does not converge.
+
+    Parameters
+    ----------
+    carriers : tuple[Carrier, Carrier]
+        Motions of the two bodies, the successor first.
+    edges : tuple[Edge, Edge]
+        One edge of each body, in the same order.
+    guess : tuple[float, float]
+        Initial guess for the edge parameters s and t.
+    toward : np.ndarray | None
+        Direction in the world from the second body to the first. If None, the vector between the
+        nearest points is used.
     """
     x = np.array(guess, dtype=float)
     for _ in range(STEPS):
@@ -226,12 +236,15 @@ def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndar
 
 
 class Meeting:
-    """Numbered pairs of features on two bodies that may touch."""
+    """Interface for the pairs of features of two bodies that may touch, with `size` pairs."""
 
     size: int
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """Return gap (k,) and room (k,) in m; room is negative if other features are nearer."""
+        """Return the gap and the room (k,) of each pair, in m.
+
+        The room is the distance until other features are nearer, negative if they already are.
+        """
         raise NotImplementedError
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
@@ -240,11 +253,18 @@ class Meeting:
 
 
 class _Kind(NamedTuple):
-    """Kind of feature pairs, such as corners and faces.
+    """Kind of feature pairs, such as corners on faces.
 
-    first, second: names of the `Solid` fields that list the features. pairs: function that returns
-    all pairs. contacts: function that returns the contacts of selected pairs. swapped: True if the
-    first feature belongs to the second solid.
+    Attributes
+    ----------
+    first, second : str
+        Names of the fields of `Solid` that list the features.
+    pairs : Callable[[polyhedra.Solid, polyhedra.Solid], polyhedra.Pairs]
+        Function that returns all pairs.
+    contacts : Callable[[polyhedra.Some, polyhedra.Some], Contact]
+        Function that returns the contacts of selected pairs.
+    swapped : bool
+        True if the first feature belongs to the second solid.
     """
 
     first: str
@@ -255,7 +275,7 @@ class _Kind(NamedTuple):
 
 
 class _Features(Meeting):
-    """All feature pairs of two solids that may touch, numbered by kind."""
+    """All feature pairs of two solids that may touch, with consecutive numbers for each kind."""
 
     kinds: ClassVar[tuple[_Kind, ...]]
 
@@ -272,7 +292,7 @@ class _Features(Meeting):
         self.size = int(self._starts[-1])
 
     def _pairs(self, over: Carrier, under: Carrier) -> polyhedra.Pairs:
-        """Return all pairs, in the frame of the second solid."""
+        """Return all feature pairs, in the frame of the second solid."""
         a, b = self._solids
         a = a.moved(under.R.T @ over.R, under.back(over.o - under.o))
         found = [k.pairs(b, a).back() if k.swapped else k.pairs(a, b) for k in self.kinds]
@@ -299,7 +319,8 @@ class Polyhedra(_Features):
     """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
     The contact normal is the normal of the pair with the largest gap, among pairs whose normal
-    points outward from both bodies. Touching pairs with other normals have negative room.
+    points outward from both bodies. Touching pairs with other normals have negative room, as other
+    features are nearer.
     """
 
     kinds = (

@@ -1,10 +1,10 @@
 """Height fields: solids below a grid of heights, and their contacts with other shapes.
 
-Each cell of the grid consists of two triangles. As in MuJoCo, their common edge runs from the
-corner with the lowest x and y to the corner with the highest x and y. A ball touches the field
-where its distance has a local minimum, so the inner edges of a flat field do not obstruct it.
-Corners of the field touch a shape if they are peaks in the direction of contact. Edges of boxes,
-hulls and capsules touch ridges (`ridges`).
+Each cell of the grid consists of two triangles. As in MuJoCo, the common edge of the triangles runs
+from the corner with the lowest x and y to the corner with the highest x and y. A ball touches the
+field where its distance has a local minimum, so the inner edges of a flat field do not obstruct the
+ball. Corners of the field touch a shape if they are peaks in the direction of contact. Edges of
+boxes, hulls and capsules touch ridges (`ridges`).
 """
 
 import hashlib
@@ -27,11 +27,11 @@ SAME = 1e-9
 """Tolerance (m) within which points on a field coincide or distances are equal."""
 
 SIMILAR = 1e-6
-"""Crossings whose points (m) and normals differ by less than this value are treated as the same."""
+"""Tolerance for points (m) and normals of two contacts below which the contacts are the same."""
 
 PEAK = 0.02
-"""A corner of the field is a peak if all its edges rise, in the direction of the contact normal, at
-angles with a sine below this value."""
+"""Sine of the largest angle at which edges of a peak may rise in the direction of the contact
+normal. A peak is a corner of the field that can touch a shape."""
 
 CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""
@@ -45,10 +45,22 @@ for edges of a shape that cross ridges."""
 class HeightField:
     """Solid between the plane z = -base and a grid of heights over a rectangle.
 
-    heights: rows along x, from the lowest to the highest y (m, at least 2 x 2). size: lengths of
-    the rectangle along x and y (m). base: thickness below z = 0 (m). center, axes: center and
-    axes (unit vectors as rows) of the field in its frame. Only "time-stepping" supports height
-    fields.
+    Only "time-stepping" supports height fields.
+
+    Attributes
+    ----------
+    frame : str or None
+        Frame of the robot, or None for the world.
+    heights : nested sequence of floats, at least 2 x 2
+        Heights (m), in rows along x, from the lowest to the highest y.
+    size : pair of floats
+        Lengths of the rectangle along x and y (m).
+    base : float
+        Thickness below z = 0 (m).
+    center : three floats
+        Center of the field in its frame (m).
+    axes : three unit vectors
+        Axes of the field in its frame, as rows.
     """
 
     frame: str | None
@@ -87,7 +99,7 @@ class HeightField:
 
     @cached_property
     def cell(self) -> np.ndarray:
-        """Lengths of a cell along x and y."""
+        """Lengths of a grid cell along x and y (m)."""
         rows, columns = self.grid.shape
         return np.array([self.size[0] / (columns - 1), self.size[1] / (rows - 1)])
 
@@ -150,7 +162,7 @@ class HeightField:
         return low + (side - low) * steep + (high - side) * flat, inside
 
     def _below(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows and columns of the cells below or nearest to points, and cell coordinates."""
+        """Return row, column and local coordinates of the cell below or nearest to each point."""
         rows, columns = self.grid.shape
         at = (c[..., :2] + 0.5 * np.array(self.size)) / self.cell
         whole = np.floor(np.nan_to_num(at)).clip(0, [columns - 2, rows - 2]).astype(int)
@@ -298,8 +310,8 @@ def contacts_on_field(
 ) -> np.ndarray:
     """Return the contacts (n, slots, 7) of a shape on a field: point, normal and gap in the world.
 
-    R (n, 3, 3), o (n, 3): axes (as columns) and origin of the shape's frame. S, s: axes and origin
-    of the field's frame.
+    `R` (n, 3, 3) and `o` (n, 3) are the axes (as columns) and origin of the shape's frame. `S` and
+    `s` are those of the field's frame.
     """
     S, s = S @ np.transpose(field.axes), s + S @ np.array(field.center)
     places, radii = zip(*body.balls(), strict=True)
@@ -356,9 +368,8 @@ def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.n
 def nearest_on_triangles(c: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest points (..., 3) on triangles (..., 3, 3), and the unit normals there.
 
-    c (..., 3): points for which the nearest points are computed. The nearest point is on the face
-    if the projection of c is inside the triangle, or else on the nearest edge. The method is from
-    Ericson 2005, section 5.1.5.
+    For each query point c (..., 3), the nearest point is on the face if the projection of c is
+    inside the triangle, or else on the nearest edge (Ericson 2005, section 5.1.5).
     """
     a, b, d = (corners[..., k, :] for k in range(3))
     normal = np.cross(b - a, d - a)
@@ -414,7 +425,8 @@ def _peaks(
 ) -> np.ndarray:
     """Return the contacts (n, PEAKS, 7) of field corners with a shape, in the field's axes.
 
-    turn, origin: axes and origin of the shape's frame. at, edges, exists: see `HeightField.peaks`.
+    `turn` and `origin` are the axes and origin of the shape's frame. The last three arguments are
+    the results of `HeightField.peaks`.
     """
     own = np.einsum("nji,nkj->nki", turn, at - origin[:, None])
     gap, out, _ = body.nearest(own, np.zeros_like(own))

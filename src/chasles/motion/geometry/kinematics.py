@@ -37,11 +37,12 @@ from chasles.motion.geometry.shapes import Body, Surface
 Array = Any
 
 NEAR = 1e-9
-"""Points with a gap (m or rad) up to this value are in contact. With this tolerance, points that
-make contact at the same time are detected together despite rounding errors."""
+"""Gap (m or rad) up to which points are in contact. With this tolerance, points that make contact
+at the same time are detected together despite rounding errors."""
 
 ALIKE = 1e-9
-"""Relative difference of Jacobians below which points, such as two coinciding corners, are merged.
+"""Relative difference of Jacobians below which contact points are merged, such as two coinciding
+corners.
 """
 
 
@@ -223,13 +224,27 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 class Contact(NamedTuple):
     """Contact point, or nearest point, of two bodies; vectors are in the world frame.
 
-    successor, predecessor: frames of the two bodies, None for the world. point C (..., 3): the
-    nearest point of the successor; normal (..., 3): unit vector from the predecessor to the
-    successor. gap (...): the distance, negative for penetration. point_rate, normal_rate (..., 3):
-    rates of C, as a point in space, and of the normal, in m/s and 1/s. C moves relative to both
-    bodies. friction: Coulomb's coefficient mu. torsion: coefficient (m) of the friction moment
-    about the normal; without a tangential force, the moment is at most torsion times the normal
-    force.
+    The contact point C is a point in space that moves relative to both bodies.
+
+    Attributes
+    ----------
+    successor, predecessor : str or None
+        Frames of the two bodies, None for the world.
+    point : array, shape (..., 3)
+        Contact point C (m): the nearest point of the successor.
+    normal : array, shape (..., 3)
+        Unit vector from the predecessor to the successor.
+    gap : array, shape (...)
+        Distance (m), negative for penetration.
+    point_rate : array, shape (..., 3)
+        Velocity of C (m/s).
+    normal_rate : array, shape (..., 3)
+        Rate of the normal (1/s).
+    friction : float
+        Coulomb's friction coefficient mu.
+    torsion : float
+        Coefficient (m) of the friction moment about the normal. Without a tangential force, the
+        moment is at most `torsion` times the normal force.
     """
 
     successor: str | None
@@ -270,11 +285,24 @@ def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray
 class Moves(NamedTuple):
     """Motion of the k contact points of one state, in the order of the pairs.
 
-    gap (k,), in m. axes (k, 3, 3): two tangents and the normal as rows, in the world. Motion of the
-    body relative to the surface along these axes: velocity (k, 3) = J qd with J (k, 3, nv), and
-    acceleration J qdd + bias (k, 3); its normal component is the acceleration of the gap. room
-    (k,): distance (m) until other features of the bodies become the nearest; infinite if there are
-    no other features, negative if other features are nearer.
+    Velocities and accelerations are those of the body relative to the surface, along `axes`. The
+    acceleration is J qdd + bias; its normal component is the acceleration of the gap.
+
+    Attributes
+    ----------
+    gap : array, shape (k,)
+        Gaps (m).
+    axes : array, shape (k, 3, 3)
+        Two tangents and the normal as rows, in the world.
+    velocity : array, shape (k, 3)
+        Velocity J qd (m/s).
+    J : array, shape (k, 3, nv)
+        Jacobian of the velocity.
+    bias : array, shape (k, 3)
+        Acceleration at qdd = 0 (m/s2).
+    room : array, shape (k,)
+        Distance (m) until other features of the bodies become the nearest; infinite if there are no
+        other features, negative if other features are nearer.
     """
 
     gap: np.ndarray
@@ -313,8 +341,16 @@ Closed = Sphere | Capsule | Box | Plane
 class Ball(NamedTuple):
     """Ball on a body, and the surface that it may touch.
 
-    over, at, radius: frame of the body, and the ball's center and radius. under: frame of the
-    surface. surface: the surface, or None if it has no closed form.
+    Attributes
+    ----------
+    over : str | None
+        Frame of the body.
+    at, radius : Place and float
+        Center of the ball in this frame, and radius (m).
+    under : str | None
+        Frame of the surface.
+    surface : Closed | None
+        The surface, or None if its nearest point has no closed form.
     """
 
     over: str | None
@@ -325,7 +361,7 @@ class Ball(NamedTuple):
 
 
 class Points:
-    """Contact points of shape pairs, as in `contact_points`, in a single state."""
+    """Compiled function for the motion of the contact points of shape pairs, in a single state."""
 
     def __init__(self, model: Model, pairs: Sequence[tuple[Body, Surface]]) -> None:
         def name(frame: str | None) -> str | None:
@@ -398,7 +434,7 @@ def _compiled(
 
 
 class Frame(NamedTuple):
-    """Motion of a frame, its acceleration (6,) at qdd = 0, and its Jacobian (6, nv)."""
+    """Motion of a frame, with its acceleration `rate` (6,) at qdd = 0 and its Jacobian (6, nv)."""
 
     motion: Carrier
     rate: np.ndarray
@@ -414,7 +450,10 @@ class Frame(NamedTuple):
         return Frame(motion, rate, mechanism.jacobian(q, frame=motion.frame))
 
     def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Return the rate of the body's velocity at a moving position, for qdd = 0."""
+        """Return the rate of the body's velocity at a moving point, for qdd = 0.
+
+        `point` and `rate` are the position and velocity of the moving point in the world.
+        """
         (_, o, w, v, _), alpha, a = self.motion, self.rate[:3], self.rate[3:]
         return a + cross(alpha, point - o) + cross(w, rate - v)
 
@@ -433,8 +472,8 @@ def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
 def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
     """Return the motion of one or several contacts between two bodies in one state.
 
-    Accelerations refer to the body points that coincide with C at each instant (Featherstone
-    2008, Eq 11.25 and 11.30).
+    Accelerations are rates of the velocities of the body points that coincide with the moving
+    contact point C (Featherstone 2008, Eq 11.25 and 11.30).
     """
     point, rate, E = contact.point, contact.point_rate, contact_axes(contact.normal)
     velocity = over.motion.velocity(point) - under.motion.velocity(point)
@@ -498,7 +537,7 @@ def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class _Given(NamedTuple):
-    """Nearest point on a surface without a closed form, given as inputs of a program."""
+    """Surface without a closed form, whose distance, normal and normal rate are program inputs."""
 
     distance: Any
     normal: Any

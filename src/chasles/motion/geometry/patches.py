@@ -2,8 +2,9 @@
 
 `coal` (extra `contact`) computes the direction along which two bodies are nearest, or penetrate
 least. The feature of each body in that direction is a corner, an edge or a face. The contact patch
-is a polygon. Its corners are corners of one body above the other, and points where edges of the two
-bodies cross. The points and their rates have closed forms. For two capsules, `coal` is not needed.
+is a polygon. The corners of this polygon are corners of one body above the other, and points where
+edges of the two bodies cross. The points and their rates have closed forms. For two capsules,
+`coal` is not needed.
 """
 
 from functools import lru_cache
@@ -42,13 +43,12 @@ from chasles.motion.solvers import optional
 Extended = Capsule | Box | Cylinder | ConvexMesh
 
 LEVEL = 1e-3
-"""Largest angle (rad) between the contact plane and a face or edge in contact. Also the largest
-difference between the gaps in a patch, relative to the size of the bodies."""
+"""Tolerance for a contact patch: maximum angle (rad) between the contact plane and a face or edge
+in contact, and maximum difference between gaps, relative to the size of the bodies."""
 
 ALONG = 0.99
-"""A contact belongs to the patch if the cosine of the angle between its normal and the contact
-direction is at least this value. If one body is inside the other, this condition excludes contacts
-at other faces."""
+"""Smallest cosine of the angle between the normal of a contact in a patch and the contact
+direction. If one body is inside the other, this condition excludes contacts at other faces."""
 
 SAME = 1e-9
 """Distance, relative to the size of the bodies, below which two points of a patch are merged, or a
@@ -149,9 +149,20 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
 class Outline(NamedTuple):
     """Corner, edge or face of a shape in a given direction, in the shape's frame.
 
-    balls: corners (positions and radii). edges: edges of the face, or the single edge. rims:
-    circles that may touch. size: size of the shape (m). face: plane of the face. around: corners of
-    the face (k, 3), or the rim of a disc.
+    Attributes
+    ----------
+    balls : list[tuple[Place, float]]
+        Corners or rounded ends, as balls (position, radius).
+    edges : list[Edge]
+        Edges of the face, or the single edge.
+    rims : list[Rim]
+        Circles that may touch.
+    size : float
+        Size of the shape (m).
+    face : Plane | None
+        Plane of the face.
+    around : Any
+        Corners of the face (k, 3), or the rim of a disc.
     """
 
     balls: list[tuple[Place, float]]
@@ -228,7 +239,7 @@ def _chords(loop: np.ndarray) -> list[Edge]:
 
 
 class _Side(NamedTuple):
-    """One of two bodies: its shape, its motion, and its feature that faces the other body."""
+    """One of two bodies: shape, motion, and the feature that faces the other body."""
 
     shape: Extended
     carrier: Carrier
@@ -267,7 +278,11 @@ def patch_contacts(
 
 
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
-    """Return contacts of a body's corners and rims with another body's face or entire shape."""
+    """Return the contacts of one body's corners and rims with the other body.
+
+    A corner or rim touches the other body's face if it is above that face (up to `slack`, in m).
+    Other corners touch the nearest point of the entire shape.
+    """
     found, c = [], under.carrier
     features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
     features += [(rim_contact, rim) for rim in over.outline.rims]
@@ -301,7 +316,7 @@ def _crossings(
 
 
 def _guess(edge: Edge, place: np.ndarray) -> float:
-    """Return an initial guess for the edge parameter near a point.
+    """Return an initial guess for the parameter of the point on an edge nearest to `place`.
 
     For straight edges, any guess works.
     """
@@ -309,7 +324,7 @@ def _guess(edge: Edge, place: np.ndarray) -> float:
 
 
 def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
-    """Return True if the point at s on an edge is its body's farthest point in a direction."""
+    """Return True if the point at s on an edge is the body's farthest point in direction `way`."""
     if isinstance(edge, Rim):
         _, _, inward = edge.at(s)
         return bool(way @ edge.out >= -SAME and -way @ inward >= -SAME * edge.radius)
@@ -336,7 +351,7 @@ def _direction(
 
 
 def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
-    """Convert a shape to a `coal` shape, and return it with its pose in the world."""
+    """Convert a shape to a `coal` shape, and return the result with its pose in the world."""
     coal = optional("coal")
     solid, turn, center = _solid(shape)
     return solid, coal.Transform3s(over.R @ turn, over.point(center)[0])

@@ -1,8 +1,9 @@
 """Feature pairs of polyhedra and capsules, with their gaps and contacts.
 
 When two convex bodies just touch, the touching features correspond to faces of the Minkowski
-difference. They are a corner with all its edges above a face, or two edges whose common normal is
-between the normals of their faces. The gap of such pairs is exact, even if they do not touch.
+difference. Such features are a corner with all its edges above a face, or two edges whose common
+normal is between the normals of their faces. The gap of such a pair is exact, even if the features
+do not touch.
 
 A capsule is a segment with a radius, represented as a polyhedron with one edge and no faces.
 """
@@ -22,7 +23,7 @@ SAME = 1e-9
 of the largest angle by which the normal of a feature may point inward."""
 
 LEANS = 1e-3
-"""Sine of the largest tilt at which a corner on a face belongs to the patch."""
+"""Sine of the largest tilt at which a corner on a face belongs to the contact patch."""
 
 PARALLEL = 1e-6
 """Sine of the largest angle between edges that are treated as parallel. Parallel edges touch only
@@ -42,10 +43,24 @@ radius r/e^2, and the steps must be small enough for this motion."""
 class Solid(NamedTuple):
     """Polyhedron as arrays: v corners, f faces, e edges.
 
-    arms (v, n, 3): unit vectors along the edges at each corner. normals (f, 3), levels (f,): face
-    planes n.x = level. sides (f, n, 3), ends (f, n): lines that bound each face; s.x >= end on the
-    face. starts and alongs (e, 3): edges. flanks (e, 2, 3): unit vectors from an edge into its two
-    faces. Shorter lists are padded with their last entries. size: in m.
+    Shorter lists are padded with their last entries.
+
+    Attributes
+    ----------
+    corners : array, shape (v, 3)
+        Positions of the corners (m).
+    arms : array, shape (v, n, 3)
+        Unit vectors along the edges at each corner.
+    normals, levels : arrays, shapes (f, 3) and (f,)
+        Face planes n.x = level.
+    sides, ends : arrays, shapes (f, n, 3) and (f, n)
+        Lines that bound each face; s.x >= end on the face.
+    starts, alongs : array, shape (e, 3)
+        First corner of each edge, and vector along the edge (m).
+    flanks : array, shape (e, 2, 3)
+        Unit vectors from an edge into its two faces.
+    size : float
+        Size of the shape (m).
     """
 
     corners: np.ndarray
@@ -60,7 +75,10 @@ class Solid(NamedTuple):
     size: float
 
     def moved(self, R: np.ndarray, o: np.ndarray) -> "Solid":
-        """Return the solid in another frame, in which it is rotated by R and its origin is at o."""
+        """Return the solid in the coordinates of another frame.
+
+        `R` and `o` are the rotation and origin of the solid's frame in the other frame.
+        """
         arms, normals, sides, alongs, flanks = (
             a @ R.T for a in (self.arms, self.normals, self.sides, self.alongs, self.flanks)
         )
@@ -70,7 +88,7 @@ class Solid(NamedTuple):
 
 
 def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
-    """Return a shape as a polyhedron in its frame. A point has one corner, a capsule one edge."""
+    """Return a shape as a polyhedron in its frame; a point has one corner, a capsule one edge."""
     none = np.zeros((0, 3))
     flat = none, np.zeros(0), np.zeros((0, 1, 3)), np.zeros((0, 1))
     if isinstance(shape, Point):
@@ -112,7 +130,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
 # Contacts of selected feature pairs --------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
-"""A body, the indices (m,) of selected features, and the body's motion."""
+"""Selected features of a body: the body, the indices (m,) of the features, and the motion."""
 
 
 def corners_on_faces(corners: Some, faces: Some) -> Contact:
@@ -160,7 +178,10 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts between the same two bodies. order (m,): index of each in the result."""
+    """Merge contacts between the same two bodies into one `Contact` with arrays.
+
+    `order` (m,) contains the index of each contact in the result.
+    """
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
@@ -184,7 +205,7 @@ def corners_on_corners(first: Some, second: Some) -> Contact:
 
 
 class Places(NamedTuple):
-    """Points (m, 3), each paired with one query point."""
+    """Corners `at` (m, 3), each paired with one query point, as a surface with `nearest`."""
 
     at: np.ndarray
 
@@ -194,7 +215,7 @@ class Places(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Infinite lines along edges, each paired with a query point. starts, alongs: shape (m, 3)."""
+    """Infinite lines along edges (m, 3), each paired with one query point, as a surface."""
 
     starts: np.ndarray
     alongs: np.ndarray
@@ -220,11 +241,21 @@ class Lines(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Feature pairs of two bodies.
+    """Feature pairs of two bodies, such as corners and faces, with one entry per pair.
 
-    gap: in m. inside: distance (m) from the contact point to the borders of the features, negative
-    outside. outward: sine of the smallest angle between the contact plane and the bodies behind it;
-    negative if a body crosses the plane. lack: tolerance of `outward`.
+    Attributes
+    ----------
+    gap : np.ndarray
+        Gap between the features (m).
+    inside : np.ndarray
+        Distance (m) from the contact point to the borders of the features, negative outside.
+    outward : np.ndarray
+        Sine of the smallest angle between the contact plane and the bodies behind it; negative if a
+        body crosses the plane.
+    normal : np.ndarray
+        Contact normal, from the second body to the first.
+    lack : np.ndarray
+        Tolerance of `outward`.
     """
 
     gap: np.ndarray
@@ -238,9 +269,10 @@ class Pairs(NamedTuple):
         return self._replace(normal=-self.normal)
 
     def astray(self, outward: np.ndarray) -> np.ndarray:
-        """Return n.m - `ONE_WAY` (k,), where n is the normal of each pair and m a reference normal.
+        """Return the agreement n.m - `ONE_WAY` (k,) of each normal n with a reference normal m.
 
-        m is the normal of the pair with the largest gap in the mask `outward` (k,).
+        The reference is the normal of the pair with the largest gap in the mask `outward` (k,).
+        Pairs with other normals have negative values.
         """
         highest = np.argmax(np.where(outward, self.gap, -np.inf))
         astray: np.ndarray = self.normal @ self.normal[highest] - ONE_WAY
@@ -280,14 +312,14 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
 
 
 def side_across(axis: Solid, whole: Solid) -> Pairs:
-    """Return the pairs of a capsule's side and edges. Edges parallel within `ALONG` never touch."""
+    """Return the pairs of a capsule's side and edges; edges parallel within `ALONG` never touch."""
     return edges_across(axis, whole, ALONG)
 
 
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the common normal (..., 3) of edges, from the second to the first, and `outward`."""
+    """Return the normal (..., 3) of two edges, from second to first, and `Pairs.outward`."""
     n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
@@ -329,7 +361,7 @@ def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
 
 
 def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarray) -> Pairs:
-    """Return pairs with `lack` = 0, because `outward` includes the tolerance."""
+    """Return pairs whose `outward` includes the tolerance already, so that `lack` is zero."""
     return Pairs(gap, inside, outward, n, np.zeros(len(gap)))
 
 

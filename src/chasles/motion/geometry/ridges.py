@@ -17,28 +17,34 @@ from chasles.motion.geometry.polyhedra import Solid, solid
 from chasles.motion.geometry.shapes import ConvexMesh
 
 FLAT = 1e-6
-"""Smallest downward component of the sum of the two unit vectors from an edge into its triangles.
-Edges with smaller values are flat or valleys, not ridges.
+"""Smallest downward component, for a ridge, of the sum of the two unit vectors from the edge into
+its triangles. Edges with smaller values are flat or valleys.
 """
 
 TURN, LEAN = 1e-3, 0.1
-"""Sines of the angles by which a contact normal may leave the range between the face normals at the
-ridge, and at the shape's edge, respectively. The second is larger, so that edges that will touch at
-the end of a step are found at its beginning.
+"""Tolerances (sines of angles) by which a contact normal may leave the range between the face
+normals at the ridge, and at the shape's edge. The second tolerance is larger, so that edges that
+will touch at the end of a step are found at its beginning.
 """
 
 PARALLEL = 1e-3
-"""Sine of the largest angle between edges treated as parallel; their ends touch instead."""
+"""Sine of the angle up to which edges count as parallel and touch only at their ends."""
 
 LARGEST = 200_000
-"""Maximum number of edge pairs that are computed at once, to limit memory."""
+"""Maximum number of edge pairs that are computed at once, to limit memory use."""
 
 
 class Ridges(NamedTuple):
     """Edges of a height field.
 
-    start, along (..., 3): first corner, and the vector to the second. sides (..., 2, 3): unit
-    vectors from an edge into its two triangles. exists (...): True for ridges.
+    Attributes
+    ----------
+    start, along : array, shape (..., 3)
+        First corner of each edge, and vector to the second corner (m).
+    sides : array, shape (..., 2, 3)
+        Unit vectors from an edge into its two triangles.
+    exists : array, shape (...)
+        True for edges that are ridges.
     """
 
     start: np.ndarray
@@ -48,7 +54,7 @@ class Ridges(NamedTuple):
 
 
 def ridges(x: np.ndarray) -> Ridges:
-    """Return the edges of a grid (rows, columns, 3): three that start at each corner."""
+    """Return the edges of a grid of points (rows, columns, 3), three for each grid point."""
     rows, columns = x.shape[:2]
     i, j = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     parts = []
@@ -81,9 +87,10 @@ def _solid(body: Any) -> Solid:
 def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> np.ndarray | None:
     """Return the contacts (n, k, 7) of a shape's edges with ridges: point, normal and gap.
 
-    turn (n, 3, 3), origin (n, 3): axes, as columns, and origin of the shape's frame, in the field's
-    axes. near: ridges near the shape (n, m). Gaps are infinite where edges do not cross. The result
-    is None if the shape has no straight edges.
+    `turn` (n, 3, 3) contains the axes, as columns, of the shape's frame in the field's axes, and
+    `origin` (n, 3) its origin. `near` contains the edges of the field near the shape, shape (n, m).
+    Gaps are infinite where edges do not cross. The result is None if the shape has no straight
+    edges.
     """
     if not isinstance(body, Box | Capsule | ConvexMesh):
         return None

@@ -29,8 +29,8 @@ from chasles.motion.geometry.closed_forms import (
 )
 
 FLAT = 1e-9
-"""Faces of a hull are merged if their normals, and their plane offsets relative to the size, differ
-by at most this value."""
+"""Tolerance for merging coplanar triangles of a hull: largest difference of the normals, and of the
+plane offsets relative to the size of the hull."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Rim(NamedTuple):
 
 
 class Face(NamedTuple):
-    """Flat face: its outward unit normal, and the indices (k,) of its corners in order."""
+    """Face of a hull: the outward unit normal, and the indices (k,) of the corners in order."""
 
     normal: np.ndarray
     corners: tuple[int, ...]
@@ -165,7 +165,8 @@ class Face(NamedTuple):
 class ConvexMesh:
     """Convex hull of points; interior points are ignored.
 
-    vertices: at least four points that are not coplanar, such as the vertices of a mesh file.
+    `vertices` must contain at least four points that are not coplanar, such as the vertices of a
+    mesh file.
     """
 
     frame: str | None

@@ -43,11 +43,11 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
 
     Notes
     -----
-    This is a linear complementarity problem, solved by Lemke's method. It has a solution whenever
-    contacts can be maintained (Stewart and Trinkle 1996; Anitescu and Potra 1997). The pyramids are
-    inscribed in the cones: friction may be less than Coulomb's by a fraction 1 - cos(pi/facets),
-    and its direction may differ by pi/facets. Torsion adds a positive and a negative direction of
-    the moment about the normal.
+    This is a linear complementarity problem, solved by Lemke's method. The problem has a solution
+    whenever contacts can be maintained (Stewart and Trinkle 1996; Anitescu and Potra 1997). The
+    pyramids are inscribed in the cones: friction may be less than Coulomb friction by a fraction
+    1 - cos(pi/facets), and its direction may differ by pi/facets. Torsion adds a positive and a
+    negative direction of the moment about the normal.
 
     Examples
     --------
@@ -108,11 +108,11 @@ def cone_gauss_seidel(
     start : array_like, shape (..., nc, 3), optional
         Initial guess, such as the forces from the previous step.
     dilates : bool, optional
-        Use the convex law instead of Coulomb's.
+        Use the convex law instead of Coulomb's law.
     sweeps : int, optional
         Maximum number of sweeps.
     tolerance : float, optional
-        Largest residual, relative to the largest |c| of a problem.
+        Tolerance for the residual, relative to the largest |c| of a problem.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def cone_gauss_seidel(
 
 
 def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
-    """Return the law for a batch of problems, with mu and slip broadcast to the batch shape."""
+    """Check a batch of friction problems, and return it with mu and slip broadcast."""
     G, c, mu = (np.asarray(a, dtype=float) for a in (G, c, mu))
     n = mu.shape[-1] if mu.ndim else -1
     wide = 4 if c.shape[-1:] == (4 * n,) else 3

@@ -2,10 +2,10 @@
 
     a = G f + c
 
-f are the contact forces and a the relative accelerations, with three components per contact: along
-two tangents, then along the normal. G is symmetric. mu (nc,) are the friction coefficients. A
-contact slides along `slip` (nc, 2), the unit vector of its tangential velocity; if slip is zero, it
-sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0 and a_n f_n = 0, is:
+Here, f are the contact forces and a the relative accelerations, with three components per contact:
+along two tangents, then along the normal. G is symmetric. mu (nc,) are the friction coefficients. A
+contact slides along `slip` (nc, 2), the unit vector of its tangential velocity; if `slip` is zero,
+the contact sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0 and a_n f_n = 0, is:
 
 | the contact | its friction |
 |---|---|
@@ -13,9 +13,9 @@ sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0 and a_n f_n 
 | sticks | |f_t| <= mu f_n and a_t = 0 |
 | begins to slide | f_t = -mu f_n a_t/|a_t| |
 
-A row with a finite `bound` (nc,) represents dry friction of a joint at rest, not a contact. Its
-normal force is between -bound and bound. Its normal acceleration is zero unless the force is at a
-bound; the acceleration then opposes the force.
+A row with a finite `bound` (nc,) represents dry friction of a joint at rest, not a contact. The
+normal force of such a row is between -bound and bound. The normal acceleration is zero unless the
+force is at a bound; the acceleration then opposes the force.
 
 With torsional friction there are four components per contact: the third tangent is the rotation
 about the normal, scaled by a length such that the moment is also bounded by mu f_n. Forces and
@@ -42,23 +42,23 @@ from chasles.motion.solvers import (
 Array = Any
 
 REACH = 1e-13
-"""Entries of G or c below this fraction of the largest are treated as rounding errors."""
+"""Fraction of the largest entry of G or c below which entries count as rounding errors."""
 
 ACCURATE = 1e-10
 """Tolerance for violations of Coulomb's law, relative to the largest |c|."""
 
 ROUNDING = 4e-15
-"""Relative rounding error of forces. It limits the accuracy if forces are large and cancel."""
+"""Relative rounding error of forces, which limits the accuracy if forces are large and cancel."""
 
 ROUNDS = 100
 """Maximum number of cone programs for Coulomb's law; one to three are typical."""
 
 GRIP = 10.0
-"""Friction coefficients above this value are first reduced to it, because cone solvers converge
-poorly with wide cones. Contacts that stick with reduced friction also stick with more friction."""
+"""Friction coefficient up to which cone solvers converge well. Larger coefficients are first
+reduced to this value: contacts that stick with reduced friction also stick with more friction."""
 
 LIGHT = 1e-3
-"""Normal force, relative to the largest, below which a contact may be treated as separating."""
+"""Normal force, as a fraction of the largest, below which a contact may count as separating."""
 
 POLISH = 20
 """Maximum number of Newton steps after each cone program."""
@@ -68,7 +68,23 @@ POLISH = 20
 
 
 class Law(NamedTuple):
-    """Friction problem of one state or a batch, with Coulomb's law or the convex law."""
+    """Friction problem a = G f + c of one state or a batch, with Coulomb's law or the convex law.
+
+    Attributes
+    ----------
+    G : array, shape (..., 3 nc, 3 nc)
+        Delassus matrix; with torsion, 4 nc instead of 3 nc.
+    c : array, shape (..., 3 nc)
+        Accelerations without contact forces (m/s2).
+    mu : array, shape (..., nc)
+        Friction coefficients.
+    slip : array, shape (..., nc, 2)
+        Unit slip directions, zero for contacts that do not slide.
+    dilates : bool
+        True for the convex law, False for Coulomb's law.
+    bound : array, shape (..., nc)
+        Largest friction of joints at rest (N m or N); infinite for contacts.
+    """
 
     G: np.ndarray
     c: np.ndarray
@@ -87,7 +103,10 @@ class Law(NamedTuple):
         dilates: bool = False,
         bound: Array = np.inf,
     ) -> "Law":
-        """Check a single problem, and return it as a `Law`. name: function name in messages."""
+        """Check the arrays of a single friction problem, and return a `Law`.
+
+        Error messages begin with the function name `name`.
+        """
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
         n = len(mu)
         G, c = checked_problem(name, G, c)
@@ -112,7 +131,7 @@ class Law(NamedTuple):
 
     @property
     def sticks(self) -> np.ndarray:
-        """Mask of the contacts with a friction cone, which have friction and do not slip."""
+        """Mask of the contacts that have friction and do not slide (force within a cone)."""
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property
@@ -122,7 +141,7 @@ class Law(NamedTuple):
 
     @property
     def weight(self) -> np.ndarray:
-        """Positive upper bounds on the eigenvalues of G's diagonal blocks: (..., nc, 1)."""
+        """Positive upper bounds (..., nc, 1) on the eigenvalues of the diagonal blocks of G."""
         n, wide = self.mu.shape[-1], self.width
         blocks = self.G.reshape(*self.G.shape[:-2], n, wide, n, wide)
         own = np.stack([blocks[..., i, :, i, :] for i in range(n)], axis=-3)
@@ -135,26 +154,30 @@ class Law(NamedTuple):
         return ((self.G @ flat)[..., 0] + self.c).reshape(f.shape)
 
     def dilation(self, a: np.ndarray) -> np.ndarray:
-        """Return De Saxce's correction mu |a_t| of the normal accelerations: (..., nc)."""
+        """Return De Saxce's correction mu |a_t| (..., nc) of the normal accelerations."""
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
-        """Return the largest violation of the law by f: (...), in the units of a."""
+        """Return the largest violation (...) of the law by f, in the units of a."""
         return np.max(np.abs(self.miss(f)), axis=(-1, -2), initial=0.0)
 
     def miss(self, f: np.ndarray) -> np.ndarray:
-        """Return weight f - P(weight f - a - correction), where P is the projection `allowed`."""
+        """Return the violation of the law by f: zero for a solution, in the units of a.
+
+        The violation is weight f - P(weight f - a - correction), where P is the projection
+        `allowed`, and the correction is `dilation`.
+        """
         scaled = self.weight * f
         return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the point to project: scaled forces minus accelerations and correction."""
+        """Return scaled forces minus accelerations and `dilation`, which `allowed` projects."""
         target = scaled - a
         target[..., -1] -= self.dilation(a)
         return target
 
     def allowed(self, target: np.ndarray) -> np.ndarray:
-        """Return the nearest admissible point: in the cone, or on the line of sliding friction."""
+        """Project a point onto the admissible forces: a cone, or the line of sliding friction."""
         normal = np.maximum(target[..., -1:], 0.0)
         if np.any(np.isfinite(self.bound)):
             low, high = (x[..., None] for x in self.bounds)
@@ -164,7 +187,7 @@ class Law(NamedTuple):
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest normal forces, each (..., nc)."""
+        """Lower and upper bounds on the normal forces, each of shape (..., nc)."""
         high = np.broadcast_to(self.bound, self.mu.shape)
         return np.where(np.isinf(high), 0.0, -high), high
 
@@ -177,7 +200,7 @@ def project(f: Array, mu: Array) -> np.ndarray:
     f : array_like, shape (..., 3) or (..., 4)
         Forces: tangents, then normal.
     mu : array_like
-        Friction coefficients, which broadcast.
+        Friction coefficients; shapes broadcast.
 
     Returns
     -------
@@ -201,7 +224,7 @@ def project(f: Array, mu: Array) -> np.ndarray:
 def slope(
     target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool, low: float, high: float
 ) -> np.ndarray:
-    """Return the Jacobian of `Law.allowed` for one contact: (3, 3) or (4, 4)."""
+    """Return the Jacobian (3, 3) or (4, 4) of the projection `Law.allowed` for one contact."""
     wide, size = len(target), float(length(target[:-1]))
     if not sticks:
         return np.outer([*(-mu * slip), 1.0], float(low < target[-1] < high) * np.eye(wide)[-1])
@@ -302,10 +325,10 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 
     Notes
     -----
-    If no contact slides, this is the `cone_program`. It has a solution whenever contacts can be
-    maintained, and the solution dissipates the most energy (Anitescu 2006). It differs from
-    Coulomb's law where a contact begins to slide: a_n is mu |a_t| instead of 0, so the bodies
-    separate (dilation). Sliding contacts have the friction of Coulomb's law.
+    If no contact slides, the forces are the solution of `cone_program`. A solution exists whenever
+    contacts can be maintained, and it dissipates the most energy (Anitescu 2006). The convex law
+    differs from Coulomb's law where a contact begins to slide: a_n is mu |a_t| instead of 0, so the
+    bodies separate (dilation). Sliding contacts have the friction of Coulomb's law.
 
     Examples
     --------
@@ -318,7 +341,7 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 
 
 def _solved(law: Law) -> np.ndarray:
-    """Return forces that satisfy a law, computed by cone programs and Newton's method."""
+    """Solve a friction problem by cone programs and Newton's method, and return the forces."""
     mu, sticks = law.mu, law.sticks
     if not len(mu):
         return np.zeros((0, law.width))
@@ -354,7 +377,7 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Return True if forces satisfy a law to the required accuracy, or to within rounding error."""
+    """Return True if forces satisfy a law to `part` times the tolerance, plus rounding error."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
@@ -393,7 +416,7 @@ def _parted(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _polished(law: Law, f: np.ndarray) -> np.ndarray:
-    """Refine forces f by Newton's method until the residual is small, if it converges."""
+    """Refine forces f by Newton's method until the residual is small, or for `POLISH` steps."""
     for _ in range(POLISH):
         if _holds(law, f, 1e-3):
             break
@@ -403,7 +426,7 @@ def _polished(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the derivatives of the residual with respect to f, and to a at constant f."""
+    """Return the derivatives of `Law.miss` with respect to f, and to a at constant f."""
     n, wide = f.shape
     a = law.accelerations(f)
     target = law.target(law.weight * f, a)
@@ -419,10 +442,11 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """Return changes (3 nc, k) in a law's solution f (nc, 3), given dG f + dc (3 nc, k).
+    """Return the derivatives (3 nc, k) of the solution f (nc, 3) of a friction problem.
 
-    No derivative exists where a contact is about to slide, stick or separate; if there are
-    several solutions, the smallest is returned.
+    `change` (3 nc, k) contains the derivatives dG f + dc of the accelerations at constant f. No
+    derivative exists where a contact is about to slide, stick or separate; if there are several
+    solutions, the smallest is returned.
     """
     by_f, by_a = _linear(law, f)
     slopes: np.ndarray = np.linalg.lstsq(by_f, -by_a @ change, rcond=1e-12)[0]
@@ -476,7 +500,7 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
 
 
 def _program(law: Law) -> np.ndarray:
-    """Solve the cone program of a law, ignoring slip."""
+    """Solve the cone program of a friction problem, ignoring slip."""
     G, c, mu = law[:3]
     rubs = (mu > 0.0)[:, None] & (np.diagonal(G).reshape(-1, law.width)[:, :-1] > 0.0)
     used = np.column_stack([rubs, np.ones(len(mu), dtype=bool)]).ravel()
@@ -493,9 +517,9 @@ def _program(law: Law) -> np.ndarray:
 
 
 def _cone(part: np.ndarray, mu: float, bound: float) -> Cone:
-    """Return the cone of a contact, or the bounds of a joint.
+    """Return the friction cone of a contact, or the force bounds of a joint with dry friction.
 
-    part: rows that select its force components, the normal component last.
+    The rows of `part` select the force components of the contact, with the normal component last.
     """
     if np.isfinite(bound):
         return Cone(np.vstack([part, -part]), np.full(2, bound), True)

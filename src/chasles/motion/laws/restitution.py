@@ -1,10 +1,10 @@
 """Impact laws: the impulse as a function of the velocity before impact and the inertia.
 
-A law has a method `impulse(W, zeta)`. W (..., 3, 3): inverse inertia of the contact point, which
-maps impulses to velocity changes (1/kg). zeta (..., 3): velocity of one body relative to the other
-at this point before impact (m/s). Both are in contact axes: tangent, tangent, normal. The impulse
-(..., 3) acts on the first of the two bodies (N s). Points that do not approach, zeta_z >= 0, have
-no impulse. `derivatives` returns the derivatives of the impulse.
+A law has a method `impulse(W, zeta)`. The inverse inertia W (..., 3, 3) of the contact point maps
+impulses to velocity changes (1/kg). The vector zeta (..., 3) is the velocity of one body relative
+to the other at this point before impact (m/s). W and zeta are in contact axes: tangent, tangent,
+normal. The impulse (..., 3) acts on the first of the two bodies (N s). Points that do not approach,
+zeta_z >= 0, have no impulse. `derivatives` returns the derivatives of the impulse.
 
 | law | the impact ends when | friction |
 |---|---|---|
@@ -13,7 +13,7 @@ no impulse. `derivatives` returns the derivatives of the impulse.
 | `Poisson` | the normal impulse is 1 + e times the impulse of compression | Coulomb's |
 | `Stronge` | the normal work of expansion is e^2 times the work of compression | Coulomb's |
 
-Coefficients are numbers or arrays (...). `Moreau` handles several points at once.
+Coefficients are floats or arrays of shape (...). `Moreau` handles several points at once.
 """
 
 from collections.abc import Callable
@@ -36,8 +36,8 @@ DIFFERENCE = 1e-6
 1e-10."""
 
 SINGULAR = 1e-12
-"""Eigenvalues of W up to this fraction of the largest are treated as zero: the point cannot move in
-these directions."""
+"""Fraction of the largest eigenvalue of W up to which eigenvalues count as zero: the point cannot
+move in these directions."""
 
 
 @runtime_checkable
@@ -131,9 +131,14 @@ class _PointLaw(ImpactLaw):
 class Sticking(_PointLaw):
     """Law in which slip stops by the end of the impact (Featherstone 2008, Eq 11.66 to 11.72).
 
-    restitution: e, from 0 to 1. lambda = -W^-1 (1 + E) zeta with E = diag(0, 0, e): no tangential
-    or torsional restitution, and no bound on friction. With e > 0, the law can create energy if W
+    The impulse is lambda = -W^-1 (1 + E) zeta with E = diag(0, 0, e): there is no tangential or
+    torsional restitution, and no bound on friction. With e > 0, the law can create energy if W
     couples the tangents with the normal.
+
+    Attributes
+    ----------
+    restitution : float or array_like
+        Coefficient of restitution e, from 0 to 1.
     """
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
@@ -158,7 +163,7 @@ class Sticking(_PointLaw):
 
 
 def _turned(e: np.ndarray) -> np.ndarray:
-    """Return the diagonal of 1 + diag(0, 0, e): (..., 3)."""
+    """Return the diagonal (..., 3) of the matrix 1 + diag(0, 0, e)."""
     return np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
 
 
@@ -167,8 +172,8 @@ class _Slipping(_PointLaw):
     """Impact law with Coulomb friction, in two phases.
 
     Compression ends when the normal velocity is zero. Expansion ends when `_quantity` reaches
-    `_goal`. If slip reverses, it can press the bodies together again during expansion. Expansion
-    then lasts until they separate.
+    `_goal`. If slip reverses, the motion can press the bodies together again during expansion.
+    Expansion then lasts until the bodies separate.
     """
 
     friction: Array
@@ -196,9 +201,15 @@ class _Slipping(_PointLaw):
 class Newton(_Slipping):
     """Law that reverses the normal velocity and scales it by e (Featherstone 2008, Eq 11.65).
 
-    restitution: e, from 0 to 1. friction: Coulomb's coefficient; without friction, the impulse is
-    lambda_z = -(1 + e) zeta_z / W_zz. With friction, the law can create energy if slip reverses
-    (Kane and Levinson 1985), so use it with care.
+    Without friction, the impulse is lambda_z = -(1 + e) zeta_z / W_zz. With friction, the law can
+    create energy if slip reverses (Kane and Levinson 1985), so use this law with care.
+
+    Attributes
+    ----------
+    restitution : float or array_like
+        Coefficient of restitution e, from 0 to 1.
+    friction : float or array_like
+        Coulomb's friction coefficient. Default: 0.
     """
 
     friction: Array = 0.0
@@ -242,9 +253,16 @@ class Newton(_Slipping):
 class Poisson(_Slipping):
     """Law with Coulomb friction: expansion returns e times the normal impulse of compression.
 
-    restitution: e, from 0 to 1. friction: mu. Compression ends when the normal velocity is zero.
-    If slip stops or reverses during the impact, the work that the normal impulse returns differs
-    from e^2 times the work of compression, and e = 1 is not lossless (Stronge 1990).
+    Compression ends when the normal velocity is zero. If slip stops or reverses during the impact,
+    the work that the normal impulse returns differs from e^2 times the work of compression, and
+    e = 1 is not lossless (Stronge 1990).
+
+    Attributes
+    ----------
+    restitution : float or array_like
+        Coefficient of restitution e, from 0 to 1.
+    friction : float or array_like
+        Friction coefficient mu.
     """
 
     _quantity = "impulse"
@@ -255,10 +273,17 @@ class Poisson(_Slipping):
 class Stronge(_Slipping):
     """Law with Coulomb friction: expansion returns e^2 times the work of compression.
 
-    restitution: e, from 0 to 1. friction: mu. The work is the work of the normal impulse. The
-    losses due to impact and due to friction are therefore separate, and neither is negative: energy
-    is never created (Stronge 1990; 2000, *Impact Mechanics*). Without friction, or if slip neither
-    stops nor changes direction, Newton's, Poisson's and Stronge's laws agree.
+    The work is that of the normal impulse. The losses due to impact and due to friction are
+    therefore separate, and neither is negative: energy is never created (Stronge 1990; 2000,
+    *Impact Mechanics*). Without friction, or if slip neither stops nor changes direction, Newton's,
+    Poisson's and Stronge's laws agree.
+
+    Attributes
+    ----------
+    restitution : float or array_like
+        Coefficient of restitution e, from 0 to 1.
+    friction : float or array_like
+        Friction coefficient mu.
     """
 
     _quantity = "work"
@@ -293,14 +318,20 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
 class Moreau:
     """Law for simultaneous impacts: Coulomb's law for the mean velocity (after + e before)/(1 + e).
 
-    restitution: e, from 0 to 1, for all contacts. friction: mu, for all contacts. As in Newton's
-    law, each normal velocity after impact is at least -e times the velocity before impact; a
-    contact with a larger velocity has no impulse. Friction is within the cone. It either opposes
-    the mean slip or makes the mean slip zero. In the latter case, slip is reversed and multiplied
-    by e. The impulse opposes the mean velocity, so energy is never created: the change of energy is
-    lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without friction,
-    this is Newton's law for simultaneous impacts. With friction, it needs Clarabel (extra
-    `contact`).
+    As in Newton's law, each normal velocity after impact is at least -e times the velocity before
+    impact; a contact with a larger velocity has no impulse. Friction is within the cone, and either
+    opposes the mean slip or makes the mean slip zero. In the latter case, slip is reversed and
+    multiplied by e. The impulse opposes the mean velocity, so energy is never created: the change
+    of energy is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001).
+    Without friction, this is Newton's law for simultaneous impacts. With friction, the law needs
+    Clarabel (extra `contact`).
+
+    Attributes
+    ----------
+    restitution : float
+        Coefficient of restitution e of all contacts, from 0 to 1.
+    friction : float
+        Friction coefficient mu of all contacts. Default: 0.
     """
 
     restitution: float
@@ -373,7 +404,7 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Return the friction problem with (1 + e) times the mean velocity as the acceleration."""
+        """Return a friction problem for (1 + e) times the mean velocity, as the acceleration."""
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta
@@ -381,7 +412,7 @@ class Moreau:
 
 
 def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Check W and zeta, and return them with a common leading shape."""
+    """Check W and zeta, and return both with a common leading shape."""
     W, zeta = np.asarray(W, dtype=float), np.asarray(zeta, dtype=float)
     wide = zeta.shape[-1] if zeta.ndim else 0
     if wide % 3 or not wide or W.shape[-2:] != (wide, wide):
@@ -487,7 +518,7 @@ def collide(
 
 
 def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
-    """Return I^-1 N, or zero for an immovable body."""
+    """Return the velocity changes I^-1 N due to unit impulses N, or zero for an immovable body."""
     if inertia is None:
         return np.zeros_like(forces)
     I = np.asarray(inertia, dtype=float)

@@ -7,9 +7,9 @@ slip. After slip stops, the contact either sticks or slips again in the only dir
 (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
 Slip is integrated by the Runge-Kutta method of order 8 (Dormand and Prince), with dp/|slip| as the
-time increment, which makes the equations smooth. Once the slip direction has settled, the
-remaining path is straight and has a closed form. In the plane, the entire path has a closed form.
-All collisions of a batch are integrated together.
+time increment (called slip time), which makes the equations smooth. Once the slip direction has
+settled, impulses and velocities are linear in p, and the remaining solution has a closed form. In
+the plane, the entire solution has a closed form. All collisions of a batch are integrated together.
 """
 
 from dataclasses import dataclass
@@ -26,32 +26,41 @@ from chasles.expr import RULES, Arena, Program, Variable
 from chasles.motion.geometry.closed_forms import applied, sqrt
 
 STEP = 0.3
-"""Step size as a fraction of the time in which slip can turn or stop. Errors are about 1e-12."""
+"""Step size as a fraction of the time in which slip can turn or stop; errors are about 1e-12."""
 
 STEPS = 20_000
-"""Maximum number of steps. Typically, a few tens are needed."""
+"""Maximum number of integration steps; a few tens are typical."""
 
 SETTLED = 1e-13
-"""Values below this fraction of the initial velocity, or of its largest rate, count as zero."""
+"""Fraction of the initial velocity, or of its largest rate, below which values count as zero."""
 
 HALVINGS = 60
 """Maximum number of bisections, sufficient to converge to within rounding error."""
 
 EPS = 4.0 * float(np.finfo(float).eps)
-"""Step-size tolerance, relative to the full step. Smaller changes are rounding errors."""
+"""Tolerance for changes of the step size relative to the full step, near rounding error."""
 
 Quantity = Literal["impulse", "velocity", "work"]
-"""Quantity that ends a path when it reaches its goal: normal impulse (N s), normal velocity (m/s),
-or work (J)."""
+"""Quantity whose goal value ends a phase of the impact: normal impulse (N s), normal velocity
+(m/s), or work of the normal impulse (J)."""
 
 
 @dataclass(frozen=True)
 class Slip:
-    """Batch of n collisions: W (n, 3, 3), initial velocities zeta0 (n, 3), friction mu (n,).
+    """Batch of n collisions with friction.
 
-    A path (n, 7) holds the current values of lambda, the work of its normal component (J), and
-    zeta. zeta is integrated as well, because a difference of large numbers would not be accurate
-    enough to detect the end of slip.
+    The state of the integration, called `path`, has shape (n, 7): the impulse lambda, the work of
+    its normal component (J), and the velocity zeta. The velocity is integrated as well, because a
+    difference of large values would not be accurate enough to detect the end of slip.
+
+    Attributes
+    ----------
+    W : array, shape (n, 3, 3)
+        Inverse inertias of the contact points (1/kg).
+    zeta0 : array, shape (n, 3)
+        Velocities before the impact (m/s).
+    mu : array, shape (n,)
+        Friction coefficients.
     """
 
     W: np.ndarray
@@ -62,15 +71,15 @@ class Slip:
         return Slip(self.W[some], self.zeta0[some], self.mu[some])
 
     def start(self) -> np.ndarray:
-        """Return the initial path: zero impulse and the velocities before the impact."""
+        """Return the initial state `path`: zero impulse and the velocities before the impact."""
         return np.column_stack([np.zeros((len(self.mu), 4)), self.zeta0])
 
     def measured(self, path: np.ndarray, quantity: Quantity) -> np.ndarray:
-        """Return a quantity at the end of a path (n,)."""
+        """Return the current value (n,) of a quantity, given the state `path`."""
         return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
-        """Return the derivative of the path with respect to slip time: |slip| d path/dp."""
+        """Return the derivative of the state with respect to slip time: |slip| d path/dp."""
         slip, normal = path[:, 4:6], path[:, 6]
         rate = np.empty_like(path)
         rate[:, :2] = -self.mu[:, None] * slip
@@ -80,7 +89,7 @@ class Slip:
         return rate
 
     def follow(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Continue the path until a quantity reaches its goal from below."""
+        """Integrate from the state `path` until a quantity reaches its goal from below."""
         path = path.copy()
         bent = np.flatnonzero(self._bent(path))
         crossing = np.zeros(len(path), dtype=bool)
@@ -112,7 +121,7 @@ class Slip:
         return pace
 
     def _direction(self, path: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the slip speed (n,), its direction s (n, 2) and d slip/dp (n, 2)."""
+        """Return the slip speed (n,), the slip direction s (n, 2) and d slip/dp (n, 2)."""
         slip = path[:, 4:6]
         size = np.linalg.norm(slip, axis=1)
         s = slip / np.where(size > 0.0, size, 1.0)[:, None]
@@ -132,7 +141,7 @@ class Slip:
     def _reach(
         self, path: np.ndarray, h: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Take a step of size up to h that ends at the goal.
+        """Take a step of size up to h that ends where a quantity reaches its goal.
 
         Newton's method finds the step in a few iterations. If an iterate would leave the interval
         around the root, the interval is bisected.
@@ -151,7 +160,7 @@ class Slip:
         return _stepped(self, path, np.minimum(step + EPS * h, high))  # at or just beyond the goal
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Return the path where the quantity reaches its goal, with constant slip direction."""
+        """Return the state at which a quantity reaches its goal, with constant slip direction."""
         size, s, change = self._direction(path)
         growth = np.sum(s * change, axis=1)
         first = np.linalg.norm(self.zeta0, axis=1)
@@ -168,8 +177,8 @@ class Slip:
         """Return d lambda/dp (n, 3) after slip has stopped.
 
         If the friction that keeps slip at zero, -Wtt^-1 Wtz, is within mu, the contact sticks.
-        Otherwise it slips in the direction s with Wtz - mu Wtt s = k s, where k > 0 is the only
-        root of |(mu Wtt + k)^-1 Wtz| = 1.
+        Otherwise the contact slips in the direction s with Wtz - mu Wtt s = k s, where k > 0 is the
+        only root of |(mu Wtt + k)^-1 Wtz| = 1.
         """
         Wtt, pull = self.W[:, :2, :2], self.W[:, :2, 2]
         sizes, axes = np.linalg.eigh(Wtt)
@@ -191,7 +200,10 @@ class Slip:
         return np.column_stack([friction, np.ones(len(pull))])
 
     def _along(self, path: np.ndarray, direction: np.ndarray, dp: np.ndarray) -> np.ndarray:
-        """Return the path after a further normal impulse dp in a constant direction."""
+        """Return the state after a further normal impulse dp.
+
+        `direction` is the derivative d lambda/dp, which is constant.
+        """
         change = applied(self.W, direction)
         work = (path[:, 6] + 0.5 * change[:, 2] * dp) * dp
         step = dp[:, None]
@@ -200,7 +212,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Return the normal impulse at which a quantity reaches its goal, or inf if it does not."""
+        """Return the further normal impulse until a quantity reaches its goal, or infinity."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]
@@ -233,7 +245,7 @@ def _compiled() -> Any:
 
 
 def _step(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the path after one Dormand-Prince step. Arrays may contain symbols."""
+    """Return the state after one Dormand-Prince step; arrays may contain symbols."""
     step, slopes = h[:, None], list[np.ndarray]()
     *stages, result = _stages()
     for row in stages:
@@ -243,7 +255,7 @@ def _step(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 @cache
 def _stages() -> tuple[tuple[tuple[int, float], ...], ...]:
-    """Return the nonzero coefficients of each stage and of the result."""
+    """Return the nonzero Runge-Kutta coefficients (index, value) of each stage and the result."""
     method = scipy.integrate.DOP853
     rows = (*method.A, method.B)
     return tuple(tuple((k, float(a)) for k, a in enumerate(row) if a) for row in rows)

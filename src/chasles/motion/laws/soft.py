@@ -1,11 +1,11 @@
 """Soft contact: normal forces as functions of gap and gap rate, and friction on compliant ground.
 
-A normal law has `states`, the number of its state variables, and `response(state, gap, rate)`,
-which returns the force (N, never negative) and the rates of the states. gap: the distance between
-the undeformed surfaces (m), negative if they would overlap; rate: the derivative of the gap (m/s).
-`SoftContact` adds friction. The laws use only operations that floats, NumPy arrays and traced
-symbols support, so the same law works for a single number, a batch and a compiled step. At rest
-all states are zero.
+A law for the normal force has an attribute `states`, the number of its state variables, and a
+method `response(state, gap, rate)`, which returns the force (N, never negative) and the rates of
+the states. The gap is the distance between the undeformed surfaces (m), negative if these surfaces
+would overlap, and `rate` is its derivative (m/s). `SoftContact` adds friction. The laws use only
+operations that floats, NumPy arrays and symbols support, so the same law works for a single
+contact, a batch and a compiled step. At rest, all states are zero.
 """
 
 import math
@@ -24,9 +24,9 @@ Response = tuple[Value, list[Any]]
 """Contact force, and rates of the state variables."""
 
 CLOSE = 1e-4
-"""Largest distance between a body and the soft surface at which they touch, as a fraction of the
-compression. Without this tolerance, rounding errors (especially in float32) would end the contact,
-and the force would jump."""
+"""Distance, as a fraction of the compression, up to which a body and a soft surface are in contact.
+Without this tolerance, rounding errors (especially in float32) would end the contact, and the force
+would jump."""
 
 
 @runtime_checkable
@@ -161,7 +161,7 @@ class NormalLaw(Protocol):
 
 
 class _InSeries(NormalLaw):
-    """Soft surfaces in series under the same force. The states are their positions (m)."""
+    """Soft surfaces in series under the same force, with the surface positions (m) as states."""
 
     @property
     def _surfaces(self) -> tuple["SoftSurface", ...]:
@@ -176,7 +176,7 @@ class _InSeries(NormalLaw):
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
         # The rates of the states add up to the rate of the gap. A difference between the gap and
-        # the sum of the states is distributed in proportion to 1/D.
+        # the sum of the states is distributed over the surfaces in proportion to 1/D.
         surfaces = list(zip(self._surfaces, state, strict=True))
         damping = self._damping
         off = sum(damping / s.damping * (s.stiffness / s.damping) for s, _ in surfaces)
@@ -191,7 +191,7 @@ class _InSeries(NormalLaw):
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
         # The step has a closed form (Featherstone 2008, 11.8). If there was a force, the positions
-        # are corrected to add up to the gap. Otherwise, each decays as exp(-K t / D).
+        # are corrected to add up to the gap. Otherwise, each position decays as exp(-K t / D).
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
 
@@ -205,13 +205,20 @@ class _InSeries(NormalLaw):
 class SoftSurface(_InSeries):
     """First-order surface: massless, on a spring and a damper (Featherstone 2008, 11.8).
 
-    stiffness: K (N/m). damping: D (N s/m). The state is z, the position of the surface (m, negative
-    if it is pressed in). A body at p (the gap) touches the surface if p = z. The force is then
-    max(0, -K p - D pdot). If the force is zero, contact is lost, and the surface recovers with
-    zdot = -(K z + force)/D (Eq 11.73, 11.74).
+    The state is z, the position of the surface (m, negative if the surface is pressed in). A body
+    at p (the gap) touches the surface if p = z. The force is then max(0, -K p - D pdot). If the
+    force is zero, contact is lost, and the surface recovers with zdot = -(K z + force)/D (Eq 11.73,
+    11.74).
 
     The force is computed from p, not from z, so errors in z decay with the time constant D/K of the
     surface.
+
+    Attributes
+    ----------
+    stiffness : float
+        Stiffness K (N/m).
+    damping : float
+        Damping coefficient D (N s/m).
     """
 
     stiffness: float
@@ -228,11 +235,11 @@ class SoftSurface(_InSeries):
 
 @dataclass(frozen=True)
 class TwoSoftSurfaces(_InSeries):
-    """Two soft bodies in contact. Each surface has a spring, a damper and a state.
+    """Two soft bodies in contact, each with a spring, a damper and a state.
 
     The contact force is the same for both surfaces. The bodies touch if the gap is z1 + z2, and
-    both z follow Eq 11.73. If K/D is the same for both surfaces, `lumped` returns one surface with
-    the same forces.
+    both positions z follow Eq 11.73 (Featherstone 2008). If K/D is the same for both surfaces,
+    `lumped` returns one surface with the same forces.
     """
 
     first: SoftSurface
@@ -252,7 +259,7 @@ class TwoSoftSurfaces(_InSeries):
     def lumped(self) -> SoftSurface:
         """Return an equivalent single surface, if K1/D1 = K2/D2.
 
-        Its stiffness is K1 K2/(K1 + K2), and its damping is D1 D2/(D1 + D2).
+        The stiffness of the result is K1 K2/(K1 + K2), and its damping is D1 D2/(D1 + D2).
 
         Returns
         -------
@@ -305,10 +312,18 @@ class _Stateless(NormalLaw):
 class HuntCrossley(_Stateless):
     """Spring and damper with forces that grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
-    stiffness: K (N/m^n). damping: a (s/m); slow impacts have a restitution of about 1 - 2 a v / 3.
-    exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. The law has no
-    state, and its force does not jump at first contact. Sources: Hunt and Crossley (1975); Marhefka
-    and Orin (1999), where alpha is 2 a / 3.
+    The law has no state, and its force does not jump at first contact. Slow impacts at a speed v
+    have a coefficient of restitution of about 1 - 2 a v / 3. Sources: Hunt and Crossley (1975);
+    Marhefka and Orin (1999), where alpha is 2 a / 3.
+
+    Attributes
+    ----------
+    stiffness : float
+        Stiffness K (N/m^n).
+    damping : float
+        Damping coefficient a (s/m).
+    exponent : float
+        Exponent n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres.
     """
 
     exponent: float = 1.5
@@ -352,12 +367,18 @@ class HuntCrossley(_Stateless):
 class AzadFeatherstone(_Stateless):
     """Hertzian spring, and damping proportional to sqrt(d): f = K d^(3/2) + D d^(1/2) ddot.
 
-    stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. The law differs from Hunt and
-    Crossley's in the power of d that multiplies ddot. As a result, the restitution decreases with
-    speed to the power 1/5, as measured on spheres and plates. Sources: Azad and Featherstone (2010,
-    *Modeling the contact between a rolling sphere and a compliant ground plane*; 2014, *A new
-    nonlinear model of contact normal force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and
-    Kono (1987).
+    Here, d = -gap. The law differs from Hunt and Crossley's law in the power of d that multiplies
+    ddot. As a result, the restitution decreases with speed to the power 1/5, as measured on spheres
+    and plates. Sources: Azad and Featherstone (2010, *Modeling the contact between a rolling sphere
+    and a compliant ground plane*; 2014, *A new nonlinear model of contact normal force*, IEEE
+    Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).
+
+    Attributes
+    ----------
+    stiffness : float
+        Stiffness K (N/m^1.5).
+    damping : float
+        Damping coefficient D (N s/m^1.5).
     """
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
@@ -392,11 +413,20 @@ class AzadFeatherstone(_Stateless):
 class SoftFriction:
     """Coulomb friction on a laterally compliant surface (Featherstone 2008, 11.8).
 
-    coefficient: mu. stiffness: K_t (N/m). damping: D_t (N s/m). The state is x, the displacement of
-    the surface (m), one number for each tangent. A surface that follows the body exerts the force
-    f = -K_t x - D_t v. If f exceeds mu times the normal force, f is scaled down to that bound; with
-    two tangents, the bound is a circle, a section of the friction cone. The body then slips, and
-    xdot = -(K_t x + f)/D_t differs from v (Eq 11.77 to 11.79).
+    The state is x, the displacement of the surface (m), with one entry for each tangent. A surface
+    that follows the body exerts the force f = -K_t x - D_t v. If f exceeds mu times the normal
+    force, f is scaled down to that bound; with two tangents, the bound is a circle, a section of
+    the friction cone. The body then slips, and xdot = -(K_t x + f)/D_t differs from v (Eq 11.77 to
+    11.79).
+
+    Attributes
+    ----------
+    coefficient : float
+        Friction coefficient mu.
+    stiffness : float
+        Tangential stiffness K_t (N/m).
+    damping : float
+        Tangential damping D_t (N s/m).
     """
 
     coefficient: float
@@ -495,11 +525,19 @@ class SoftFriction:
 
 @dataclass(frozen=True)
 class SoftContact:
-    """Normal law with or without friction: the forces at one contact point.
+    """Contact law of one contact point: a law for the normal force, with or without friction.
 
-    tangents: 2 in space, 1 in the plane. The states are the states of the normal law, followed by
-    one friction state for each tangent. Forces are in the order of the contact axes: tangents, then
-    normal.
+    The states are the states of the normal law, followed by one friction state for each tangent.
+    Forces are in the order of the contact axes: tangents, then normal.
+
+    Attributes
+    ----------
+    normal : NormalLaw
+        Law for the normal force.
+    friction : SoftFriction, optional
+        Law for the friction force. Default: no friction.
+    tangents : int
+        Number of tangents: 2 in space, 1 in the plane.
     """
 
     normal: NormalLaw
@@ -555,7 +593,7 @@ class SoftContact:
         Parameters
         ----------
         state : sequence
-            State variables, `states` numbers.
+            State variables, with `states` entries.
         gap : float or array_like
             Gap (m), negative for penetration.
         rate : float or array_like
@@ -586,7 +624,7 @@ class SoftContact:
         """
         normal, sideways = self._parts(state)
         if len(slip) != self.tangents:
-            problem = f"slip must have {self.tangents} numbers"
+            problem = f"slip must have {self.tangents} entries"
             raise InputError("E-CONTACT-083", problem, part="SoftContact")
         force, rates = self.normal.response(normal, gap, rate, touching)
         if self.friction is None:

@@ -11,12 +11,18 @@ from chasles.motion.laws.soft import NormalLaw, Response, Values, check_law
 class StandardSolid(NormalLaw):
     """Spring and damper in parallel, in series with a spring (Featherstone 2008, 11.8).
 
-    series: K_s of the spring that the body presses on (N/m). stiffness, damping: K (N/m) and D
-    (N s/m) of the parallel spring and damper behind it. The state is z, the displacement of this
-    pair (m, negative if it is pressed in). The force on a body at p (the gap) is
-    max(0, K_s (z - p)), which grows from zero at first contact, and zdot = -(K z + force)/D. Fast
-    impacts compress only K_s; under a static load, both springs are compressed. In the limit of
-    infinite K_s, the law is `SoftSurface`.
+    The state is z, the displacement of the parallel spring and damper (m, negative if they are
+    pressed in). The force on a body at p (the gap) is max(0, K_s (z - p)), which grows from zero at
+    first contact, and zdot = -(K z + force)/D. Fast impacts compress only the series spring; under
+    a static load, both springs are compressed. In the limit of infinite K_s, the law is
+    `SoftSurface`.
+
+    Attributes
+    ----------
+    series : float
+        Stiffness K_s of the series spring, which the body presses on (N/m).
+    stiffness, damping : float
+        Stiffness K (N/m) and damping D (N s/m) of the parallel spring and damper.
     """
 
     series: float

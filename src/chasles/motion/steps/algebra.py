@@ -1,4 +1,4 @@
-"""Sparse linear algebra on arrays of expressions, in which zeros are skipped."""
+"""Linear algebra on arrays of expressions, in which terms with constant zeros are skipped."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,12 @@ from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 
 
 def absent(x: Any) -> bool:
-    """Return True if x is the number zero, and False for any symbol."""
+    """Return True if x is the constant zero; symbols never are."""
     return not isinstance(x, Scalar) and x == 0.0
 
 
 def zeros(*shape: int) -> np.ndarray:
-    """Return an array of zeros whose entries may become expressions."""
+    """Return an array of zeros of dtype object, whose entries may be replaced by expressions."""
     return np.full(shape, 0.0, dtype=object)
 
 
@@ -75,7 +75,10 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tuple[Any, Any]]:
-    """Return each distinct column with the sum of the wrenches that it multiplies."""
+    """Return each distinct Jacobian column with the sum of its wrenches.
+
+    `columns` contains pairs (column, sign) from the function `columns`, one for each wrench.
+    """
     found: list[list[Any]] = []
     for column, wrench in zip(columns, wrenches, strict=True):
         if column is None:

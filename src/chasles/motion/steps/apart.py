@@ -1,11 +1,11 @@
-"""Division of long programs into parts, with calls to shared subprograms between the parts.
+"""Division of long compiled programs into parts, with calls to subprograms between the parts.
 
 The first Newton step and the iterations solve linear systems of the same form (`solve`). The
 closest of many points are found one by one (`nearest`), and a line search narrows an interval in
 several rounds (`narrow`). For robots with many contacts, these computations make up most of the
-code. Therefore each becomes a subprogram that is called several times. A program that calls
-subprograms is divided into parts. A part ends with the arrays that it passes to a subprogram
-(requests), and the next part begins with the results (answers).
+code. Therefore each of these computations becomes a subprogram that is called several times. A
+program that calls subprograms is divided into parts. A part ends with the arrays that it passes to
+a subprogram (requests), and the next part begins with the results (answers).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,17 +21,17 @@ from chasles.motion.steps.sharing import Rows, nearest
 from chasles.motion.steps.systems import System, system_of, system_size
 
 SOLVE, NARROW, NEAREST = "solve", "narrow", "nearest"
-"""Names of the subprograms. Each group of points has its own, numbered program `nearest`."""
+"""Names of the subprograms; `nearest` is followed by the number of a group of points."""
 
 INTERVAL = "interval"
-"""Name of the array that each round of a line search updates."""
+"""Name of the array with the search interval, which each round of a line search updates."""
 
 FREE = ("const", "input")
-"""Operations that a part repeats instead of receiving their values from the previous part."""
+"""Operations that each part of a program repeats, instead of reading values of the part before."""
 
 
 Output = tuple[Variable, list[Number]]
-"""Output array of a program, and its entries."""
+"""Output array of a program: the variable, and its entries as expressions."""
 
 
 def output(name: str, entries: Iterable[Number]) -> Output:
@@ -41,9 +41,15 @@ def output(name: str, entries: Iterable[Number]) -> Output:
 
 
 class Called(NamedTuple):
-    """Subprogram to call.
+    """Call of a subprogram between two parts of a program.
 
-    inputs, outputs: names of the arrays for inputs and outputs, where the names differ.
+    Attributes
+    ----------
+    program : str
+        Name of the subprogram.
+    inputs, outputs : Mapping[str, str]
+        Arrays of the calling program to use as inputs and outputs of the subprogram, by the names
+        in the subprogram. Arrays that are not listed have the same name in both.
     """
 
     program: str
@@ -52,7 +58,7 @@ class Called(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Arrays passed to a subprogram (requests), and the results that are used (answers)."""
+    """Arrays that a program passes to a subprogram (requests), and results to use (answers)."""
 
     requests: list[Output]
     answers: list[Variable]
@@ -61,7 +67,7 @@ class Call(NamedTuple):
 def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
     """Return the subprogram calls between the parts of `begin`, `refine` or `search`.
 
-    picks: number of shared slots of each group of points.
+    `picks` contains the number of shared contact slots of each group of points.
     """
     solve = [Called(SOLVE)]
     if name == "refine":
@@ -87,7 +93,7 @@ def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
 
 
 class Apart:
-    """Subprogram calls of one program, in order."""
+    """Subprogram calls of one program, in order, at which the program is divided."""
 
     def __init__(self, problem: Problem, calls: Sequence[Call] = ()) -> None:
         self.problem, self.calls = problem, list(calls)
@@ -100,7 +106,7 @@ class Apart:
         return symbols(_arena(request[1]), answer.name, answer.shape)
 
     def search(self, line: Line, begun: Interval, whole: Number) -> Interval:
-        """Add a call for all rounds of a line search, and return the last interval as symbols."""
+        """Add a call for all rounds of a line search, and return the final interval as symbols."""
         requests = [
             output("narrow_line", [whole, *_entries(line, self.problem)]),
             output("narrow_begun", begun),
@@ -136,7 +142,7 @@ class Apart:
 
 
 class Pick:
-    """Selection of the closest points of a group, by calls to a subprogram."""
+    """Selection of the closest points of a group by calls to a subprogram (`sharing.closest`)."""
 
     def __init__(self, number: int) -> None:
         self.name = f"{NEAREST}{number}"
@@ -171,7 +177,10 @@ class Pick:
 
 
 def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
-    """Return the subprogram that solves a linear system. problem: a function of `data`."""
+    """Return the subprogram that solves the linear system of a Newton step.
+
+    `problem` consists of expressions in the input `data`.
+    """
     touches, stops, dry = problem.touches, len(problem.stops), len(problem.dry)
     size = system_size(touches, stops + dry + len(problem.p))
     request = Variable("solve_request", (size,))
@@ -185,7 +194,7 @@ def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
 def narrowing(newton: Newton, arena: Arena, memory: Variable, data: Variable) -> Program:
     """Return the subprogram for one round of the line search.
 
-    newton: momentum balance as a function of `memory` and `data`.
+    `newton` is the momentum balance as expressions in the inputs `memory` and `data`.
     """
     p = newton.p
     slots = sum(2 + 2 * touch.turns for touch in p.touches)
@@ -199,7 +208,7 @@ def narrowing(newton: Newton, arena: Arena, memory: Variable, data: Variable) ->
 
 
 def _entries(line: Line, problem: Problem) -> list[Number]:
-    """Return the entries of a `Line` as a list."""
+    """Return the values of a `Line` as a flat list; `_line` is the inverse."""
     found = [*line.v, *line.d]
     for motions in (line.at, line.along):
         for touch, (u, w) in zip(problem.touches, motions, strict=True):
@@ -208,7 +217,7 @@ def _entries(line: Line, problem: Problem) -> list[Number]:
 
 
 def _line(entries: Sequence[Number], problem: Problem) -> Line:
-    """Return the `Line` with the given entries."""
+    """Return the `Line` with the given values, in the order of `_entries`."""
     left, n, still = iter(entries), len(problem.p), np.zeros(3)
 
     def array(size: int) -> np.ndarray:
@@ -238,8 +247,8 @@ def _halves(
     """Divide a program at a call, and return the parts before and after it.
 
     Outputs that do not depend on the results of the call (`answers`) are computed before it. Other
-    values that both parts need are passed on in the array `kept`. passed: names of arrays that are
-    inputs of a part only if the part uses them.
+    values that both parts need are passed on in the array `kept`. Arrays named in `passed` become
+    inputs of a part only if the part uses these arrays.
     """
     code, known = program.code, {v.name: n for n, v in enumerate(program.inputs)}
     late_inputs, later = {known[name] for name in answers}, bytearray(len(code))
@@ -267,7 +276,10 @@ def _halves(
 def _needed(
     code: Sequence[Instruction], outputs: Results, known: Mapping[int, None]
 ) -> dict[int, None]:
-    """Return the instructions that outputs depend on, in order, back to those in `known`."""
+    """Return the instructions that the outputs depend on, in order.
+
+    The search does not continue beyond instructions in `known`.
+    """
     found, stack = set[int](), [r for _, refs in outputs for r in refs]
     while stack:
         k = stack.pop()
@@ -286,8 +298,8 @@ def _part(
 ) -> Program:
     """Return a program that consists of the instructions in `order`.
 
-    inputs: the first inputs; other inputs that are used follow. taken: instructions whose values
-    are read from an input, each with the input and the index of its entry.
+    The result has the given inputs, followed by other inputs that are used. `taken` maps
+    instructions whose values are read from an input to that input and the index of the entry.
     """
     number = {k: n for n, k in enumerate(order)}
     index, code = {v: n for n, v in enumerate(inputs)}, list[Instruction]()

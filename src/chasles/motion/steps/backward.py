@@ -1,8 +1,8 @@
 """Adjoint of a time step with contact, which maps covectors after the step to covectors before it.
 
 The velocities v at the end of a step balance the momentum, g(v, x) = 0, where x are the state,
-torques and parameters at its beginning. By the implicit function theorem, covectors y of the
-results are pulled back to
+torques and parameters at the beginning of the step. By the implicit function theorem, covectors y
+of the results are pulled back to
 
     x' = (dy/dx)' y - (dg/dx)' z,    (dg/dv)' z = (dy/dv)' y
 
@@ -28,16 +28,16 @@ from chasles.motion.steps.stepping import HOLD, TOLERANCE, Steps
 from chasles.motion.steps.traced import by_entries
 
 MOVING = ("q", "qd", "act")
-"""Names of states with covectors. Contact forces and statistics do not have covectors."""
+"""Names of the states that have covectors; contact forces and statistics do not."""
 
 
 class Backward:
     """Programs for an adjoint step, which solves the step and then pulls covectors back.
 
-    along: inputs that vary from step to step. The inputs and outputs of the programs are the
-    covectors of these inputs at this step, the covectors of the states, and the sums of covectors
-    of all other inputs. Further inputs are the inputs of the step, and weights that are added to
-    the covectors of the states.
+    `along` contains the names of the inputs that vary from step to step. The inputs and outputs of
+    the programs are the covectors of these inputs at this step, the covectors of the states, and
+    the sums of covectors of all other inputs. Further inputs are the inputs of the step, and
+    weights that are added to the covectors of the states.
     """
 
     def __init__(self, steps: Steps, along: Sequence[str]) -> None:
@@ -51,12 +51,12 @@ class Backward:
         self.weights = [Variable(f"weight_{name}", (sizes[name],)) for name in self.states]
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program that begins the step, with the inputs of the adjoint."""
+        """Return the program `Steps.begin`, with the inputs of the adjoint step added."""
         return self.steps.begin(tolerance, self.bars, self.weights)
 
     @property
     def end(self) -> Program:
-        """Program that computes the covectors before the step, given the solution."""
+        """Program that computes the covectors before the step, given the solved velocities."""
         steps, arena, model = self.steps, self.steps._arena, self.steps.model
         point, memory, _ = steps._between
         own = {x.name: symbols(arena, x.name, x.shape) for x in (point, memory)}
@@ -86,7 +86,7 @@ class Backward:
         return steps._tiled("backward", inputs, found)
 
     def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
-        """Return the states after a step with end velocities v. brake: see `braking.brake`."""
+        """Return the states after a step with end velocities v and correction `braking.brake`."""
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
         if steps._reduced is None:

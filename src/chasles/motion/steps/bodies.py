@@ -1,4 +1,4 @@
-"""Bodies in a step: poses, free motion, and inverse masses at contacts."""
+"""Bodies in a time step: poses, motion of free joints, and inverse masses at contacts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from chasles.motion.steps.impulses import SLOW, bounded
 from chasles.motion.steps.spots import Placed
 
 Own = Mapping[str, Any]
-"""Model parameters that are inputs of a step: their values or symbols by name, as flat arrays."""
+"""Model parameters that are inputs of a step: flat arrays of values or symbols, by name."""
 
 NO_OWN: Own = {}
 
@@ -73,7 +73,7 @@ def span_of(model: Model, body: int) -> tuple[int, int]:
 
 
 def free_places(model: Model) -> list[int]:
-    """Return the indices of the first velocity of each free joint."""
+    """Return the index in qd of the first velocity of each free joint."""
     return [
         model.velocity_slices[i].start for i in model.movers if model.bodies[i].data.traits.floating
     ]
@@ -82,7 +82,10 @@ def free_places(model: Model) -> list[int]:
 def moved(
     model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position after a displacement, and the velocities along the new body axes."""
+    """Return the position after a displacement `way`, and the velocities along the new body axes.
+
+    Free joints keep their linear velocity along the world axes.
+    """
     turn, last = way.copy(), v.copy()
     free = [i for i in model.movers if model.bodies[i].data.traits.floating]
     for i in free:
@@ -118,7 +121,7 @@ def along_velocities(model: Model, what: str, own: Own = NO_OWN) -> np.ndarray:
 
 
 def dry_friction(model: Model, own: Own = NO_OWN) -> np.ndarray:
-    """Return the largest dry friction (nv,) for each velocity coordinate, in N m or N.
+    """Return the magnitude of dry friction (nv,) for each velocity coordinate, in N m or N.
 
     The friction of a mimic joint acts on the joint that it mimics, multiplied by the ratio.
     """
@@ -140,9 +143,10 @@ def _along(model: Model, what: str, own: Own, share: Callable[[float], float]) -
 
 
 def centered(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return q with its first free joint at the origin, and other free joints relative to it.
+    """Return q shifted so that the first free joint attached to the world is at the origin.
 
-    Positions are then close to zero, which preserves their precision.
+    Positions are then close to zero, which preserves their precision. If a joint attached to the
+    world is not free, q is returned unchanged.
     """
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
@@ -156,7 +160,10 @@ def centered(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
-    """Return the world position at which centered coordinates (`centered`) have their origin."""
+    """Return the world position of the origin of `centered` coordinates.
+
+    `shift` is the difference between q and the centered q.
+    """
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
         return np.zeros(3)
@@ -165,14 +172,14 @@ def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
 
 
 def body_jacobian(model: Model, frame: str | None, q: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (6, nv) of a frame's body about the world origin, along world axes."""
+    """Return the Jacobian (6, nv) of the body of a frame about the world origin, in world axes."""
     if frame is None:
         return zeros(6, model.nv)
     return _jacobian(model, frame, "world", q).astype(object)
 
 
 def _jacobian(model: Model, frame: str, at: At, q: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (6, nv) of a point on a frame; q may contain numbers or symbols."""
+    """Return the Jacobian (6, nv) of a point on a frame; q may contain floats or symbols."""
     found = jacobian(model, model.positions(list(q)), frame=model.frame(frame), at=at)
     return np.array(signature(jacobian).outputs[0].join(model, found)).reshape(6, model.nv)
 
@@ -189,9 +196,10 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
 
 
 class Weights:
-    """Inverse masses (1/kg) at contact pairs in the neutral posture, as means over three axes.
+    """Function that returns the inverse mass (1/kg) at a contact pair, as a mean over three axes.
 
-    inverse: inverse of the mass matrix in that posture (`mass_matrices`).
+    The robot is in the neutral posture. `inverse` is the inverse of the mass matrix in that posture
+    (`mass_matrices`).
     """
 
     def __init__(self, model: Model, inverse: np.ndarray, own: Own = NO_OWN) -> None:
@@ -223,7 +231,10 @@ def _middle(shape: Any) -> np.ndarray:
 
 
 def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return the change in angular velocity that removes energy added by the gyroscopic torque."""
+    """Return the change in angular velocity that removes energy added by the gyroscopic torque.
+
+    An explicit step of dt seconds with angular velocity w would add this energy.
+    """
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)

@@ -1,9 +1,10 @@
 """Restitution in a time step: impacts within the step, their times and rebound velocities.
 
-The impacts in a step are simultaneous, unless the law of a contact sets `sequence`. Such impacts
-occur one after another, so that an impulse passes through bodies in contact, as in Newton's cradle.
-The normal velocities after the last impact are lower bounds for the normal velocities at the end of
-the step. The step then computes the impulses that cause these velocities, together with friction.
+The impacts in a step are simultaneous, unless the law of a contact sets `sequence`. Impacts of
+contacts with `sequence` occur one after another, so that an impulse passes through bodies in
+contact, as in Newton's cradle. The normal velocities after the last impact are lower bounds for the
+normal velocities at the end of the step. The step then computes the impulses that cause these
+velocities, together with friction.
 """
 
 from collections.abc import Sequence
@@ -18,21 +19,37 @@ from chasles.motion.steps.impulses import IMPACT, SLOW
 from chasles.motion.steps.touching import Touch
 
 ROUNDS = 16
-"""Number of rounds of sequential impacts. In a round, each contact has at most one impact."""
+"""Number of rounds of sequential impacts, with at most one impact per contact in a round."""
 
 
 class Bounces(NamedTuple):
-    """Contact slots whose bounds include restitution, and the time (s) of the first impact."""
+    """Contact slots with restitution.
+
+    Attributes
+    ----------
+    touches : list[Touch]
+        Contact slots, whose lower bounds on the normal velocity include the rebound.
+    early : Number
+        Time (s) from the start of the step to the first impact, or 0 without an impact.
+    """
 
     touches: list[Touch]
     early: Number
 
 
 class Free(NamedTuple):
-    """Step without contact.
+    """Motion of the robot in a step in which no contact acts.
 
-    v, ahead: velocities before and after the step. H: matrix of the momentum balance. order:
-    elimination order. dt: step size (s).
+    Attributes
+    ----------
+    v, ahead : np.ndarray
+        Velocities before and after the step.
+    H : np.ndarray
+        Matrix of the momentum balance.
+    order : Sequence[int]
+        Order in which coordinates are eliminated in linear systems with H.
+    dt : float
+        Step size (s).
     """
 
     v: np.ndarray
@@ -43,11 +60,22 @@ class Free(NamedTuple):
 
 
 class Strike(NamedTuple):
-    """Contact slot with a possible impact, and its motion in a step without contact.
+    """Contact slot with a possible impact, and its normal motion in a step without contact forces.
 
-    e: coefficient of restitution. row: Jacobian of the normal velocity. after: normal velocity at
-    the end of the step. a: normal acceleration. when: time of the impact (s). hit: speed of
-    approach at the impact.
+    Attributes
+    ----------
+    e : float
+        Coefficient of restitution.
+    row : np.ndarray
+        Jacobian of the normal velocity.
+    after : Number
+        Normal velocity at the end of the step.
+    a : Number
+        Normal acceleration.
+    when : Number
+        Time (s) from the start of the step to the impact.
+    hit : Number
+        Approach speed at the impact (m/s).
     """
 
     e: float
@@ -66,7 +94,7 @@ def bouncing(
     gaps: Sequence[Number],
     gravity: Number,
 ) -> Bounces:
-    """Return slots with bounds that include restitution, and the time of the first impact.
+    """Return contact slots whose velocity bounds include restitution, and the first impact time.
 
     Stored velocities refer to the middle of the previous step, so that a free-fall parabola is
     exact.
@@ -96,7 +124,7 @@ def bouncing(
 
 
 def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Number) -> Strike:
-    """Return the motion of a slot along its normal, without contact."""
+    """Return the normal motion of a contact slot in a step in which no contact acts."""
     row = _normal_row(carriers[touch.carrier], touch)
     before, after = dot(row, free.v), dot(row, free.ahead)
     u, a = 0.5 * (before + after), (after - before) / free.dt
@@ -106,17 +134,18 @@ def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Numbe
 
 
 def _struck(slot: Strike, change: Number, dt: float, fall: Number) -> Number:
-    """Return 1 if a contact has an impact after a change in its normal velocity, else 0."""
+    """Return 1 if a contact has an impact after its normal velocity changes by `change`, else 0."""
     return less(slot.gap + dt * (slot.after + change), 0.0) * less(fall, slot.hit - change)
 
 
 def _in_sequence(
     free: Free, strikes: dict[int, Strike], fall: Number
 ) -> dict[int, tuple[Number, Number]]:
-    """Return, for each slot, 1 if it had an impact (else 0), and the change in normal velocity.
+    """Return the impact flag (1 or 0) and the change in normal velocity of each contact slot.
 
-    Each impact reverses one normal velocity, reduced by its restitution, as if no other contact
-    existed. The order of the slots alternates from round to round.
+    Each impact reverses the normal velocity of one contact and scales it by the coefficient of
+    restitution, as if no other contact existed. The order of the slots alternates from round to
+    round.
     """
     turns: dict[int, np.ndarray] = {
         k: solved(free.H, slot.row, free.order, None) for k, slot in strikes.items()
@@ -136,7 +165,7 @@ def _in_sequence(
 
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
-    """Return the Jacobian (nv,) of a slot's normal velocity."""
+    """Return the Jacobian (nv,) of the normal velocity of a contact slot."""
     if touch.direct:
         return J[2]
     n = touch.axes[2]

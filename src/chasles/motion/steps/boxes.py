@@ -3,9 +3,9 @@
 The contact normal is the axis along which the boxes overlap least. The candidates are six face
 normals and nine cross products of edges (Gottschalk, Lin and Manocha 1996, *OBBTree*). If the axis
 is normal to a face, the opposite face of the other box is clipped to that face (Ericson 2005,
-sections 4.4.1 and 5.5.4). The result is a polygon with at most eight corners. It uses twelve slots:
-both ends of the four clipped edges, and the corners of the face that clips them. All functions
-support floats and symbols.
+sections 4.4.1 and 5.5.4). The result is a polygon with at most eight corners. Twelve slots are
+used: both ends of the four clipped edges, and the corners of the face that clips them. All
+functions support floats and symbols.
 """
 
 from typing import Any, NamedTuple
@@ -31,25 +31,25 @@ SLOTS = 12
 """Number of contact slots for a pair of boxes."""
 
 SAME = 1e-9
-"""A face is preferred to an earlier face only if the overlap is smaller by this length (m)."""
+"""Smallest difference in overlap (m) for which a later face is preferred to an earlier face."""
 
 EDGE, PART = 1e-3, 0.02
-"""Edges are preferred to a face only if the overlap is smaller by `EDGE` times the shortest edge
-plus `PART` times the overlap. Otherwise, a slightly tilted face would touch at a point instead of
-along a line."""
+"""Margins, relative to the shortest edge and to the overlap, by which the overlap along the normal
+of two edges must be smaller than along a face normal. Without these margins, a slightly tilted
+face would touch at a point instead of along a line."""
 
 PARALLEL = 1e-6
-"""Edges are parallel if the squared sine of the angle between them is below this value."""
+"""Squared sine of the angle between two edges below which the edges count as parallel."""
 
 SLACK = 1e-6
-"""Rectangles are enlarged by this fraction, so that faces of equal size overlap completely."""
+"""Relative enlargement of clipping rectangles, so that faces of equal size overlap completely."""
 
 FLAT = 1e-12
-"""Extent (m) below which an edge is treated as parallel to a side of the rectangle."""
+"""Extent (m) below which an edge counts as parallel to a side of the clipping rectangle."""
 
 
 class Face(NamedTuple):
-    """Face of a box: center, outward normal, directions of its edges, and half their lengths."""
+    """Face of a box: center, outward normal, directions of the edges, and half edge lengths."""
 
     center: np.ndarray
     normal: np.ndarray
@@ -60,10 +60,22 @@ class Face(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """Axis of least overlap: normal from the second box to the first, and gap along it.
+    """Axis along which two boxes overlap least.
 
-    face: the face that the axis is normal to. over: 1 if that face belongs to the first box. edge:
-    1 if edges cross. lines: directions of these edges.
+    Attributes
+    ----------
+    normal : np.ndarray
+        Unit vector along the axis, from the second box to the first.
+    gap : Number
+        Gap (m) along the axis, negative for an overlap.
+    face : Face
+        Face that the axis is normal to.
+    over : Number
+        1 if the face belongs to the first box, else 0.
+    edge : Number
+        1 if the axis is normal to two crossing edges instead of a face, else 0.
+    lines : tuple[np.ndarray, np.ndarray]
+        Directions of the crossing edges.
     """
 
     normal: np.ndarray
@@ -75,7 +87,7 @@ class Apart(NamedTuple):
 
 
 def _chosen(which: Number, yes: Any, no: Any) -> Any:
-    """Return `yes` if the condition `which` holds, else `no`: arrays, or tuples of arrays."""
+    """Return `yes` if the condition `which` holds, else `no` (arrays, or tuples of arrays)."""
     if isinstance(yes, tuple):
         found = (_chosen(which, a, b) for a, b in zip(yes, no, strict=True))
         return type(yes)(*found) if hasattr(yes, "_fields") else tuple(found)
@@ -83,7 +95,7 @@ def _chosen(which: Number, yes: Any, no: Any) -> Any:
 
 
 def _frames(body: Box, over: Placed, surface: Box, under: Placed) -> tuple[Placed, Placed]:
-    """Return the axes and centers of two boxes in the world, as arrays of the same type."""
+    """Return the axes and centers of two boxes in the world, as arrays of the same dtype."""
     kind = np.result_type(over.R, over.o, under.R, under.o)
     return (
         Placed(over.R.astype(kind), over.out(body.center).astype(kind)),
@@ -139,7 +151,7 @@ def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart
 
 
 def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
-    """Return the corners where two faces overlap, or the point where two edges cross."""
+    """Return contact slots at the corners of the overlap of two faces, or where two edges cross."""
     apart = least_overlap(body, over, surface, under)
     facing = _facing(body, over, surface, under, apart)
     found = []
@@ -176,7 +188,8 @@ def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) 
 def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]:
     """Return (point, distance, valid) for each corner of a face clipped to another face.
 
-    Points are halfway between the two faces, and distances are along the normal. valid: 1 or 0.
+    Points are halfway between the two faces, and distances are along the normal. `valid` is 1 for
+    an existing corner and 0 for an unused slot.
     """
     sides = (face.wide, face.long)
     reach = [(1.0 + SLACK) * side for side in sides]
@@ -208,7 +221,7 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
     ):  # fmt: skip
         early, late = _within(start, way, reach)
         valid = less_equal(early, late)
-        # If a segment misses the rectangle, its points stay on the segment: a point far away would
+        # If a segment misses the rectangle, the points stay on the segment: a point far away would
         # have a large velocity.
         begin, end = start + minimum(early, 1.0) * way, start + maximum(late, 0.0) * way
         found.append((out(*begin), begin[2], valid))
@@ -227,10 +240,11 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
 
 
 def _within(start: np.ndarray, way: np.ndarray, reach: list[Number]) -> tuple[Number, Number]:
-    """Return fractions of a segment at which it enters and leaves a rectangle.
+    """Return the fractions of a segment at which the segment enters and leaves a rectangle.
 
-    The method is by Liang and Barsky. The first fraction is larger than the second if the segment
-    misses the rectangle.
+    This is the Liang-Barsky method. `way` is the vector from the start to the end of the segment,
+    and `reach` contains half the side lengths of the rectangle. The first fraction is larger than
+    the second if the segment misses the rectangle.
     """
     early: Number = 0.0
     late: Number = 1.0

@@ -1,4 +1,4 @@
-"""Limit on the energy that velocity products add in steps with fast rotation.
+"""Limit on the kinetic energy that velocity-product forces add in steps with fast rotation.
 
 A step treats centrifugal and Coriolis forces explicitly, with the mass matrix at its start. In
 exact motion, the work of these forces equals the change of the kinetic energy due to the change of
@@ -10,8 +10,8 @@ velocities:
     T(q1, v1) <= T(q0, v0) + v1 . (dt (tau - g) + dt D (v0 - v1) - dt^2 K v1 + J' gamma)
 
 If the kinetic energy is larger, the motion relative to the centers of mass is slowed down. This
-correction is called a brake. Only steps that `rescue` takes can have one, so other steps take no
-additional time.
+velocity correction is called a brake here. Only steps of the program `rescue` (`stepping`) can
+apply a brake, so other steps take no additional time.
 """
 
 from typing import NamedTuple
@@ -29,14 +29,19 @@ from chasles.motion.steps.bodies import Own, described
 from chasles.motion.steps.impulses import SLOW
 
 FAST = 0.2
-"""A step has fast rotation if a joint turns by more than this angle (rad)."""
+"""Joint rotation (rad) in one step above which the kinetic energy after the step is limited."""
 
 
 class Start(NamedTuple):
-    """Initial position q and velocities v of a step, and the corrected velocities `steady`.
+    """Initial state of a step.
 
-    `steady` is v with the corrections for free joints (`stepping.Steps`); all forces accelerate the
-    robot from `steady`.
+    Attributes
+    ----------
+    q, v : np.ndarray
+        Positions and velocities.
+    steady : np.ndarray
+        Velocities v with the corrections for free joints (`stepping.Steps`). All forces accelerate
+        the robot from these velocities.
     """
 
     q: np.ndarray
@@ -50,7 +55,7 @@ def articulated(model: Model) -> bool:
 
 
 def size(model: Model) -> int:
-    """Return the number of entries in a brake."""
+    """Return the number of entries in the velocity correction that `brake` returns."""
     return 1 + 3 * len(_roots(model))
 
 
@@ -89,10 +94,11 @@ def allowed(inertia: Inertia, start: Start, v: np.ndarray, dt: float) -> Number:
 def brake(
     inertia: Inertia, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
 ) -> list[Number]:
-    """Return the brake for a step that ends at q and v. allowed: largest kinetic energy (J).
+    """Return the velocity correction (brake) of a step that ends at q with velocities v.
 
     The first entry is the fraction to remove from the velocity relative to the centers of mass. The
-    other entries are center-of-mass velocities of floating robots, along their base axes.
+    other entries are the center-of-mass velocities of floating robots, along their base axes.
+    `allowed` is the largest allowed kinetic energy (J).
     """
     model, momentum = inertia.model, inertia(q, zeros(len(v)), v)
     here = described(model, inertia.own)
@@ -110,12 +116,12 @@ def brake(
 
 
 def _slower(allowed: Number, energy: Number) -> Number:
-    """Return the factor, at most 1, that scales velocities down to the allowed energy."""
+    """Return the factor (at most 1) on velocities that reduces `energy` to `allowed`, both in J."""
     return sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, SLOW), 1.0))
 
 
 def slowed(model: Model, v: np.ndarray, brake: np.ndarray) -> np.ndarray:
-    """Return the velocities v slowed down by a brake."""
+    """Return the velocities v after the velocity correction that the function `brake` computed."""
     along = zeros(model.nv)
     for k, at in enumerate(_roots(model).values()):
         along[at] = brake[1 + 3 * k : 4 + 3 * k]

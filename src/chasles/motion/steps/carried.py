@@ -1,4 +1,4 @@
-"""Expressions whose values one program passes to other programs."""
+"""Values that one compiled program passes to other programs in an array."""
 
 from typing import Any
 
@@ -8,14 +8,16 @@ from chasles.expr import Number, Scalar
 
 
 class Carried:
-    """Expressions in the program `begin` whose values other programs read from the array `data`."""
+    """Expressions of the program `begin` whose values other programs read from an array `data`.
+
+    `entries` are the expressions, in the order of `data`."""
 
     def __init__(self) -> None:
         self.entries: list[Number] = []
         self._known: dict[int, int] = {}
 
     def put(self, value: Any) -> None:
-        """Store all entries of an array that are expressions, not plain numbers."""
+        """Store all expressions in an array in `entries`; constants are not stored."""
         for x in np.ravel(np.asarray(value, dtype=object)):
             known, _ = _unsigned(x)
             if isinstance(known, Scalar) and id(known) not in self._known:
@@ -23,7 +25,7 @@ class Carried:
                 self.entries.append(known)
 
     def seen(self, data: np.ndarray, value: Any) -> np.ndarray:
-        """Return a stored array as expressions in another program with the input `data`."""
+        """Return `value`, an array stored by `put`, as expressions in the symbols `data`."""
         array = np.asarray(value, dtype=object)
         flat = []
         for x in array.ravel():

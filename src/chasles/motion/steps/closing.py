@@ -1,4 +1,4 @@
-"""Closed loops in a step: reduction to independent velocities, v = G y, and closed positions.
+"""Closed loops in a step: reduction to independent velocities y, v = G y, and loop closure.
 
 The step is solved for the velocities y of the independent coordinates, so that velocities satisfy
 the loops exactly and contacts act on the closed mechanism (Featherstone 2008, section 8.11):
@@ -27,13 +27,20 @@ from chasles.motion.steps.lines import Dry, Row, Stop
 from chasles.motion.steps.touching import Touch
 
 CLOSINGS = 3
-"""Number of Newton steps that close the loops after a step; each squares the error."""
+"""Number of Newton iterations that close the loops after a step; each squares the error."""
 
 
 class Reduction(NamedTuple):
-    """Matrix G (nv, m) of v = G y, and accelerations g (nv,) that keep loops closed at constant y.
+    """Reduction of joint velocities to independent velocities: v = G y.
 
-    independent: indices of the independent velocities y in v.
+    Attributes
+    ----------
+    G : array, shape (nv, m)
+        Derivative of v with respect to y.
+    g : array, shape (nv,)
+        Joint accelerations that keep the loops closed at constant y.
+    independent : tuple[int, ...]
+        Indices of the independent velocities y in v.
     """
 
     G: np.ndarray
@@ -58,9 +65,9 @@ class Reduction(NamedTuple):
         return tuple((k, a) for k, a in enumerate(self.columns(J)[0]) if not absent(a))
 
     def touch(self, M: np.ndarray, touch: Touch, J: np.ndarray) -> Touch:
-        """Return a slot with the compliance of the closed mechanism.
+        """Return a contact slot with the inverse mass and compliance of the closed mechanism.
 
-        M: mass matrix reduced to y. J: Jacobian of the slot with respect to y.
+        M is the mass matrix reduced to y, and J the Jacobian of the slot with respect to y.
         """
         rows = J if touch.direct else touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
         weight = bounded(sum(_inverse_mass(M, row) for row in rows) / 3.0)
@@ -69,7 +76,10 @@ class Reduction(NamedTuple):
         return touch._replace(weight=weight, stiffness=stiffness(NORMAL, weight))
 
     def stops(self, M: np.ndarray, stops: Sequence[Stop]) -> list[Stop]:
-        """Express joint and tendon limits in terms of y. M: mass matrix reduced to y."""
+        """Express joint and tendon limits in terms of the independent velocities y.
+
+        M is the mass matrix reduced to y.
+        """
         rows = [self.row(stop.row) for stop in stops]
         return [
             stop._replace(row=row, weight=_inverse_mass(M, _dense(row, len(M))))
@@ -77,7 +87,10 @@ class Reduction(NamedTuple):
         ]
 
     def dry(self, M: np.ndarray, dry: Sequence[Dry]) -> list[Dry]:
-        """Express dry friction in terms of y. M: mass matrix reduced to y."""
+        """Express dry friction in terms of the independent velocities y.
+
+        M is the mass matrix reduced to y.
+        """
         rows = [self.row(part.row) for part in dry]
         return [
             part._replace(
@@ -107,7 +120,10 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return a Newton step that closes the loops, consistent velocities, and the loop margin."""
+    """Return a Newton step that closes the loops, consistent velocities, and the loop margin.
+
+    The margin is explained in `closed`.
+    """
     given: dict[str, Any] = {"q": q, "qd": v, **own}
     made = program(model, "closing_step", parameters=tuple(own))
     step, rates, health = made.applied(given, arena)
@@ -129,10 +145,11 @@ def reduction(model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, own: Own
 def closed(
     model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return the closed position after a displacement, its velocity, and the smallest margin.
+    """Return position and velocities with closed loops after a displacement, and the loop margin.
 
-    v: velocities; only the independent entries are used. The margin, as in `closing_step`, is
-    1 where the independent coordinates were chosen and 0 at a singular position.
+    Only the independent entries of the velocities v are used. The loop margin is 1 where the
+    independent coordinates were chosen and 0 at a singular position (`closing_step`); the smallest
+    margin of all Newton iterations is returned.
     """
     integrate = program(model, "integrate")
     there = result(integrate, arena, {"q": q, "v": way})

@@ -3,17 +3,18 @@
 Friction is bounded by the normal impulse at the same velocities, so the derivative of the impulses
 is not symmetric: friction grows as the bodies approach each other. Newton's method with that
 derivative converges to velocities that satisfy Coulomb's law at the end of the step. The laws are
-piecewise linear, except for the sliding direction. Once it is known which contacts act and
-stick, one step is exact for all contacts that stick. The first step predicts this: contacts act if
-gravity would close them, and stick or slide along their current velocity (`touching.expected`).
+piecewise linear, except for the sliding direction. Once it is known which contacts act and stick,
+one step is exact for all contacts that stick. The first step predicts which contacts act and stick:
+contacts act if gravity would close them, and stick or slide along their current velocity
+(`touching.expected`).
 
 If full Newton steps do not converge, each further step ends where the power of the unbalanced
 momentum vanishes (`Newton.part_step`). These steps use only a fraction of the derivatives of
 friction (`Slope`), so that they resemble steps for a convex problem. Finally, the normal impulses
 that bound friction are fixed (`fixed`). That problem is convex, and its impulses add no energy.
-States that are solved only in this way, and states with a residual above the tolerance after the
-last iteration, are reported as unsolved. In the latter, all velocities are scaled down until the
-impulses do no positive work (`Newton.passive`).
+States that are solved only with fixed normal impulses are reported as unsolved. States with a
+residual above the tolerance after the last iteration are also unsolved; all their velocities are
+scaled down until the impulses do no positive work (`Newton.passive`).
 
 This module is long because all kinds of Newton steps share one momentum balance.
 """
@@ -60,7 +61,8 @@ PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
 ROUNDS = 6
-"""Number of rounds of the line search. Each round evaluates the power at two points."""
+"""Number of rounds of the line search, each with two evaluations of the power of the unbalanced
+momentum."""
 
 NARROW = 1e-4
 """Smallest ratio of the lower to the upper end of a search interval in logarithmic bisection."""
@@ -69,7 +71,29 @@ Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Problem(NamedTuple):
-    """Data for the momentum balance of one step, as expressions in one program."""
+    """Momentum balance H v = p + impulses of one step, as expressions of one program.
+
+    Attributes
+    ----------
+    H, p : np.ndarray
+        Matrix of the momentum balance, and momentum without contact impulses.
+    inverse : np.ndarray
+        Inverse of the diagonal of the mass matrix.
+    scale : Number
+        Squared momentum, weighted with `inverse`, to which squared residuals are relative.
+    weight : Number
+        Share of `scale` due to smooth forces, plus a small constant.
+    carriers : list[np.ndarray]
+        Contact Jacobians, which the contact slots refer to.
+    touches : list[Touch]
+        Contact slots.
+    stops : list[Stop]
+        Joint and tendon limits.
+    dry : list[Dry]
+        Dry friction of joints and tendons.
+    order : tuple[int, ...]
+        Order of the velocity coordinates for elimination.
+    """
 
     H: np.ndarray
     p: np.ndarray
@@ -84,15 +108,25 @@ class Problem(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """Total number of entries in all sliding directions."""
+        """Total number of entries in the sliding directions of all contacts and of dry friction."""
         return sum(touch.directions for touch in self.touches) + len(self.dry)
 
 
 class Refined(NamedTuple):
     """Result of a Newton step.
 
-    v: velocities. gradient: unbalanced momentum. residual: its norm, relative to the momentum.
-    pushes: normal impulses. directions: sliding directions.
+    Attributes
+    ----------
+    v : np.ndarray
+        Velocities after the step.
+    gradient : np.ndarray
+        Unbalanced momentum.
+    residual : Number
+        Norm of the unbalanced momentum, relative to the momentum.
+    pushes : list[Number]
+        Normal impulses of the contact slots.
+    directions : list[Number]
+        Sliding directions of contacts and of dry friction.
     """
 
     v: np.ndarray
@@ -105,8 +139,14 @@ class Refined(NamedTuple):
 class Line(NamedTuple):
     """Data for a line search along a step d from velocities v.
 
-    at, along: velocities of all slots at v, and their changes along d. start, inertia: power of the
-    unbalanced momentum at v, and its growth due to inertia. begun: power of the impulses at v.
+    Attributes
+    ----------
+    at, along : Motions
+        Velocities of all contact slots at v, and the changes of these velocities along d.
+    start, inertia : Number
+        Power of the unbalanced momentum at v, and the growth of this power due to inertia.
+    begun : Number
+        Power of the impulses at v.
     """
 
     v: np.ndarray
@@ -119,7 +159,15 @@ class Line(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Fractions of a step between which the power becomes positive, and the power at each."""
+    """Search interval of a line search: fractions of a step between which the power changes sign.
+
+    Attributes
+    ----------
+    low, high : Number
+        Lower and upper fraction.
+    least, most : Number
+        Power at the lower and upper fraction.
+    """
 
     low: Number
     high: Number
@@ -127,7 +175,10 @@ class Interval(NamedTuple):
     most: Number
 
     def zero(self, whole: Number) -> Number:
-        """Return the zero of the linear interpolant. whole: 1 if the power stays negative."""
+        """Return the fraction at which the linearly interpolated power is zero.
+
+        `whole` is 1 if the power stays negative over the full step.
+        """
         low, high, least, most = self
         return low - least * (high - low) / select(whole, 1.0, most - least)
 
@@ -136,14 +187,24 @@ Solver = Callable[[System], np.ndarray]
 """Function that solves the linear system of a Newton step for the change in velocities."""
 
 Search = Callable[[Line, Interval, Number], Interval]
-"""Function that narrows the interval of a line search in `ROUNDS` rounds."""
+"""Function that narrows the search interval of a line search in `ROUNDS` rounds."""
 
 
 class Newton:
     """Momentum balance at the end of a step, and Newton steps towards its solution.
 
-    solve: solver of linear systems, by default `solution`. search: line search along a step, by
-    default `searched`.
+    Parameters
+    ----------
+    problem : Problem
+        The momentum balance.
+    held : Sequence[Number]
+        Normal impulses of the contact slots that bound friction if `fixed` is 1.
+    fixed : Number
+        1 if the impulses `held` bound friction; 0 if the current normal impulses do.
+    solve : Solver | None
+        Solver of linear systems, by default `solution`.
+    search : Search | None
+        Line search along a step, by default `searched`.
     """
 
     def __init__(
@@ -161,7 +222,7 @@ class Newton:
     # Impulses -----------------------------------------------------------------------------------
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
-        """Return J v for all contact Jacobians J. Partial sums along the tree are shared."""
+        """Return J v for all contact Jacobians J, with shared partial sums along the tree."""
         found = []
         for J in self.p.carriers:
             twist: np.ndarray = zeros(len(J))
@@ -171,7 +232,7 @@ class Newton:
         return found
 
     def velocities(self, v: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the linear and angular velocity of each slot along its axes."""
+        """Return the linear and angular velocity of each contact slot along its axes."""
         twists, found = self._twists(v), []
         for touch in self.p.touches:
             if touch.direct:
@@ -183,13 +244,13 @@ class Newton:
         return found
 
     def _limiting(self, touch: Touch, push: Number) -> tuple[Number, Number]:
-        """Return the impulse that bounds friction, and its derivative with respect to `push`."""
+        """Return the normal impulse that bounds friction, and its derivative along `push`."""
         if not self.held:
             return push, 1.0
         return select(self.fixed, self.held[id(touch)], push), 1.0 - self.fixed
 
     def _impulse(self, touch: Touch, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the impulse and moment of a slot along its axes."""
+        """Return the impulse and moment of a contact slot along its axes, given its velocities."""
         push = touch.normal.impulse(u[2])
         linear, turning = zeros(3), zeros(3)
         linear[2] = push
@@ -198,12 +259,12 @@ class Newton:
         return linear, turning
 
     def _impulses(self, at: Motions) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the impulse and moment of each slot, given its velocities."""
+        """Return the impulse and moment of each contact slot, given its velocities."""
         each = zip(self.p.touches, at, strict=True)
         return [self._impulse(touch, u, w) for touch, (u, w) in each]
 
     def forces(self, v: np.ndarray) -> np.ndarray:
-        """Return the impulses on the bodies along the world axes (k, 3)."""
+        """Return the contact impulses on the bodies along the world axes, shape (slots, 3)."""
         each = [
             linear @ touch.axes
             for (linear, _), touch in zip(
@@ -216,8 +277,8 @@ class Newton:
         """Return the work of impulses, and the energy that overlaps and restitution may release.
 
         The work is evaluated at end-of-step velocities: the kinetic energy grows at most by the
-        work of smooth forces plus this work (Anitescu and Potra 1997). It is computed from the
-        momentum balance, so that it includes the error of the solution.
+        work of smooth forces plus this work (Anitescu and Potra 1997). The work is computed from
+        the momentum balance, so that it includes the error of the solution.
         """
         momentum = np.array([dot(row, v) for row in self.p.H], dtype=object) - self.p.p
         released: Number = 0.0
@@ -240,7 +301,10 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return the result of a Newton step that ends at v. at: velocities of the slots."""
+        """Return the result of a Newton step that ends at v.
+
+        `at` contains the velocities of the contact slots at v.
+        """
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
@@ -265,7 +329,7 @@ class Newton:
         return g
 
     def _applied(self, impulses: Motions) -> np.ndarray:
-        """Convert the impulses and moments of all slots to generalized impulses."""
+        """Convert the impulses and moments of all contact slots to generalized impulses."""
         p = self.p
         wrenches: list[np.ndarray] = [zeros(len(J)) for J in p.carriers]
         for (linear, turning), touch in zip(impulses, p.touches, strict=True):
@@ -286,11 +350,14 @@ class Newton:
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the inverse Jacobian at v times g. rubbing: slopes of dry friction."""
+        """Solve the linear system of a Newton step at v with the right-hand side g.
+
+        `slots` are the linearized contact slots, and `rubbing` the derivatives of dry friction.
+        """
         return self._solve(System(slots, self._stopping(v), rubbing, g))
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
-        """Return the slopes of the impulses at all joint and tendon limits."""
+        """Return the derivatives of the impulses at all joint and tendon limits."""
         return [stop.term.slope(speed_along(stop.row, v)) for stop in self.p.stops]
 
     def solution(self, system: System) -> np.ndarray:
@@ -347,8 +414,9 @@ class Newton:
     def first(self, v: np.ndarray, slack: Number, before: np.ndarray) -> Refined:
         """Take the first step from the initial velocities v, with the expected contacts.
 
-        slack: change of a contact's velocity (m/s) that smooth forces may cause. before: impulses
-        of the slots in the previous step along the world axes (k, 3), or zeros.
+        `slack` is the change of a contact's velocity (m/s) that smooth forces may cause. `before`
+        contains the impulses of the contact slots in the previous time step along the world axes,
+        shape (slots, 3), or zeros.
         """
         at = zip(self.p.touches, self.velocities(v), before, strict=True)
         slots = [expected(touch, u, w, slack, f) for touch, (u, w), f in at]
@@ -363,8 +431,8 @@ class Newton:
     ) -> Refined:
         """Take a full Newton step from v with gradient g.
 
-        last: sliding directions in the previous step. again: 1 if steps alternate between the same
-        states (see `linearized`).
+        `last` contains the sliding directions in the previous iteration. `again` is 1 if iterations
+        alternate between the same states (see `linearized`).
         """
         at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [
@@ -383,7 +451,7 @@ class Newton:
         return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along)
 
     def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
-        """Take a step from v with gradient g that ends where its power vanishes (`_part`)."""
+        """Take a Newton step from v with gradient g, shortened by a line search (`_part`)."""
         at = self.velocities(v)
         slots = [
             linearized(touch, u, w, self._limiting, slope)
@@ -397,7 +465,7 @@ class Newton:
         return self._found(v + part * d, _ahead(at, along, part), turned)
 
     def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
-        """Split the sliding directions by slot."""
+        """Split a flat list of sliding directions by contact slot."""
         found, start = [], 0
         for touch in self.p.touches:
             found.append(directions[start : start + touch.directions])
@@ -407,7 +475,11 @@ class Newton:
     def _dry(
         self, v: np.ndarray, slope: Slope, last: Sequence[Number]
     ) -> tuple[list[Number], list[Number], list[Number]]:
-        """Return slopes and directions of dry friction, and corrections due to linearization."""
+        """Linearize dry friction of joints and tendons about v.
+
+        The results are derivatives, sliding directions, and corrections of the impulses, one entry
+        per `Dry` object. `last` contains the sliding directions in the previous iteration.
+        """
         slopes, directions, missing = [], [], []
         for dry, z in zip(self.p.dry, last, strict=True):
             u = speed_along(dry.row, v)
@@ -461,7 +533,7 @@ class Newton:
         return start + part * inertia + begun - self._power(v + part * d, d, there, along)
 
     def _power(self, v: np.ndarray, d: np.ndarray, at: Motions, along: Motions) -> Number:
-        """Return the work that the impulses at velocities v do along velocities d."""
+        """Return the power of the impulses at velocities v along a velocity change d."""
         total: Number = 0.0
         for (linear, turning), (du, dw) in zip(self._impulses(at), along, strict=True):
             total = total + dot(linear, du) + dot(turning, dw)
@@ -475,13 +547,13 @@ class Newton:
 
 
 def _ahead(at: Motions, along: Motions, part: Number) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the slot velocities after a fraction of a Newton step."""
+    """Return the velocities of the contact slots after a fraction of a Newton step."""
     pairs = zip(at, along, strict=True)
     return [(u + part * du, w + part * dw) for (u, w), (du, dw) in pairs]
 
 
 def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
-    """Add the stiffness of slots with their own Jacobian (`Touch.direct`) to H in place.
+    """Add the stiffness of contact slots with their own Jacobian (`Touch.direct`) to H in place.
 
     Symmetric terms are computed once for both sides of the diagonal.
     """
@@ -500,11 +572,10 @@ def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """Return a'K b for columns a and b of a Jacobian, summed over all Jacobians.
+    """Return the sum of a'K b over all contact Jacobians, for two of their columns a and b.
 
-    Jacobians in which a or b is zero are skipped.
-
-    sums: cached sums of stiffness, and their products with columns.
+    Jacobians in which a or b is zero are skipped. `spatial` contains the stiffness K of each
+    Jacobian. `sums` caches sums of K, and the products of these sums with columns.
     """
     shared = [
         (c, x[1] * y[1], x[0], y[0])

@@ -6,9 +6,10 @@ normal impulse that bounds friction (Castro and others 2024, *Irrotational conta
     normal    (bound - v_n)+ / R_n
     friction  -v_t min(1 / R_t, limit / |v_t|), limit = mu times the fixed normal impulse
 
-A bound is the velocity at which a gap closes within the step, so that shapes do not overlap. If
-shapes overlap, the bound releases a fraction of the overlap. Compliances R are fractions of the
-inverse mass at a contact, or follow from a given stiffness and dissipation.
+A bound is the normal velocity at which a gap closes exactly at the end of the step, so that shapes
+do not overlap. If shapes already overlap, the bound is the separating velocity that removes a
+fraction of the overlap. Compliances R are fractions of the inverse mass at a contact, or follow
+from a given stiffness and dissipation.
 """
 
 from typing import Any, NamedTuple
@@ -22,18 +23,18 @@ NORMAL, TANGENT = 1e-4, 2e-4
 """Normal and tangential compliance of a contact, relative to its inverse mass."""
 
 RELEASE, FASTEST = 0.2, 0.5
-"""Fraction of a penetration that one step corrects, and the largest speed of this correction (m/s
-or rad/s)."""
+"""Fraction of a penetration that one step corrects, and maximum speed of the correction (m/s or
+rad/s)."""
 
 SLOW = 1e-36
-"""Smallest squared speed. It keeps inverse speeds finite, even in float32."""
+"""Lower bound on squared speeds, which keeps inverse speeds finite even in float32."""
 
 LIGHTEST, HEAVIEST = 1e12, 1e-12
 """Largest and smallest inverse mass (1/kg or 1/(kg m2)) from which compliances are computed. The
 limits keep compliances and their squares finite and nonzero, even in float32."""
 
 NEGLIGIBLE = 1e-9
-"""Friction coefficients (dimensionless or in m) below this value are ignored to avoid underflow."""
+"""Friction coefficient (dimensionless or m) below which friction is omitted, to avoid underflow."""
 
 IMPACT = 2.0
 """Approach speed above which restitution acts, as a multiple of the speed that gravity adds in a
@@ -41,7 +42,7 @@ step."""
 
 
 def stiffness(fraction: float, weight: Number) -> Number:
-    """Return the inverse of a compliance that is a fraction of an inverse mass."""
+    """Return the stiffness 1 / R for the compliance R = fraction * (inverse mass `weight`)."""
     return 1.0 / (fraction * bounded(weight))
 
 
@@ -57,7 +58,15 @@ def bound(gap: Number, dt: float) -> Number:
 
 
 class Normal(NamedTuple):
-    """Unilateral constraint: lower bound on the velocity, and inverse compliance 1 / R."""
+    """Unilateral velocity constraint with compliance R: the impulse is (bound - v)+ / R.
+
+    Attributes
+    ----------
+    bound : Number
+        Lower bound on the normal velocity.
+    stiffness : Number
+        Inverse compliance 1 / R.
+    """
 
     bound: Number
     stiffness: Number
@@ -72,17 +81,17 @@ class Normal(NamedTuple):
 
 
 class Friction(NamedTuple):
-    """Friction that opposes a velocity with one or two entries, with an impulse up to `limit`.
+    """Friction impulse of magnitude up to `limit` that opposes a velocity of one or two components.
 
-    The impulse is proportional to the velocity up to the limit, so that one linear problem is exact
-    for all contacts that stick. Its potential is convex and differentiable.
+    The impulse is proportional to the velocity up to the limit, so that one linear system is exact
+    for all contacts that stick. The potential of the impulse is convex and differentiable.
     """
 
     limit: Number
     stiffness: Number
 
     def factor(self, v: Any) -> tuple[Number, Number, Number]:
-        """Return k for the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
+        """Return k of the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
 
         Speeds below the speed at which sliding begins are replaced by that speed.
         """

@@ -1,7 +1,7 @@
 """Integrators: Runge-Kutta, semi-implicit and variational methods.
 
-All work on the configuration space, so that rotations remain rotations. `INTEGRATORS` lists them by
-name.
+All integrators work on the configuration space, so that rotations remain rotations. The table
+`INTEGRATORS` lists the integrators by name.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from chasles.motion.steps.system import ONE, Advance, Advanced, Local, System, W
 # Runge-Kutta methods -----------------------------------------------------------------------------
 
 ITERATIONS = 30
-"""Maximum number of Newton iterations; three to five are typical."""
+"""Maximum number of Newton iterations per implicit stage; three to five are typical."""
 
 SOLVED = 1e-12
 """Convergence tolerance for Newton corrections, relative to 1 plus the absolute stage value."""
@@ -26,10 +26,21 @@ SOLVED = 1e-12
 class Table:
     """Butcher tableau: stage i is at time c[i] h and at y + h (sum of A[i][j] k[j] + own k[i]).
 
-    own: diagonal entry of A, the same for all stages; zero for explicit methods. error: weights of
-    the stages for the difference from the method of lower order. dense: one row per stage, with
-    polynomial coefficients (of part, part^2, ...). The value of the polynomial is the weight of the
-    stage after a fraction `part` of the step.
+    Attributes
+    ----------
+    c : tuple[float, ...]
+        Times of the stages, as fractions of the step.
+    A : tuple[Weights, ...]
+        Weights of the previous stages, one row per stage.
+    b : Weights
+        Weights of the stages in the result.
+    own : float
+        Diagonal entry of A, the same for all stages; zero for explicit methods.
+    error : Weights | None
+        Weights of the stages for the difference from the method of lower order.
+    dense : np.ndarray | None
+        Coefficients of the interpolant, one row per stage: the polynomial in x, x^2, ... is the
+        weight of the stage after a fraction x of the step.
     """
 
     c: tuple[float, ...]
@@ -66,7 +77,7 @@ class Table:
 
 
 class Newton:
-    """Newton solver for implicit stages Y = base + a f(Y).
+    """Newton solver for implicit Runge-Kutta stages Y = base + a f(Y).
 
     The Jacobian is reused while the iteration converges fast.
     """
@@ -76,7 +87,10 @@ class Newton:
         self._slopes: np.ndarray | None = None
 
     def stage(self, s: float, base: np.ndarray, a: float) -> np.ndarray:
-        """Return k = (Y - base) / a, which is more accurate than f(Y) for a stiff system."""
+        """Solve for the stage Y, s seconds after the start of the step, and return its rate k.
+
+        The rate is computed as (Y - base) / a, which is more accurate than f(Y) for a stiff system.
+        """
         Y, last = base, np.inf
         one = np.eye(base.shape[-1])
         for _ in range(ITERATIONS):
@@ -173,7 +187,7 @@ fourth-order interpolant (Shampine 1986; Hairer, Norsett and Wanner 1993, sectio
 """
 
 IMPLICIT_EULER = Table((1.0,), _rows(""), ONE, own=1.0)
-"""Backward Euler method of first order. It is L-stable: it damps all stiff modes."""
+"""Backward Euler method of first order, which is L-stable and damps all stiff modes."""
 
 _GAMMA = 1.0 - 0.5**0.5
 
@@ -237,13 +251,13 @@ def _turned(quaternion: np.ndarray, v: np.ndarray) -> np.ndarray:
 # Symplectic integrator ---------------------------------------------------------------------------
 
 MIDPOINTS = 100
-"""Maximum number of iterations; five to ten are typical. Each iteration multiplies the error by
-about h times the fastest rate.
+"""Maximum number of fixed-point iterations in a variational step; five to ten are typical. Each
+iteration multiplies the error by about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Iterations end if the relative change is at most this value, and more than half of the previous
-change.
+"""Tolerance of a variational step: iterations end if the relative change is at most this value and
+more than half of the previous change.
 """
 
 
@@ -318,12 +332,23 @@ axes of the parent ("mixed")."""
 
 
 class Integrator(NamedTuple):
-    """Integrator: its step function, and its order (errors are proportional to dt^order).
+    """Integrator for simulations.
 
-    adaptive: True if the integrator estimates its error and chooses step sizes. mixed: the step
-    function for free="mixed". hamiltonian: True if the integrator supports only mechanisms that
-    have a Hamiltonian in the coordinates of the tree. damped: largest product of dt and the decay
-    rate of a velocity for which steps are stable.
+    Attributes
+    ----------
+    advance : Advance
+        Step function.
+    order : int
+        Order of accuracy: errors are proportional to dt^order.
+    adaptive : bool
+        True if the integrator estimates its error and chooses step sizes.
+    mixed : Advance | None
+        Step function for free="mixed".
+    hamiltonian : bool
+        True if the integrator requires a mechanism with a Hamiltonian in the coordinates of the
+        tree.
+    damped : float
+        Largest product of dt and the decay rate of a velocity for which steps are stable.
     """
 
     advance: Advance
@@ -364,7 +389,10 @@ def known(name: str) -> Integrator:
 
 
 def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Advance]:
-    """Return an integrator and its step function. Raise an error if the robot is not supported."""
+    """Return an integrator and its step function, by name.
+
+    An error is raised if the integrator does not support the robot.
+    """
     integrator = known(name)
     if free not in get_args(Free):
         problem = f"free must be 'body' or 'mixed', not {free!r}"

@@ -15,7 +15,7 @@ from chasles.motion.steps.bodies import Own, computed, neutral_posture, numbers_
 from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound, stiffness
 
 Row = tuple[tuple[int, Number], ...]
-"""Linear combination of joint velocities, as pairs of index and coefficient."""
+"""Linear combination of joint velocities, as pairs (index, coefficient) of the nonzero terms."""
 
 
 def speed_along(row: Row, v: np.ndarray) -> Number:
@@ -29,7 +29,14 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 class Stop(NamedTuple):
     """Limit of a joint or tendon.
 
-    row: velocity away from the limit. bound: lower bound on that velocity. weight: inverse mass.
+    Attributes
+    ----------
+    row : Row
+        Velocity away from the limit, as a combination of joint velocities.
+    bound : Number
+        Lower bound on that velocity.
+    weight : Number
+        Inverse inertia along `row`.
     """
 
     row: Row
@@ -45,7 +52,14 @@ class Stop(NamedTuple):
 class Dry(NamedTuple):
     """Dry friction of a joint or tendon.
 
-    row: velocity. limit: largest impulse. stiffness: impulse per unit velocity without slip.
+    Attributes
+    ----------
+    row : Row
+        Velocity that friction opposes, as a combination of joint velocities.
+    limit : Number
+        Largest impulse.
+    stiffness : Number
+        Impulse per unit velocity while friction sticks.
     """
 
     row: Row
@@ -59,14 +73,26 @@ class Dry(NamedTuple):
 
 
 def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
-    """Add slope * J'J, the stiffness of a row J, to a matrix in place."""
+    """Add slope * J'J to the matrix H in place, where `row` is the combination J of velocities."""
     for i, a in row:
         for j, b in row:
             H[i, j] = H[i, j] + a * b * slope
 
 
 class Drawn(NamedTuple):
-    """Tendon or limited ball joint: its velocity and length as symbols, and its inverse mass."""
+    """Tendon or limited ball joint in a state, as symbols.
+
+    Attributes
+    ----------
+    line : Line
+        The tendon or joint.
+    row : Row
+        Rate of its length or angle, as a combination of joint velocities.
+    length : Number
+        Length (m) of the tendon, or angle (rad) of the joint.
+    weight : Number
+        Inverse inertia along `row`, in the neutral posture.
+    """
 
     line: Line
     row: Row
@@ -77,7 +103,10 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray, own: Own
 ) -> list[Drawn]:
-    """Return the tendons and limited ball joints. inverse: M^-1 in the neutral posture."""
+    """Return the tendons and limited ball joints in a state.
+
+    `inverse` is the inverse of the mass matrix in the neutral posture.
+    """
     every = lines(model)
     if not every:
         return []
@@ -97,9 +126,9 @@ def drawn(
 
 
 def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> Number:
-    """Return J M^-1 J' in the neutral posture.
+    """Return the inverse inertia J M^-1 J' in the neutral posture.
 
-    If it is zero or not finite, return the smallest inverse inertia of the joints in the row.
+    If the result is zero or not finite, return the smallest inverse inertia of the joints in `row`.
     """
     if inverse.dtype == object:
         return maximum(dot(J, [dot(line, J) for line in inverse]), 1e-12)
@@ -113,7 +142,8 @@ def joint_stops(
 ) -> list[Stop]:
     """Return the finite joint limits as `Stop` objects.
 
-    limits: velocity index, position index, lower and upper limit of each joint.
+    `limits` contains the velocity index, position index, lower and upper limit of each joint.
+    `inverse` is the inverse of the mass matrix.
     """
     found = []
     for place, coordinate, *ends in limits:
@@ -125,7 +155,11 @@ def joint_stops(
 
 
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
-    """Return the dry friction of joints, given its magnitudes (nv,) in N m or N."""
+    """Return the dry friction of joints as `Dry` objects.
+
+    `friction` (nv,) contains the magnitudes in N m or N, and `inverse` is the inverse of the mass
+    matrix.
+    """
     return [
         Dry(((k, 1.0),), dt * limit, stiffness(TANGENT, inverse[k, k]))
         for k, limit in enumerate(friction)

@@ -26,10 +26,10 @@ from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.touching import Coefficients
 
 MODEL = "model_parameters"
-"""Name of the input that holds values of the robot's parameters."""
+"""Name of the input that holds the values of robot and contact parameters."""
 
 FRICTION, STIFFNESS = "contacts.friction", "contacts.stiffness"
-"""Names of the contact parameters."""
+"""Names of the contact parameters: coefficients of friction, and stiffnesses."""
 
 
 def parameter_shape(source: Description, pairs: Sequence[Any], name: Any) -> tuple[int, ...]:
@@ -49,14 +49,22 @@ def parameter_shape(source: Description, pairs: Sequence[Any], name: Any) -> tup
 
 
 class Parameters(NamedTuple):
-    """Parameters that are inputs of a step: slices of the input `MODEL`, and contact pairs."""
+    """Robot and contact parameters that are inputs of a step.
+
+    Attributes
+    ----------
+    places : dict[str, slice]
+        Slice of each parameter in the input `MODEL`, by name.
+    pairs : tuple[Pair, ...]
+        Contact pairs, in the order of the contact parameters.
+    """
 
     places: dict[str, slice]
     pairs: tuple[Pair, ...]
 
     @staticmethod
     def of(model: Model, pairs: Sequence[Pair], names: Sequence[str]) -> "Parameters":
-        """Return the parameters with the given names."""
+        """Return `Parameters` with the given names as inputs."""
         sizes = [math.prod(parameter_shape(model.source, pairs, name)) for name in names]
         ends = np.cumsum([0, *sizes]).tolist()
         places = {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
@@ -68,14 +76,17 @@ class Parameters(NamedTuple):
         return max((place.stop for place in self.places.values()), default=0)
 
     def of_model(self, values: Any) -> Own:
-        """Return the robot parameters by name, given all values."""
+        """Return the values of the robot parameters by name.
+
+        `values` is the input `MODEL`, or None without parameters.
+        """
         if values is None:
             return NO_OWN
         places = self.places.items()
         return {n: values[at] for n, at in places if n not in (FRICTION, STIFFNESS)}
 
     def coefficients(self, values: Any, pair: Pair) -> Coefficients | None:
-        """Return friction and stiffness of a pair if one of them is an input, else None."""
+        """Return the friction and stiffness of a pair if at least one is an input, else None."""
         if not {FRICTION, STIFFNESS} & set(self.places):
             return None
         k = next(k for k, known in enumerate(self.pairs) if known is pair)
@@ -84,7 +95,7 @@ class Parameters(NamedTuple):
         return Coefficients(*(usual | found).values())
 
     def fall(self, model: Model, own: Mapping[str, Any]) -> Number:
-        """Return the acceleration of gravity (m/s2)."""
+        """Return the magnitude of the gravitational acceleration (m/s2)."""
         if "gravity" in own:
             return sqrt(dot(own["gravity"], own["gravity"]))
         return float(np.linalg.norm([*model.gravity_vector]))

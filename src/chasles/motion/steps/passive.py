@@ -1,8 +1,8 @@
 """Springs, dampers and fluid in an implicit step: forces and derivatives.
 
-The stiffness and damping matrices contain only terms that never add energy. For a spring whose
-length has the gradient J, this term is k J'J, without the derivative of J. The remaining terms act
-explicitly, which preserves the order of the integrator.
+The stiffness and damping matrices contain only terms that never add energy. For a spring with
+stiffness k whose length has the gradient J, this term is k J'J, without the derivative of J. The
+remaining terms act explicitly, which preserves the order of the integrator.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,15 @@ from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 
 
 class Passive:
-    """Passive forces in a state: springs, tendons, damping, fluid.
+    """Passive joint torques of a state, due to springs, tendons, dampers and fluid.
 
-    stiffness, damping (nv, nv): negative derivatives of joint torques with respect to position and
-    velocity, positive semidefinite. losses (nv,): joint torques of dampers and fluid.
+    Attributes
+    ----------
+    stiffness, damping : array, shape (nv, nv)
+        Negative derivatives of joint torques with respect to position and velocity, positive
+        semidefinite.
+    losses : array, shape (nv,)
+        Joint torques of dampers and fluid.
     """
 
     def __init__(

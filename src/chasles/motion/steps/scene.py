@@ -15,16 +15,23 @@ from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.spots import Spot
 
 MANY = 200
-"""Product of the numbers of points and of shared slots above which a subprogram finds the closest
-points."""
+"""Threshold for the number of contact points times the number of shared slots. Above the threshold,
+a subprogram finds the closest points."""
 
 
 @dataclass(frozen=True)
 class Scene:
     """Contact pairs, joint limits, dry friction and damping that act on a robot in a step.
 
-    limits: (velocity index, position index, lower, upper) of joints with one degree of freedom that
-    stop at their limits. stopped: True if tendons and ball joints also stop at their limits.
+    Attributes
+    ----------
+    limits : tuple[tuple[int, int, float, float], ...]
+        Velocity index, position index, lower and upper limit of each joint with one degree of
+        freedom that stops at its limits.
+    dissipation : bool
+        True if joint damping and dry friction act.
+    stopped : bool
+        True if tendons and ball joints also stop at their limits.
     """
 
     model: Model
@@ -35,34 +42,34 @@ class Scene:
 
     @cached_property
     def usual(self) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
-        """Points of all pairs (see `spots`) as functions of the input q."""
+        """Potential contact points of all pairs (see `spots`) as expressions in the input q."""
         return self.spots(symbols(Arena(RULES), "q", (self.model.nq,)))
 
     @cached_property
     def slots(self) -> int:
-        """Number of contact slots."""
+        """Number of contact slots (potential contact points)."""
         own, crowded = self.usual
         shared = [crowd.slots for crowd in crowded] + [group.slots for group in self.unseen]
         return len(own) + sum(shared)
 
     @cached_property
     def picks(self) -> list[int]:
-        """Number of slots in each group of points, or an empty list if there are few points."""
+        """Number of shared slots per group of points, or an empty list if there are few points."""
         crowded = self.usual[1]
         many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
         return [crowd.slots for crowd in crowded] if many else []
 
     @property
     def unseen(self) -> list[Unseen]:
-        """Groups of pairs whose contacts are not compiled but are inputs of the step."""
+        """Groups of pairs whose contacts are inputs of the compiled step."""
         return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
 
     def spots(
         self, q: np.ndarray, own: Own = NO_OWN
     ) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
-        """Return the pairs and points that have their own slot, and groups that share slots.
+        """Return potential contact points with their own slot, and groups that share slots.
 
-        own: model parameters that are symbols.
+        Each point is returned with its pair. `own` contains the model parameters that are symbols.
         """
         places = placed(self.model, q, self.pairs, own)
         found: list[tuple[Pair, Spot]] = []

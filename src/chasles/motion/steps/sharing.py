@@ -1,8 +1,8 @@
-"""Contact slots that are shared by many pairs and hold the closest points of all pairs in a step.
+"""Contact slots that many pairs of shapes share; the slots hold the closest points in a step.
 
-A robot may have hundreds of pairs of its own shapes, but only a few touch at the same time. With
-one slot per pair, the step would be too large to compile. Instead, the gaps of all pairs are
-computed, and only the closest points enter the step. Their Jacobians are assembled from the
+A robot may have hundreds of self-collision pairs, but only a few touch at the same time. With one
+slot per pair, the step would be too large to compile. Instead, the gaps of all pairs are computed,
+and only the closest points enter the step. The Jacobians of these points are assembled from the
 Jacobians of the bodies.
 """
 
@@ -20,18 +20,27 @@ from chasles.motion.steps.spots import FAR, Spot
 from chasles.motion.steps.touching import Coefficients, Touch, touched
 
 ROW = 10
-"""Number of inputs for a slot that is not compiled: gap, point, normal, inverse mass, and two frame
-indices.
+"""Number of input entries per contact computed outside the compiled step: gap, point, normal,
+inverse mass, and two frame indices.
 """
 
 MOST_SLOTS = 16
-"""Maximum number of slots for pairs that are not compiled, unless `shared` is larger."""
+"""Maximum number of slots per group of contacts computed outside the compiled step, unless a pair's
+`shared` is larger.
+"""
 
 
 class Shared(NamedTuple):
-    """Shared slot, which holds the closest point that is not in an earlier slot.
+    """Shared contact slot: the closest potential contact point that is not in an earlier slot.
 
-    weight: inverse mass (1/kg). over, under: frame indices of body and surface.
+    Attributes
+    ----------
+    weight : Number
+        Inverse mass (1/kg).
+    over, under : Number
+        Frame indices of body and surface.
+    own : Coefficients | None
+        Friction and stiffness, if they are inputs of the step.
     """
 
     law: Rigid | Compliant
@@ -42,13 +51,14 @@ class Shared(NamedTuple):
     own: Coefficients | None = None
 
     def touch(self, carrier: int, origin: np.ndarray, dt: float) -> Touch:
-        """Return the slot as a `Touch`, with positions relative to `origin`."""
+        """Return the contact slot as a `Touch`, with positions relative to `origin`."""
         return touched(carrier, self.spot, origin, self.law, self.weight, dt, self.own)
 
     def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
         """Return the Jacobian (6, nv) of the body relative to the surface.
 
-        bodies: Jacobians of all frames. Joints that move all frames equally do not contribute.
+        `bodies` are the Jacobians of all frames. Joints that move all frames equally do not
+        contribute.
         """
         signs = [
             equal(self.over, float(f)) - equal(self.under, float(f)) for f in range(len(bodies))
@@ -64,7 +74,10 @@ class Shared(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Pairs with the same law. Their contacts are inputs of a step."""
+    """Contact pairs that share a contact law and whose contacts are inputs of the compiled step.
+
+    `slots` is the maximum number of contacts in a step.
+    """
 
     slots: int
     law: Rigid | Compliant
@@ -72,7 +85,7 @@ class Unseen(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of inputs: `ROW` per slot, and one for the smallest gap without a slot."""
+        """Number of input entries: `ROW` per slot, and one for the smallest gap without a slot."""
         return self.slots * ROW + 1
 
     @property
@@ -81,7 +94,7 @@ class Unseen(NamedTuple):
         return list(dict.fromkeys(f for pair in self.pairs for f in pair.frames))
 
     def given(self, inputs: np.ndarray) -> tuple[list[Shared], Number]:
-        """Extract the slots, and the smallest gap that has no slot, from the inputs of a step."""
+        """Extract the contact slots, and the smallest gap without a slot, from step inputs."""
         found = []
         for row in inputs[:-1].reshape(self.slots, ROW):
             found.append(Shared(self.law, Spot(row[1:4], row[4:7], row[0]), *row[7:]))
@@ -89,7 +102,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Return groups of pairs with the same law, for pairs whose contacts are not compiled."""
+    """Group pairs whose contacts are computed outside the compiled step by their contact law."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -105,7 +118,7 @@ def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
 
 
 class Crowd(NamedTuple):
-    """Pairs that share slots: number of slots, law, and each point with its pair."""
+    """Group of potential contact points, with their pairs, that share slots and a contact law."""
 
     slots: int
     law: Rigid | Compliant
@@ -118,7 +131,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Return the points of pairs that share slots, grouped by law and number of shared slots."""
+    """Group the points of pairs that share slots by contact law and number of shared slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -128,8 +141,8 @@ def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
 
 
 Rows = Sequence[list[Any]]
-"""Data of contact points, one row per point: gap, point, normal, inverse mass, indices of two
-frames, and coefficients."""
+"""One row per potential contact point: gap, point, normal, inverse mass, indices of two frames, and
+coefficients."""
 
 
 def closest(
@@ -138,11 +151,19 @@ def closest(
     own: Callable[[Pair], Coefficients | None] = lambda pair: None,
     pick: Callable[[Rows, int], tuple[Rows, Sequence[Number]]] | None = None,
 ) -> tuple[list[Shared], Number]:
-    """Return the slots of a group, closest first, and the smallest gap that has no slot.
+    """Return the shared slots of a group, closest first, and the smallest gap without a slot.
 
-    own: function that returns the coefficients of a pair that are inputs of the step, or None.
-    pick: function that returns the rows of the closest points, and the gaps of the other points.
-    Default: `picked`.
+    Parameters
+    ----------
+    crowd : Crowd
+        Group of points that share slots.
+    weight : Callable[[Pair], Number]
+        Function that returns the inverse mass (1/kg) at a pair.
+    own : Callable[[Pair], Coefficients | None]
+        Function that returns the coefficients of a pair that are inputs of the step, or None.
+    pick : Callable, optional
+        Function that returns the rows of the closest points, and the gaps of the other points.
+        Default: `picked`.
     """
     rows, frames = [], crowd.frames
     for pair, spot in crowd.spots:
@@ -177,7 +198,7 @@ def nearest(gaps: Sequence[Number], rows: Rows) -> tuple[list[Any], list[Number]
 
 
 def smallest(crowd: Crowd) -> list[Number]:
-    """Return the gaps in the slots of a group, smallest first."""
+    """Return the gaps of the points of a group that occupy its slots, smallest first."""
     rest: list[Number] = [spot.gap for _, spot in crowd.spots]
     found = []
     for _ in range(crowd.slots):

@@ -1,8 +1,9 @@
-"""Contact slots: points where two shapes may touch in a step, as expressions.
+"""Contact slots (potential contact points) of two shapes in a time step, as expressions.
 
 Every pair of shapes has a fixed number of slots. A slot consists of a point, a normal from the
-second shape to the first, and a gap; slots with a large gap are inactive. Therefore programs have
-no branches, and batches do not diverge.
+second shape to the first, and a gap; slots with a large gap are inactive. Because all slots are
+evaluated in every step, the compiled programs have no branches, and all states of a batch follow
+the same code path.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,23 +34,23 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tangent of the angle between the normal and the directions along which the lowest corners of a
-hull are determined."""
+"""Tangent of the angle by which the four search directions for the lowest corners of a convex hull
+are tilted away from the plane's normal."""
 
 MOST_CORNERS = 8
-"""Maximum number of hull corners for which every corner has a slot on a plane. For larger hulls,
-only the lowest corners in a few directions have slots.
+"""Maximum number of corners of a convex hull for which every corner has a contact slot on a plane.
+Larger hulls have slots only at the lowest corners in a few directions.
 """
 
 TINY = 1e-12
 
 
 Meeting = Callable[[Any, Placed, Any, Placed], list[Spot]]
-"""Function that returns the slots of a pair of shapes in two frames."""
+"""Function that returns the contact slots of two shapes, given both shapes and their poses."""
 
 
 def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spot:
-    """Return the slot of a ball on a surface with a closed form."""
+    """Return the contact slot of a ball on a surface whose nearest point has a closed form."""
     seen = under.into(center)
     distance, n, _ = surface.near(seen, np.zeros(3))
     normal = applied(under.R, n)
@@ -58,12 +59,12 @@ def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spo
 
 
 def balls_on_surface(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return the slots of a body's balls (corners or ends) on a surface with a closed form."""
+    """Return one contact slot per ball of a body (a corner or a rounded end) on a surface."""
     return [_ball(over.out(at), radius, surface, under) for at, radius in body.balls()]
 
 
 def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return three slots per rim: its lowest point, and the points 120 degrees away from it."""
+    """Return three contact slots per rim: the lowest point, and two points 120 degrees away."""
     normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
     foot, found = under.out(plane.point), []
     for rim in body.rims:
@@ -81,7 +82,10 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
 
 
 def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return slots at all corners, or at the lowest corners of a large hull in four directions."""
+    """Return contact slots at all corners, or at the lowest corners of a hull with many corners.
+
+    For more than `MOST_CORNERS` corners, the lowest corners in four tilted directions are used.
+    """
     if isinstance(body, Box) or len(body.points) <= MOST_CORNERS:
         return balls_on_surface(body, over, plane, under)
     normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
@@ -106,7 +110,7 @@ def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Pla
 
 
 def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the start, extent and radius of a sphere or capsule in the world."""
+    """Return the start, axis vector and radius of a sphere or capsule in world coordinates."""
     if isinstance(shape, Sphere):
         return frame.out(shape.center), np.zeros(3), shape.radius
     start = frame.out(shape.start)
@@ -116,8 +120,8 @@ def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
 def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
     """Return one slot between spheres or capsules, at the nearest points of their axes.
 
-    For two segments, see Ericson (2005), section 5.1.9. If they are parallel, the computation
-    starts from the middle of the first segment.
+    For two segments, see Ericson (2005), section 5.1.9. If the segments are parallel, the
+    computation starts from the middle of the first segment.
     """
     (p, d, r), (q, e, t) = _segment(body, over), _segment(surface, under)
     a, b, between = np.sum(d * d), np.sum(e * e), p - q
@@ -156,11 +160,11 @@ MEETINGS: list[tuple[Any, Any, Meeting]] = [
     (Point | Sphere, Sphere | Capsule | Box, balls_on_surface),
     (Box, Box, box_on_box),
 ]
-"""Table of shape pairs with compiled slots: one row for each pair of types."""
+"""Functions for contact slots that are compiled, by types of the body and the surface."""
 
 
 def meeting(body: Any, surface: Any) -> Meeting | None:
-    """Return the slot function for a pair of shapes, or None if there is none."""
+    """Return the function for the contact slots of a pair of shapes, or None if there is none."""
     for bodies, surfaces, found in MEETINGS:
         if isinstance(body, bodies) and isinstance(surface, surfaces):
             return found
@@ -168,10 +172,15 @@ def meeting(body: Any, surface: Any) -> Meeting | None:
 
 
 class Outside(NamedTuple):
-    """Pair of shapes whose contacts are computed with NumPy before each step.
+    """Row of `OUTSIDE`: two shape types whose contacts are computed with NumPy before each step.
 
-    slots: function that returns the number of contacts of a body. contacts: function that returns
-    points, normals and gaps (n, slots, 7), see `fields.contacts_on_field`.
+    Attributes
+    ----------
+    slots : Callable[[Any], int]
+        Function that returns the number of contacts of a body.
+    contacts : Callable[..., np.ndarray]
+        Function that returns points, normals and gaps, shape (n, slots, 7); see
+        `fields.contacts_on_field`.
     """
 
     body: Any
@@ -181,11 +190,11 @@ class Outside(NamedTuple):
 
 
 OUTSIDE = [Outside(Body, HeightField, slots_on_field, contacts_on_field)]
-"""Table of shape pairs whose contacts are not compiled: one row for each pair of types."""
+"""Pairs of shape types whose contacts are computed with NumPy, not compiled."""
 
 
 def outside(body: Any, surface: Any) -> Outside | None:
-    """Return the table row for a pair of shapes whose contacts are not compiled, or None."""
+    """Return the row of `OUTSIDE` for a pair of shapes, or None if there is none."""
     for row in OUTSIDE:
         if isinstance(body, row.body) and isinstance(surface, row.surface):
             return row

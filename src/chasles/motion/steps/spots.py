@@ -8,7 +8,7 @@ from chasles.expr import Number
 from chasles.motion.geometry.closed_forms import applied
 
 FAR = 1e3
-"""Gap (m) of an inactive slot."""
+"""Gap (m) of an inactive contact slot (a potential contact point)."""
 
 
 class Placed(NamedTuple):
@@ -27,7 +27,7 @@ class Placed(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """Contact point (3,), normal (3,) from the second shape to the first, and gap."""
+    """Potential contact point (3,), normal (3,) from the second shape to the first, and gap (m)."""
 
     point: np.ndarray
     normal: np.ndarray

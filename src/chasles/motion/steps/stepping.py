@@ -8,9 +8,10 @@ where K and D are the symmetric parts of the negative derivatives of joint torqu
 controllers) with respect to position and velocity, and g are impulses (`impulses`). `begin`
 computes everything that stays constant in the step and takes a first Newton step. `refine` takes
 another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
-not solve. It consists of `search` and `brake` (`braking`), which are separate programs on the CPU,
-because few states need a brake. `end` computes the state after the step. Free joints keep their
-linear velocity along the world axes, so that spinning adds no energy to the linear motion.
+not solve. `rescue` consists of `search` and `brake` (the velocity correction in `braking`), which
+are separate programs on the CPU, because few states need a correction. `end` computes the state
+after the step. Free joints keep their linear velocity along the world axes, so that spinning adds
+no energy to the linear motion.
 
 This module is long because all programs share one problem and exchange data.
 """
@@ -75,50 +76,53 @@ from chasles.motion.steps.systems import work
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
-"""Relative residual of the momentum balance below which a problem counts as solved.
-The second value is for float32, because stiff contacts amplify rounding errors in velocities.
+"""Tolerances for the relative residual of the momentum balance, in float64 and in float32. Stiff
+contacts amplify rounding errors in velocities, which requires a larger tolerance in float32.
 """
 
 FLOOR = 1e-9
-"""Residuals are relative to the momentum plus the momentum at this velocity (m/s or rad/s)."""
+"""Velocity (m/s or rad/s) whose momentum is added to the scale of relative residuals."""
 
 CARRIED = ("point", "memory", "data")
-"""Arrays passed between programs: velocities, iteration memory, and data of the problem."""
+"""Arrays passed between programs: velocities, solver state (`MEMORY`), and data of the problem."""
 
 MEMORY = 5
-"""Number of leading entries of the memory: status, iterations, residual, and the two previous
-residuals.
+"""Number of leading entries of the solver state `memory`: status, iterations, residual, and the two
+previous residuals.
 
 These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
-iterations, the sliding directions, and the brake (`braking`). Status: 0 in progress, 1 solved,
-2 solved only with these fixed impulses, 3 not solved.
+iterations, the sliding directions, and the velocity correction (`braking`). The status is 0 in
+progress, 1 solved, 2 solved only with fixed normal impulses, or 3 not solved.
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "held")
 """Statistics of a simulation.
 
-iterations: number of iterations. unsolved: number of steps whose friction does not agree with the
-normal impulses, or that did not converge. residual: largest residual. work: work of impulses (J).
-excess: largest work in a step in excess of the energy that overlaps and restitution release (J).
-overflow: number of steps in which more points overlapped than there are shared slots. held: number
-of unsolved steps that converged with fixed normal impulses in the friction bounds.
+- iterations: number of Newton iterations.
+- unsolved: number of steps whose friction does not agree with the normal impulses, or that did not
+  converge.
+- residual: largest residual of the momentum balance.
+- work: work of impulses (J).
+- excess: largest work in a step in excess of the energy that overlaps and restitution release (J).
+- overflow: number of steps in which more points overlapped than there are shared slots.
+- held: number of unsolved steps that converged with fixed normal impulses in the friction bounds.
 """
 
 STATISTICS = (*EFFORT, "singular")
 """Entries of the state "effort": `EFFORT`, and 1 minus the smallest loop margin (`closing`)."""
 
 QUICK = 5
-"""Number of iterations that take full Newton steps."""
+"""Maximum number of iterations that take full Newton steps, before steps with a line search."""
 
 REPEATED = 1e-3
 """Relative difference between residuals two iterations apart below which iterations are treated as
 alternating between two states."""
 
 LARGEST, WORSE = 1e30, 10.0
-"""A step is rejected if its residual is above the first number. If iterations alternate between
-two states, a step is also rejected if it increases the residual by more than the second factor. Its
-Jacobian may be nearly singular, and lead to velocities of 1e5 m/s, from which `rescue` may not
-converge.
+"""Residual above which a Newton step is rejected, and factor for iterations that alternate between
+two states: there, a step is also rejected if the residual grows by more than this factor. In such
+steps, the Jacobian may be nearly singular and lead to velocities of 1e5 m/s, from which `rescue`
+may not converge.
 """
 
 LATE = (
@@ -138,25 +142,31 @@ alternate.
 """
 
 HOLD, MOST = 60, 100
-"""Number of iterations after which the normal impulses that bound friction are fixed, and number of
-iterations after which a step ends.
+"""Number of iterations after which the normal impulses that bound friction are fixed, and maximum
+number of iterations in a step.
 """
 
 LONG = 16_000
-"""Number of operations for solving a linear system above which a subprogram solves it."""
+"""Number of operations to solve a linear system above which a separate subprogram solves it."""
 
 SLACK = 0.5
-"""Multiple of the velocity that gravity adds in a step. The first Newton step assumes that a
-contact acts if this change in velocity would close it.
+"""Change in normal velocity, as a multiple of the velocity that gravity adds in a step. The first
+Newton step assumes that a contact acts if this change would close the contact.
 """
 
 
 class Steps:
-    """The four programs of a time step.
+    """Programs of a time step with contact: `begin`, `refine`, `rescue` and `end`.
 
-    control: program for joint torques; None if tau is an input. free: parameters of the model and
-    its contacts that are inputs. crowded: True if subprograms find the closest of many points, so
-    that `begin` is divided into parts.
+    Parameters
+    ----------
+    control : Program | None
+        Program for joint torques; None if tau is an input.
+    free : Parameters | None
+        Parameters of the model and of contacts that are inputs of the step.
+    crowded : bool
+        True if subprograms find the closest of many contact points, so that `begin` is divided into
+        parts.
     """
 
     def __init__(
@@ -256,7 +266,10 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """Set up the contact problem, and the restitution data that affect the displacement."""
+        """Set up the contact problem, and the time and acceleration before the first impact.
+
+        M, H and p are the mass matrix, the matrix of the momentum balance and its right-hand side.
+        """
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
@@ -350,7 +363,8 @@ class Steps:
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
-        Its outputs are point, memory and data. before, after: additional inputs, which are ignored.
+        The outputs are the arrays in `CARRIED`. `before` and `after` are additional inputs, which
+        the program ignores.
         """
         fall = self._free.fall(self.model, self.own)
         newton = Newton(self._problem, solve=apart.solve if apart else None)
@@ -366,7 +380,7 @@ class Steps:
         return self._tiled("begin", [*before, *self.inputs, *after], outputs, apart)
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
-        """Return the problem as expressions in another program with the input `data`."""
+        """Return the contact problem as expressions of another program with the input `data`."""
         known, seen = self._problem, self._carried.seen
         touches = [
             touch._replace(
@@ -408,7 +422,7 @@ class Steps:
         )
 
     def _row(self, data: np.ndarray, row: Row) -> Row:
-        """Return a linear combination as expressions in another program with the input `data`."""
+        """Return a combination of velocities as expressions of a program with the input `data`."""
         return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
@@ -419,23 +433,26 @@ class Steps:
         return [Variable(name, (size,)) for name, size in zip(CARRIED, sizes, strict=True)]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
-        """Split the memory: gradient, impulses that bound friction, sliding directions, brake."""
+        """Return parts of the solver state: gradient, impulses, directions, velocity correction.
+
+        The impulses are normal impulses that bound friction; the directions are those of sliding.
+        """
         n = len(self._problem.p)
         return np.split(memory[MEMORY:], np.cumsum([n, self.slots, self._problem.directions]))
 
     @property
     def _brakes(self) -> int:
-        """Number of entries in a brake (`braking`)."""
+        """Number of entries in the velocity correction of fast rotations (`braking.brake`)."""
         return 0 if self._smooth is None else braking.size(self.model)
 
     def _fast(self, v: np.ndarray) -> Number:
-        """Return 1 if a step with end velocities v may need a brake (`braking`), else 0."""
+        """Return 1 if the end velocities v of a step may need a correction (`braking`), else 0."""
         return 0.0 if self._smooth is None else braking.turns_far(self.model, v, self.dt)
 
     # Iterations ---------------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return the program of a full Newton step.
+        """Return the program that takes a full Newton step.
 
         States that are solved, or have taken `QUICK` iterations, stay unchanged.
         """
@@ -459,7 +476,10 @@ class Steps:
         return self._late("rescue", tolerance, None)
 
     def search(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return `rescue` without `braking`. States that need a brake are marked."""
+        """Return the program `rescue` without velocity corrections (`braking`).
+
+        The program marks states that need a correction.
+        """
         return self._late("search", tolerance, apart)
 
     def _late(self, name: str, tolerance: float, apart: Apart | None) -> Program:
@@ -491,7 +511,7 @@ class Steps:
 
     @property
     def brake(self) -> Program:
-        """Program that computes the brakes (`braking`) of states that `search` has marked."""
+        """Program that computes the velocity corrections of states that `search` has marked."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         *known, marks = self._remembered(memory)
@@ -500,7 +520,7 @@ class Steps:
         return self._tiled("brake", self._between, [(self._between[1], found)])
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
-        """Return the brake (`braking`) for a step with end velocities v."""
+        """Return the velocity correction (`braking.brake`) of a step with end velocities v."""
         if self._smooth is None:
             return []
         arena, seen = data[0].arena, self._carried.seen
@@ -513,7 +533,7 @@ class Steps:
         return braking.brake(inertia, there, last, allowed, self.dt)
 
     def _between_symbols(self) -> tuple[np.ndarray, np.ndarray, Problem, np.ndarray]:
-        """Return velocities, memory, problem and data, as inputs of an iteration."""
+        """Return velocities, solver state, problem and problem data as symbols of a new program."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         return v, memory, self._elsewhere(data), data
@@ -529,9 +549,22 @@ class Steps:
         fine: Number,
         apart: Apart | None,
     ) -> Program:
-        """Return the program for an iteration. It does not change states that are done.
+        """Return the program of an iteration, in which states that are done do not change.
 
-        done: 1 if the state must not change. fine: 0 for a rejected step, which is only counted.
+        Parameters
+        ----------
+        name : str
+            Name of the program.
+        v, memory : np.ndarray
+            Velocities and solver state before the iteration.
+        done : Number
+            1 if the state must not change.
+        point, new : np.ndarray or list
+            Velocities and solver state after the iteration.
+        fine : Number
+            0 for a rejected step, which is only counted.
+        apart : Apart | None
+            Calls to subprograms.
         """
         stays = maximum(done, 1.0 - fine)
         kept = [select(stays, old, now) for old, now in zip(v, point, strict=True)]
@@ -547,9 +580,9 @@ class Steps:
         outputs: Sequence[tuple[Variable, list[Number]]],
         apart: Apart | None = None,
     ) -> Program:
-        """Return a program with tiled arrays for the values that are passed between programs.
+        """Return a program in which the arrays passed between programs have a tiled layout.
 
-        apart: calls to subprograms, whose results are the last inputs.
+        `apart` holds calls to subprograms, whose results are the last inputs.
         """
         if apart is not None:
             inputs, outputs = [*inputs, *apart.answers], [*outputs, *apart.requests]
@@ -572,7 +605,7 @@ class Steps:
         return apart.parts(made)
 
     def called(self, name: str) -> Program:
-        """Return a subprogram that is called between parts."""
+        """Return the subprogram with the given name, which is called between parts of programs."""
         for pick in self._picks:
             if pick.name == name:
                 return pick.program()
@@ -632,7 +665,8 @@ class Steps:
     def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
         """Return the displacement in a step with velocities v0 at its beginning and v at its end.
 
-        early: time (s) of the first impact with restitution. rate: acceleration before it, or None.
+        `early` is the time (s) of the first impact with restitution. `rate` is the acceleration
+        before this impact, or None.
         """
         if rate is None:
             return self.dt * v
@@ -643,12 +677,12 @@ class Steps:
 
     @property
     def _activations(self) -> int:
-        """Number of activations that the controller uses."""
+        """Number of actuator activations that the controller uses."""
         taken = self.control.inputs if self.control is not None else ()
         return sum(v.size for v in taken if v.name == "act")
 
     def _activated(self, arena: Arena, given: Mapping[str, Any]) -> list[Number]:
-        """Return activations after the step, given the controls at its beginning."""
+        """Return the actuator activations after the step, with the controls at its start."""
         assert self.control is not None
         rate = named_results(self.control, arena, given)["rate"]
         times = durations(self.model, self.dt)

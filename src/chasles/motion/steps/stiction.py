@@ -1,4 +1,4 @@
-"""Dry joint friction. Joints that friction can hold are exactly at rest at the end of a step.
+"""Dry joint friction in a step: joints that friction can hold end the step exactly at rest.
 
 Friction is -f sign(qd) while a joint moves, and between -f and f while it rests. A step is taken in
 a mode without discontinuities: moving joints keep the sign of their friction, and joints at rest
@@ -9,9 +9,10 @@ are held by a constraint force. At the end of the step, impulses P correct the f
 
 If the velocity of a joint would change its sign after a fraction theta of the step, friction is
 between -f and f for the remainder of the step, as for a held joint. `low` and `high` bound the
-resulting difference from the friction of the mode. A joint with P strictly between them is exactly
-at rest. The velocities alone determine the next mode, so no data are kept between steps. Impulses
-never add energy, because each opposes the velocity that it stops (Moreau 1988; Stewart 2000).
+resulting difference from the friction of the mode. A joint with P strictly between `low` and `high`
+is exactly at rest. The velocities alone determine the next mode, so no data are kept between steps.
+Impulses never add energy, because each impulse opposes the velocity that it stops (Moreau 1988;
+Stewart 2000).
 
 Stop times are accurate to second order. Everything except the complementarity problem uses
 operations that arrays of floats and arrays of symbols both support.
@@ -28,8 +29,8 @@ from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 from chasles.motion.steps.system import Advance, Advanced, System
 
 PASSES = 5
-"""Maximum number of pivoting passes in a traced program, which cannot test for convergence. In a
-test with a chain of six bodies and steps of 10 ms, only one of 1259 stops needs a fifth pass.
+"""Maximum number of pivoting passes in a compiled step, which cannot test for convergence. In a
+test with a chain of six bodies and steps of 10 ms, one of 1259 joint stops needs a fifth pass.
 """
 
 
@@ -43,9 +44,14 @@ def check_tendons(model: Model) -> None:
 
 
 class Mode(NamedTuple):
-    """Friction mode of a step.
+    """Friction mode of a step: the joints that move, with signs, and the joints that are held.
 
-    sign (..., nv): sign of the velocities. held (..., nv): 1 for joints at rest, else 0.
+    Attributes
+    ----------
+    sign : array, shape (..., nv)
+        Sign of the velocities.
+    held : array, shape (..., nv)
+        1 for joints at rest, else 0.
     """
 
     sign: np.ndarray
@@ -59,10 +65,18 @@ class Mode(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """End of a step: velocities v1, and bounds low and high on the joint impulses.
+    """End of a step in a friction mode, before the friction impulses.
 
-    free: 1 for joints that rest or may come to rest in the step, else 0. rest: time (s) for which
-    these joints rest in the step.
+    Attributes
+    ----------
+    v1 : np.ndarray
+        Velocities at the end of the step.
+    low, high : np.ndarray
+        Bounds on the friction impulses of the joints.
+    free : np.ndarray
+        1 for joints that rest or may come to rest in the step, else 0.
+    rest : np.ndarray
+        Time (s) for which these joints rest in the step.
     """
 
     v1: np.ndarray
@@ -75,7 +89,10 @@ class Ending(NamedTuple):
     def of(
         h: Any, v0: np.ndarray, v1: np.ndarray, mode: Mode, friction: np.ndarray, holding: Any
     ) -> "Ending":
-        """Return the end of a step of h seconds from v0. holding: forces on held joints."""
+        """Return the end of a step of h seconds from velocities v0 to v1.
+
+        `holding` contains the constraint forces on held joints.
+        """
         crossed = less(0.0, friction) * less(v0 * v1, 0.0)
         late = -crossed * v1 / select(crossed, v0 - v1, 1.0)  # 1 - theta
         rest = h * (mode.held + late)
@@ -84,7 +101,7 @@ class Ending(NamedTuple):
         return Ending(v1, low, high, mode.held + crossed, rest)
 
     def step(self, h: Any, v0: np.ndarray, d: np.ndarray, v: np.ndarray, P: np.ndarray) -> Any:
-        """Return the displacement d, corrected for impulses P.
+        """Return the displacement d in the step, corrected for the impulses P.
 
         The velocity of a joint that stops changes linearly from v0 to zero, and then from zero to
         v.
@@ -98,7 +115,10 @@ class Ending(NamedTuple):
 
 
 class Sticking:
-    """Integrator step extended with dry joint friction. friction (nv,): in N m or N."""
+    """Integrator step extended with dry joint friction.
+
+    `friction` (nv,) contains the magnitudes of dry friction in N m or N.
+    """
 
     mode: Mode
 
@@ -123,15 +143,19 @@ class Sticking:
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """Return the result of a step from y. last: y at the end of the step, after impulses."""
+        """Return the result of a step from y, after the friction impulses.
+
+        `found` is the result of the integrator, and `last` is y at the end of the step, after the
+        impulses.
+        """
         return Advanced(last)
 
     def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:
-        """Return the velocities after h seconds."""
+        """Return the velocities at the end of a step of h seconds, given y at the end."""
         return system.velocity(y)
 
     def holding(self, system: System, y: np.ndarray) -> np.ndarray:
-        """Return the forces (..., nv) that hold joints at the beginning of the step."""
+        """Return the constraint forces (..., nv) that hold joints at the start of the step."""
         raise NotImplementedError
 
     def ended(
@@ -145,10 +169,10 @@ class Sticking:
 
 
 class Pivoted(Sticking):
-    """Dry friction for a single state, as expressions without branches."""
+    """Integrator step with dry friction for a single state, as expressions without branches."""
 
     _start: tuple[np.ndarray, np.ndarray] | None = None
-    """Mass matrix and forces on held joints at the beginning of the step."""
+    """Mass matrix, and constraint forces on held joints, at the start of the step."""
 
     def solve(self, M: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Solve M qdd = force + friction for qdd in the current mode."""
@@ -172,7 +196,10 @@ class Pivoted(Sticking):
 
 
 def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """Solve M x = b. Where `fixed` is 1, x = b, and the row and column of M are omitted."""
+    """Solve M x = b for the entries of x that are not fixed.
+
+    Where `fixed` is 1, x = b, and the row and column of M are omitted.
+    """
     n = len(b)
     A = [
         [M[i, j] * ((1.0 - fixed[i]) * (1.0 - fixed[j])) for j in range(i)]
@@ -185,10 +212,11 @@ def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
 
 
 def pivoted(M: np.ndarray, end: Ending, joints: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return v and P at the end of a step, by block principal pivoting (Judice and Pires 1994).
+    """Return velocities v and friction impulses P after a step, by block principal pivoting.
 
-    In each pass, all joints that violate a condition change their state (at rest, or at a bound).
-    joints: number of joints with friction, which determines the number of passes.
+    In each pass, all joints that violate a condition change their state (at rest, or at a bound),
+    as in Judice and Pires (1994). `joints` is the number of joints with friction, which determines
+    the number of passes.
     """
     v1, low, high, free, _ = end
     side = np.zeros(len(v1), dtype=object)  # -1: at `low`, 1: at `high`, 0: at rest

@@ -1,8 +1,8 @@
 """Interface between integrators and equations of motion, with an implementation for arrays.
 
 All integrators use the interface `System`, a first-order system near a position. `Local` implements
-it for numbers, and `Traced` for symbols. The drivers (`chasles.motion.drivers`) use it to
-compute the state after a step, and states within the step.
+the interface for arrays of floats, and `Traced` for symbols. The drivers (`chasles.motion.drivers`)
+use the interface to compute the state after a step, and states within the step.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,17 @@ from chasles.model import Model
 
 
 class Weights(NamedTuple):
-    """Stage weights. Exact weights are integer multiples of a unit: (1, 2, 2, 1) times 1/6."""
+    """Weights of Runge-Kutta stages: `parts` times `unit`.
+
+    For weights that are fractions, the parts are integers, such as (1, 2, 2, 1) times 1/6.
+    """
 
     parts: np.ndarray
     unit: float = 1.0
 
     @staticmethod
     def exact(text: str) -> "Weights":
-        """Parse exact weights from a string of fractions separated by spaces."""
+        """Parse weights from a string of fractions separated by spaces, such as "1/6 1/3"."""
         found = [Fraction(entry) for entry in text.split()]
         denominator = lcm(*(f.denominator for f in found))
         return Weights(np.array([float(f * denominator) for f in found]), 1.0 / denominator)
@@ -37,12 +40,16 @@ ONE = Weights.exact("1")
 class System:
     """First-order system in y = (d, v, s, x) near the initial position q of a step.
 
-    Numbers and symbols are supported.
+    The vector y has these parts:
 
-    d: displacement from q, as in `integrate(q, d)`; a vector for all joint types, so that
-    integrators for vectors can be used (Munthe-Kaas 1998). v: velocities. s: states appended to q.
-    x: entries of q that depend on the path (such as the position of a rolling sphere, at the
-    indices `path`); these are integrated separately.
+    - d: displacement from q, as in `integrate(q, d)`. For all joint types, d is a vector, so that
+      integrators for vectors can be used (Munthe-Kaas 1998).
+    - v: velocities.
+    - s: additional states that are appended to q.
+    - x: path-dependent entries of q, at the indices `path`, such as the position of a rolling
+      sphere. These entries are integrated separately.
+
+    Arrays may contain floats or symbols.
     """
 
     t: Any
@@ -55,15 +62,18 @@ class System:
         raise NotImplementedError
 
     def rates(self, s: Any, y: np.ndarray) -> np.ndarray:
-        """Return the rates of y at s seconds after the beginning of the step."""
+        """Return the rates of y, s seconds after the start of the step."""
         raise NotImplementedError
 
     def ways(self, d: np.ndarray) -> np.ndarray:
-        """Return the change in x due to a small displacement d from the initial position."""
+        """Return the change in the path-dependent entries x due to a small displacement d."""
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
-        """Return y at the beginning of the step."""
+        """Return y at the start of the step, given velocities and additional states.
+
+        `behind` contains the additional states s.
+        """
         x = [self.q[..., self.path]] if self.path else []
         return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
 
@@ -90,16 +100,13 @@ class System:
 
 
 def path(model: Model) -> list[int]:
-    """Return the indices of path-dependent entries of q.
-
-    An example is the position of a rolling sphere.
-    """
+    """Return the indices of path-dependent entries of q, such as a rolling sphere's position."""
     slots = model.position_slices.items()
     return [slot.start + k for i, slot in slots for k in model.bodies[i].joint.path]
 
 
 class Advanced(NamedTuple):
-    """Result of a step: y, and optionally its error estimate and an interpolant."""
+    """Result of an integrator step: y, and optionally an error estimate and an interpolant of y."""
 
     y: Any
     error: np.ndarray | None = None
@@ -107,7 +114,7 @@ class Advanced(NamedTuple):
 
 
 Advance = Callable[[Any, Any, Any], Advanced]
-"""advance(system, h, y): take a step of h seconds."""
+"""Step function of an integrator: advance(system, h, y) takes a step of h seconds."""
 
 
 # Evaluation with arrays -------------------------------------------------------------------------
@@ -122,19 +129,24 @@ class State(NamedTuple):
 
 
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Position, velocity, and the rate of the displacement from the start of the step."""
+"""Position, velocity, and rate of the displacement from the start of the step."""
 
 Place = Callable[[float, np.ndarray, np.ndarray, np.ndarray], Placed]
-"""place(t, q, d, v): the position integrate(q, d) at time t, its velocity, and the rate of d."""
+"""Function place(t, q, d, v) that returns the position integrate(q, d), its velocity, and the rate
+of d.
+"""
 
 Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
-"""accelerate(t, q, qd): the accelerations qdd."""
+"""Function accelerate(t, q, qd) that returns the accelerations qdd."""
 
 
 class Tree:
-    """Position updates of a tree, and the base class of updates for closed loops.
+    """Position updates of a kinematic tree, and base class of the updates for closed loops.
 
-    rechosen: times (s) at which the independent coordinates changed.
+    Attributes
+    ----------
+    rechosen : list[float]
+        Times (s) at which a new set of independent coordinates was chosen.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -153,7 +165,7 @@ class Tree:
         return there, v, self._rate(q, there, v)
 
     def step(self, step: Callable[..., "Taken"], at: State, goal: float) -> "Taken":
-        """Call step(place, at, goal) and return its result."""
+        """Take a step to the time `goal`: call step(place, at, goal), and return its result."""
         return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -165,11 +177,11 @@ class Tree:
 
 
 class Behind(Protocol):
-    """States appended to q that are integrated with it, such as states of soft surfaces."""
+    """States appended to q that are integrated together with q, such as states of soft surfaces."""
 
     @property
     def size(self) -> int:
-        """Number of appended states. Their rates come after the accelerations."""
+        """Number of appended states, whose rates follow the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return q after a step, with the appended states corrected."""
@@ -177,7 +189,7 @@ class Behind(Protocol):
 
 @dataclass(frozen=True)
 class Local(System):
-    """Implementation of `System` for a mechanism, with arrays of numbers."""
+    """Implementation of `System` for a mechanism, with arrays of floats."""
 
     mechanism: Mechanism
     nv: int
@@ -207,7 +219,7 @@ class Local(System):
         return next(iter(self._way(self.position, d)), d[..., :0])
 
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return q and qd for y at s seconds after the beginning of the step."""
+        """Return q and qd for y, s seconds after the start of the step."""
         there, speed, _ = self._placed(s, y)
         return self._with(there, y), speed
 
@@ -234,9 +246,18 @@ class Local(System):
 
 
 class Taken(NamedTuple):
-    """Completed step: the last state, the error estimate of y or None, and y at both ends.
+    """Completed step.
 
-    at(part): return the state after a fraction of the step, from 0 to 1.
+    Attributes
+    ----------
+    last : State
+        State at the end of the step.
+    error : np.ndarray | None
+        Error estimate of y, or None.
+    ends : tuple[np.ndarray, np.ndarray]
+        y at the start and at the end of the step.
+    at : Callable[[float], State]
+        Function that returns the state after a fraction of the step, from 0 to 1.
     """
 
     last: State
@@ -263,7 +284,7 @@ def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
 def hermite(
     local: Local, h: float, first: np.ndarray, last: np.ndarray
 ) -> Callable[[float], np.ndarray]:
-    """Return the cubic Hermite interpolant of a step. Rates are computed on first use."""
+    """Return the cubic Hermite interpolant of a step; its end rates are computed on first use."""
     rates: list[np.ndarray] = []
 
     def within(part: float) -> np.ndarray:

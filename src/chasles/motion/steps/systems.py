@@ -1,4 +1,4 @@
-"""Linear systems of Newton steps, and their conversion to and from lists of entries."""
+"""Linear systems of Newton steps, and conversion of such systems to and from flat lists."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,11 +10,21 @@ from chasles.motion.steps.algebra import absent
 from chasles.motion.steps.touching import Near, Rub, Touch
 
 TERMS = 4
-"""Approximate number of operations per slot to compute one entry of the matrix."""
+"""Approximate number of operations per contact slot to compute one entry of a system matrix."""
 
 
 class System(NamedTuple):
-    """Linear system of a Newton step: slopes of slots, limits, dry friction, and the vector g."""
+    """Linear system of a Newton step, in terms of the linearized impulses.
+
+    Attributes
+    ----------
+    slots : Sequence[Near]
+        Linearized contact slots.
+    stopping, rubbing : Sequence[Number]
+        Derivatives of the impulses of joint and tendon limits, and of dry friction.
+    g : np.ndarray
+        Right-hand side: the unbalanced momentum.
+    """
 
     slots: Sequence[Near]
     stopping: Sequence[Number]
@@ -23,7 +33,7 @@ class System(NamedTuple):
 
     @property
     def entries(self) -> list[Number]:
-        """Entries of the system as a list; `system_of` is the inverse."""
+        """All values of the system as a flat list; `system_of` is the inverse."""
         found: list[Number] = []
         for near in self.slots:
             found.append(near.slope)
@@ -33,7 +43,10 @@ class System(NamedTuple):
 
 
 def system_size(touches: Sequence[Touch], others: int) -> int:
-    """Return the length of `System.entries`. others: number of entries not related to contacts."""
+    """Return the length of `System.entries`.
+
+    `others` is the number of values that are not related to contacts.
+    """
     still = np.zeros(3)
     rubs = [rub for touch in touches for rub in touch.frictions(0.0, still, still)]
     return len(touches) + sum(3 + len(rub.velocity) for rub in rubs) + others
@@ -58,7 +71,7 @@ def work(
 
 
 def system_of(entries: Sequence[Number], touches: Sequence[Touch], stops: int, dry: int) -> System:
-    """Return the system with the given entries. Impulses, which it does not need, are zero."""
+    """Return the system with the given `System.entries`; unused impulses are set to zero."""
     left = iter(entries)
     slots = []
     for touch in touches:

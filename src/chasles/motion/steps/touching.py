@@ -1,4 +1,4 @@
-"""Contact slots in a Newton step: linearized impulses and spatial stiffness."""
+"""Contact slots (potential contact points) in a Newton step: impulses and their linearization."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,24 +28,41 @@ from chasles.motion.steps.impulses import (
 from chasles.motion.steps.spots import Spot
 
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
-"""Slices of a slot's axes: the tangents, and the normal."""
+"""Slices that select the two tangents and the normal from the axes of a contact."""
 
 CREEP = 100.0
-"""A closed slot is expected to slide if it slips faster than this multiple of the largest velocity
-at which it sticks under its load.
+"""Slip speed above which a closed contact is expected to slide, as a multiple of the largest speed
+at which the contact sticks under its load.
 """
 
 FEW = 1
-"""Maximum number of slots between two bodies for which each slot has a separate Jacobian."""
+"""Maximum number of contact slots between two bodies for which each slot has its own Jacobian."""
 
 
 class Touch(NamedTuple):
-    """Contact slot in a step.
+    """Contact slot (potential contact point) in a step.
 
-    carrier: index of the Jacobian of the relative motion. direct: True if this is the Jacobian of
-    the contact point along the slot's axes (3, nv), instead of the spatial Jacobian between the
-    bodies (6, nv). bound: smallest normal velocity. weight: inverse mass. friction: coefficient of
-    sliding friction.
+    Attributes
+    ----------
+    carrier : int
+        Index of the Jacobian of the relative motion in the list of all Jacobians.
+    point : array, shape (3,)
+        Position of the contact relative to the origin of the Jacobians, in world axes.
+    axes : array, shape (3, 3)
+        Two tangents and the normal, as rows.
+    direct : bool
+        True if the Jacobian is that of the contact point along `axes`, shape (3, nv). Otherwise, it
+        is the spatial Jacobian between the bodies, shape (6, nv).
+    bound : Number
+        Lower bound on the normal velocity at the end of the step.
+    stiffness : Number
+        Normal impulse per unit of velocity below the bound.
+    law : Rigid | Compliant
+        Contact law.
+    weight : Number
+        Inverse mass (1/kg) at the contact.
+    friction : Number
+        Coefficient of sliding friction.
     """
 
     carrier: int
@@ -70,14 +87,15 @@ class Touch(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """Total number of entries in the friction directions."""
+        """Total number of entries in the sliding directions of all kinds of friction."""
         law = self.law
         return 2 * _counts(self.friction) + _counts(law.torsion) + 2 * _counts(law.rolling)
 
     def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
         """Return the friction terms (sliding, torsional, rolling) at given velocities.
 
-        push: normal impulse that bounds friction. u, w: linear and angular velocity along the axes.
+        `push` is the normal impulse that bounds friction. `u` and `w` are the linear and angular
+        velocity along the axes of the contact.
         """
         law, stiff, found = self.law, 1.0 / (TANGENT * self.weight), []
         for coefficient, moment, velocity, which, arm in (
@@ -96,7 +114,7 @@ def _counts(coefficient: Number) -> bool:
 
 
 class Coefficients(NamedTuple):
-    """Sliding friction and stiffness (N/m) of a contact, if they are inputs of the step."""
+    """Coefficient of sliding friction and stiffness (N/m) of a contact, as inputs of the step."""
 
     friction: Number
     stiffness: Number
@@ -111,9 +129,10 @@ def touched(
     dt: float,
     own: Coefficients | None = None,
 ) -> Touch:
-    """Return the slot for a contact point. Its normal impulse depends on the end velocity.
+    """Return the contact slot for a potential contact point, relative to `origin`.
 
-    own: coefficients to use instead of the law's coefficients.
+    The normal impulse depends on the velocity at the end of the step. `own` holds coefficients that
+    replace the coefficients of the law.
     """
     axes = contact_axes(np.asarray(spot.normal))
     if isinstance(law, Compliant):
@@ -126,7 +145,21 @@ def touched(
 
 
 class Rubbing(NamedTuple):
-    """One kind of friction in a slot (sliding, torsional or rolling), with its velocity and law."""
+    """One kind of friction at a contact: sliding, torsional or rolling.
+
+    Attributes
+    ----------
+    moment : bool
+        True if friction is a moment (torsional or rolling).
+    which : slice
+        Axes of the contact along which friction acts: `PLANAR` or `AXIAL`.
+    velocity : np.ndarray
+        Velocity that friction opposes, along these axes.
+    law : Friction
+        Impulse as a function of the velocity.
+    coefficient : Number
+        Friction coefficient (dimensionless for sliding, otherwise in m).
+    """
 
     moment: bool
     which: slice
@@ -136,10 +169,14 @@ class Rubbing(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """Fractions of the friction derivatives that a step uses; 1 for Newton's method.
+    """Factors on the derivatives of friction in a Newton step; 1 for an exact Jacobian.
 
-    sliding: derivative with respect to the sliding velocity. push: derivative with respect to the
-    normal impulse.
+    Attributes
+    ----------
+    sliding : Number
+        Factor on the derivative with respect to the sliding velocity.
+    push : Number
+        Factor on the derivative with respect to the normal impulse.
     """
 
     sliding: Number = 1.0
@@ -147,12 +184,22 @@ class Slope(NamedTuple):
 
 
 class Rub(NamedTuple):
-    """Linearized friction in a slot.
+    """Linearized friction at a contact.
 
-    stiffness: stiffness across the sliding direction, or in all directions while the slot sticks.
-    direction: sliding direction, zero while the slot sticks. along: reduction of the stiffness
-    along the sliding direction. growth: derivative of the impulse with respect to the normal
-    impulse.
+    Attributes
+    ----------
+    of : Rubbing
+        The kind of friction that is linearized.
+    impulse : np.ndarray
+        Friction impulse at the point of linearization.
+    stiffness : Number
+        Stiffness across the sliding direction, or in all directions while the contact sticks.
+    direction : np.ndarray
+        Sliding direction, zero while the contact sticks.
+    along : Number
+        Reduction of the stiffness along the sliding direction.
+    growth : Number
+        Derivative of the impulse with respect to the normal impulse.
     """
 
     of: Rubbing
@@ -164,7 +211,17 @@ class Rub(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Linearized slot: normal impulse, its decrease per unit velocity, and friction terms."""
+    """Linearized contact slot.
+
+    Attributes
+    ----------
+    push : Number
+        Normal impulse.
+    slope : Number
+        Decrease in the normal impulse per unit of normal velocity.
+    rubs : list[Rub]
+        Linearized friction terms.
+    """
 
     push: Number
     slope: Number
@@ -172,12 +229,12 @@ class Near(NamedTuple):
 
     @property
     def directions(self) -> list[Number]:
-        """Sliding directions, zero while the slot sticks."""
+        """Sliding directions of all friction terms; zero while the contact sticks."""
         return [x for rub in self.rubs for x in rub.direction]
 
     @property
     def impulses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Impulse and moment along the slot's axes."""
+        """Impulse and moment along the axes of the contact."""
         linear, turning = zeros(3), zeros(3)
         linear[2] = self.push
         for rub in self.rubs:
@@ -188,7 +245,10 @@ class Near(NamedTuple):
 def direct(
     carriers: list[np.ndarray], touches: list[Touch]
 ) -> tuple[list[np.ndarray], list[Touch]]:
-    """Return new Jacobians and slots. Slots become direct if few slots share their Jacobian."""
+    """Give contact slots their own Jacobian (`Touch.direct`) where few slots share one.
+
+    The results are the new list of Jacobians and the new list of slots.
+    """
     counts = Counter(touch.carrier for touch in touches)
     every: list[np.ndarray] = []
     found: list[Touch] = []
@@ -216,13 +276,19 @@ def linearized(
     last: Sequence[Number] = (),
     again: Number = 0.0,
 ) -> Near:
-    """Return a slot linearized about its velocities.
+    """Return a contact slot linearized about its linear velocity u and angular velocity w.
 
-    limiting: function that maps the slot and its normal impulse to the impulse that bounds
-    friction, and to the derivative of that bound. last: sliding directions in the last step. If
-    the direction of a slot has reversed, the slot is treated as sticking, because it came to rest
-    within the last step. again: 1 if steps alternate between the same states. In this case, a slot
-    that opened while sticking is treated as closed and sliding.
+    Parameters
+    ----------
+    limiting : Any
+        Function that maps the slot and its normal impulse to the impulse that bounds friction, and
+        to the derivative of that bound.
+    last : Sequence[Number]
+        Sliding directions in the last iteration. If a direction has reversed, the contact is
+        treated as sticking, because the contact came to rest within the last iteration.
+    again : Number
+        1 if iterations alternate between the same states. In this case, a contact that opened while
+        sticking is treated as closed and sliding.
     """
     push, grown = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
     limit, rate = limiting(touch, push)
@@ -247,15 +313,15 @@ def linearized(
 
 
 def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: np.ndarray) -> Near:
-    """Return the slot, linearized as expected at the beginning of a step.
+    """Return a contact slot, linearized for the contact state expected in the step.
 
-    before: impulse of the slot in the previous step along the world axes, or zeros. Its normal
-    component, if positive, is the load that determines how friction changes as the sliding
-    direction turns.
+    `before` is the impulse of the slot in the previous step along the world axes, or zeros. The
+    normal component of this impulse, if positive, is the load that determines how friction changes
+    as the sliding direction turns.
 
-    The slot acts if a velocity change of `slack` (m/s) would close it. It sticks if the friction of
-    the corresponding normal impulse could stop its slip. The exception is a closed slot that slips
-    faster than `CREEP` times the largest velocity at which it sticks under its load.
+    The slot acts if a velocity change of `slack` (m/s) would close it. The slot sticks if the
+    friction of the corresponding normal impulse could stop its slip. The exception is a closed slot
+    that slips faster than `CREEP` times the largest velocity at which it sticks under its load.
     """
     near, closed = less(u[2] - touch.bound, slack), less(u[2], touch.bound)
     slope = touch.stiffness * near
@@ -276,10 +342,16 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: 
 
 
 class Rows(NamedTuple):
-    """Stiffness matrix of a direct slot along joint velocities: l'n + sum of k r'r.
+    """Stiffness matrix (nv, nv) of a contact slot with its own Jacobian: l'n + sum of k r'r.
 
-    symmetric: list of (k, r). With friction, the rows r are along and across the direction of
-    sliding. left: the row l, or None without friction. normal: the row n.
+    Attributes
+    ----------
+    symmetric : list[tuple[Number, np.ndarray]]
+        Pairs (k, r). With friction, the rows r are along and across the direction of sliding.
+    left : np.ndarray | None
+        The row l, or None without friction.
+    normal : np.ndarray
+        The row n.
     """
 
     symmetric: list[tuple[Number, np.ndarray]]
@@ -288,7 +360,10 @@ class Rows(NamedTuple):
 
 
 def rows_of(J: np.ndarray, near: Near) -> Rows:
-    """Return the stiffness of a slot with the Jacobian J (3, nv) along its axes."""
+    """Return the stiffness of a linearized contact slot along joint velocities.
+
+    J (3, nv) is the Jacobian of the contact point along the axes of the contact.
+    """
     x, y, n = J
     if not near.rubs:
         return Rows([(near.slope, n)], None, n)
@@ -303,7 +378,7 @@ def rows_of(J: np.ndarray, near: Near) -> Rows:
 
 
 def spatial_stiffness(touch: Touch, near: Near) -> np.ndarray:
-    """Return the spatial stiffness (6, 6) of a slot about the origin."""
+    """Return the spatial stiffness (6, 6) of a linearized contact slot about the origin."""
     E, P = touch.axes, skew(touch.point)
     n = E[2]
     normal = np.outer(n, n)

@@ -29,13 +29,16 @@ from chasles.motion.steps.stiction import Pivoted
 from chasles.motion.steps.system import System, path
 
 Accelerate = Callable[..., tuple[np.ndarray, Pressed, np.ndarray]]
-"""Function of t, q, qd, surface states, activations and, optionally, the contact mask. It returns
-qdd, the response of the surfaces, and the activation rates.
+"""Function of t, q, qd, surface states, activations and, optionally, the mask of touching points,
+that returns qdd, the response of the surfaces, and the activation rates.
 """
 
 
 class Traced(System):
-    """Implementation of `System` for symbols. Soft contacts keep their mask during a step."""
+    """Implementation of `System` for symbols.
+
+    The set of soft contacts that touch is determined at the start of a step and then kept.
+    """
 
     def __init__(
         self,
@@ -76,7 +79,7 @@ class Traced(System):
         return there, v, after, kept_within(self.model, act)
 
     def pushed(self, y: np.ndarray, surfaces: Numbers, h: Number) -> tuple[Numbers, ...]:
-        """Return the state after a first-order step. Surfaces advance in closed form."""
+        """Return the state after a first-order step, with surface states in closed form."""
         d, v, _, act, _ = self._split(y)
         there = self._placed(d)
         after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
@@ -130,9 +133,10 @@ def step_program(
     """Return the program for q, qd, surface states and activations after a step of h seconds.
 
     Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
-    of model parameters, t and h. With contacts, h is the constant dt, because surfaces recover as
-    exp(-K h / D). watch: True to add the state `watch`, which records whether the step size is
-    small enough for the contacts. free: names of the model parameters that are inputs.
+    of model parameters, t and h. With contacts, h is the constant `dt`, because surfaces recover as
+    exp(-K h / D). If `watch` is True, the additional state "watch" records whether the step size is
+    small enough for the contacts. `free` contains the names of the model parameters that are
+    inputs.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -195,8 +199,9 @@ def _dynamics(
 ) -> Callable[..., np.ndarray]:
     """Return the forward dynamics qdd(run, q, qd, tau, wrenches) with sticking joints held.
 
-    run: function that evaluates a program on symbols. own: values of model parameters. Rows and
-    columns of held joints are removed from the mass matrix, so that these joints stay at rest.
+    Rows and columns of held joints are removed from the mass matrix, so that these joints stay at
+    rest. The argument `run` of the result is a function that evaluates a program on symbols. `own`
+    contains the values of model parameters.
     """
     free: dict[str, Any] = {"parameters": tuple(own)}
     loaded = free | {"wrenches": touch.keys}
@@ -228,13 +233,25 @@ def _watched(watch: Numbers, begun: Pressed, h: float) -> list[Number]:
 class RolloutGradient(NamedTuple):
     """Gradient of a scalar function of a trajectory, for each member of a batch.
 
-    Each attribute is the derivative with respect to one input. q, qd (..., nv): initial state;
-    changes of q are displacements, as in `integrate`. tau (..., nv), or (..., steps, nv) if given
-    per step: joint torques; None with a controller. parameters (..., m): parameters of the
-    controller. contact_states (..., states): initial states of soft contacts. ctrl (..., nu), or
-    (..., steps, nu): controls, if they are numbers. act (..., na): initial activations.
-    model_parameters: derivatives with respect to each of the given model parameters, by name.
-    Attributes for inputs that were not given are None.
+    Each attribute is the derivative with respect to one input. Attributes for inputs that were not
+    given are None.
+
+    Attributes
+    ----------
+    q, qd : array, shape (..., nv)
+        Initial state; changes of q are displacements, as in `integrate`.
+    tau : array, shape (..., nv), or (..., steps, nv) if given per step
+        Joint torques; None with a controller.
+    parameters : array, shape (..., m)
+        Parameters of the controller.
+    contact_states : array, shape (..., states)
+        Initial states of soft contacts.
+    ctrl : array, shape (..., nu) or (..., steps, nu)
+        Controls, if given as arrays.
+    act : array, shape (..., na)
+        Initial activations.
+    model_parameters : dict of arrays
+        Derivatives with respect to each of the given model parameters, by name.
     """
 
     q: np.ndarray
@@ -252,8 +269,8 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
 
     Inputs and outputs are the covectors of this step for each name in `along`, and the covectors of
     the states (for q, with respect to displacements). For every other input except t and h, the
-    covectors are accumulated. Further inputs are the inputs of the step, and weights that are added
-    to the covectors of the states after it.
+    covectors are summed over the steps. Further inputs are the inputs of the step, and weights that
+    are added to the covectors of the states after the step.
     """
     states = [v.name for v in step.outputs]
     sums = [v.name for v in step.inputs if v.name not in (*states, *along, "t", "h")]
@@ -306,10 +323,11 @@ def gone_back(
     every: int,
     threads: int | None,
 ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-    """Return covectors of initial states (count, size) and controls (count, steps or 1, size).
+    """Run a rollout backward, and return the covectors of its initial states and controls.
 
-    adjoint: function that returns the backward loop, given the names of the controls that vary from
-    step to step.
+    The covectors of states have shape (count, size), those of controls (count, steps or 1, size).
+    `adjoint` is a function that returns the backward loop, given the names of the controls that
+    vary from step to step.
     """
     count, others = len(states[0]), dict(zip(names, controls, strict=False))
     along = tuple(name for name, c in others.items() if c.shape[1] > 1)
