@@ -81,8 +81,6 @@ class Problem(NamedTuple):
         Inverse of the diagonal of the mass matrix.
     scale : Number
         Squared momentum, weighted with `inverse`, to which squared residuals are relative.
-    weight : Number
-        Share of `scale` due to smooth forces, plus a small constant.
     carriers : list[np.ndarray]
         Contact Jacobians, which the contact slots refer to.
     touches : list[Touch]
@@ -99,7 +97,6 @@ class Problem(NamedTuple):
     p: np.ndarray
     inverse: np.ndarray
     scale: Number
-    weight: Number
     carriers: list[np.ndarray]
     touches: list[Touch]
     stops: list[Stop]

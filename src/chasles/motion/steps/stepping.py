@@ -295,16 +295,14 @@ class Steps:
         diagonal = np.array([M[k, k] for k in range(len(p))], dtype=object)
         inverse = 1.0 / diagonal
         moved = p - H @ v  # momentum added by smooth forces
-        weight = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
-        scale = np.sum(p * p * inverse) + weight
+        added = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
+        scale = np.sum(p * p * inverse) + added
         stops = joint_stops(scene.limits, q, mass, dt)
         stops += line_stops(self._lines, dt) if scene.stopped else []
         if loops is not None:
             stops, dry = loops.stops(M, stops), loops.dry(M, dry)
-        self._problem = Problem(
-            H, p, inverse, scale, weight, carriers, touches, stops, dry, tuple(places)
-        )
-        kept = [H, p, inverse, scale, weight, *carriers, self.early, *(s.bound for s in stops)]
+        self._problem = Problem(H, p, inverse, scale, carriers, touches, stops, dry, tuple(places))
+        kept = [H, p, inverse, scale, *carriers, self.early, *(s.bound for s in stops)]
         kept += [self._missed, *(s.weight for s in stops), *(part.stiffness for part in dry)]
         kept += [part.limit for part in dry]
         rows = [*(stop.row for stop in stops), *(part.row for part in dry)]
@@ -414,7 +412,6 @@ class Steps:
             p=seen(data, known.p),
             inverse=seen(data, known.inverse),
             scale=seen(data, known.scale).item(),
-            weight=seen(data, known.weight).item(),
             carriers=[seen(data, J) for J in known.carriers],
             touches=touches,
             stops=stops,
