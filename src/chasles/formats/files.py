@@ -153,7 +153,7 @@ def write(
 ) -> tuple[str, ...]:
     """Write a robot file and return notes on omitted parts.
 
-    overwrite: replace an existing file; otherwise an existing file raises an error.
+    If `overwrite` is False, an existing file raises an error.
 
     Parts that affect the motion are never omitted: if the format cannot represent such a part, an
     error names it and no file is written.

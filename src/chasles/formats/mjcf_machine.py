@@ -36,7 +36,7 @@ _KINDS = {
     "site": "site",
     "slidercrank": "crank",
 }
-"""Transmission kind for each MuJoCo transmission type."""
+"""`ActuatorData.kind` for each MuJoCo transmission type."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
 """Numbers of position and velocity coordinates for each joint type."""

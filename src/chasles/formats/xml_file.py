@@ -24,8 +24,8 @@ MAX_BYTES = 8 * 2**20
 MAX_MARKS = 500_000
 """Maximum number of "<" and "=" characters in a document.
 
-It bounds the number of elements and attributes in any encoding. A parsed element needs about a
-hundred times the memory of its text. The largest model in dm_control has 24,000 of these
+The limit bounds the number of elements and attributes in any encoding. A parsed element needs about
+a hundred times the memory of its text. The largest model in dm_control has 24,000 of these
 characters.
 """
 
@@ -99,8 +99,8 @@ class Fault(NamedTuple):
 class Source:
     """An XML file that is being read; `space` is the prefix of its tags, "" or "{namespace}".
 
-    faults: list that collects unreadable numbers, which are replaced by their defaults or zero. If
-    it is None, an unreadable number raises an error.
+    `faults` is a list that collects unreadable numbers, which are replaced by their defaults or
+    zero. If `faults` is None, an unreadable number raises an error.
     """
 
     file: str
@@ -114,7 +114,7 @@ class Source:
 class Part:
     """An XML element whose values are attributes or child elements.
 
-    owner: name of the element in error messages, such as "link 'arm'".
+    `owner` is the name of the element in error messages, such as "link 'arm'".
     """
 
     source: Source
@@ -135,7 +135,7 @@ class Part:
         return ModelError(code, problem, remedy, part=self.owner, file=self.where)
 
     def fail(self, error: ModelError) -> None:
-        """Raise an error, or append it to `faults` if that is not None."""
+        """Raise an error, or append it to `source.faults` if this list exists."""
         if self.source.faults is None:
             raise error
         self.source.faults.append(Fault(self.owner, self.where, error.problem))

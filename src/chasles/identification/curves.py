@@ -92,7 +92,7 @@ CURVES: dict[Shape, type[FourierSeries] | type[Spline]] = {
     "fourier": FourierSeries,
     "spline": Spline,
 }
-"""Motion families by name."""
+"""Families of excitation motions, by name."""
 
 
 def _with_constant(parts: list[np.ndarray]) -> Rates:

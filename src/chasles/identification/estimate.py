@@ -91,10 +91,10 @@ def identify(
 ) -> Identified:
     """Identify a robot's inertial and joint parameters from measured motions and torques.
 
-    Joint torques are linear in the parameters. The base parameters are the combinations of
-    parameters that determine the torques. They are found by least squares, with each torque
-    weighted by its noise. The full parameters are found by the same least squares, with a prior at
-    the robot's values. They are physically consistent: every pseudo-inertia is positive definite.
+    Joint torques are linear in the parameters. The base parameters, the combinations of parameters
+    that determine the torques, are found by least squares, with each torque weighted by its noise.
+    The full parameters are found by the same least squares, with a prior at the robot's values.
+    Full parameters are physically consistent: every pseudo-inertia is positive definite.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return one delay for all torques, or delays by joint and frame. None: to be estimated."""
+    """Return one delay for all torques, or delays by joint and frame (None: estimate it)."""
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()

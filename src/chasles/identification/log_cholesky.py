@@ -90,7 +90,7 @@ def _bend(x: np.ndarray, pulled: np.ndarray, bodies: int, signed: np.ndarray) ->
 
 
 def _factor(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the entries of U in the order of `PLACES`, and U."""
+    """Return the entries of the triangular factor U in the order of `PLACES`, and U itself."""
     rows, columns = np.array(PLACES).T
     entries = np.where(rows == columns, np.exp(np.clip(theta, -50.0, 50.0)), theta)
     U = np.zeros((4, 4))

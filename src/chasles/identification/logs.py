@@ -4,7 +4,7 @@ Columns have the same names as in motion files: t (s), and for a joint J the col
 J.qdd and J.tau (J.q0, ... for joints with several coordinates). `columns=` maps these names to the
 names in the log, and `units=` gives their units. External wrenches at a frame F have the columns
 F.mx, F.my, F.mz, F.fx, F.fy, F.fz. Invalid data raise an error with the file and row. With
-skip_bad, they are skipped and counted instead.
+skip_bad, invalid rows and files are skipped and counted instead.
 """
 
 import os

@@ -28,7 +28,7 @@ TINY, ALIKE = 1e-200, 1e-9
 Matrix = list[list[Number]]
 
 Rows = list[tuple[list[int], list[Number]]]
-"""Columns and symbols [W_j, e_j] of each row, divided by its noise."""
+"""Base parameter indices and symbolic entries [W_j, e_j] of each row j, divided by its noise."""
 
 
 def upper(n: int) -> list[tuple[int, int]]:
@@ -186,8 +186,8 @@ def _along(
 
     The new pseudo-inertia of a body is E P E' with E = (1 + Y + Y²/2)^(2^n) and
     Y = -P L / 2^(n + 1). P L has real eigenvalues, and 1 + y + y²/2 has no real root. Therefore E
-    is nonsingular, and E P E' is positive definite for any step. Terms that must be positive
-    decrease by at most half.
+    is nonsingular, and E P E' is positive definite for any step. Joint terms that must be
+    positive decrease by at most half.
     """
     found: list[Number] = []
     share = -(0.5 ** (HALVINGS + 1))

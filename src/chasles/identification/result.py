@@ -50,7 +50,7 @@ class Identified:
     delay : dict
         Delay of each torque, and of each logged wrench, if `delay` was given (s).
     vector : ndarray, (k,)
-        Consistent values of all entries of the linear model.
+        Physically consistent values of all unknowns of the linear model.
     combination : ndarray, (b, k)
         Matrix that maps parameters to base parameters: `combination @ vector`.
     samples : int

@@ -155,7 +155,7 @@ def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
     """Return the indices of two columns that are probably swapped, or None.
 
-    Each of them is far better correlated with the expected values of the other joint.
+    Each of the two columns is far better correlated with the expected values of the other joint.
     """
     found = _correlations(expected, given)
     for i, j in combinations(range(len(found)), 2):

@@ -29,9 +29,9 @@ class At:
 
 @dataclass(frozen=True)
 class Term:
-    """A kind of unknown at joints with one degree of freedom.
+    """Kind of unknown joint coefficient, such as damping, for joints with one degree of freedom.
 
-    The joint torque is the unknown times `column`.
+    The torque of the term is the coefficient times `column`, a function of the joint's state.
 
     Attributes
     ----------
@@ -157,7 +157,10 @@ def own_bodies(robot: Robot) -> tuple[Body, ...]:
 
 
 def pose_in_link(robot: Robot, frame: str) -> tuple[int, np.ndarray]:
-    """Return the moving body that carries a frame, and the frame's pose (4, 4) in its link."""
+    """Return the index of the moving body that carries a frame, and the frame's pose (4, 4).
+
+    The pose is relative to the body's link. The index is -1 for a frame that does not move.
+    """
     found = robot.model.frame(frame)
     places = robot.model.in_file_order
     if found.body not in places:

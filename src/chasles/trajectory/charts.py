@@ -12,7 +12,7 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""Largest allowed distance (rad or m) between the computed and the given last configuration."""
+"""Tolerance (rad or m) for the distance between computed and given last configurations."""
 
 NEAR = 16
 """Number of configurations stored per polynomial piece as initial guesses for closing loops."""
@@ -20,7 +20,7 @@ NEAR = 16
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A configuration space, points in it, and the robot (or None for vectors).
+    """Configuration space with points, of a robot or (if `robot` is None) of vectors.
 
     `given` contains the configurations (m, nq) of the robot. `rows` are the indices of the
     independent velocities, if loops determine the others.
@@ -46,8 +46,8 @@ class Chart:
     ) -> Move:
         """Return the trajectory defined by piecewise polynomials in this space.
 
-        anchors: elements of the space from which displacements are measured, one for all pieces or
-        one per piece.
+        `anchors` are the elements of the space from which displacements are measured, one for all
+        pieces or one per piece.
         """
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)

@@ -26,8 +26,8 @@ MOST_TERMS = 80
 class Space:
     """A space with elements of a given shape, displacements of a given size, and maps between them.
 
-    brackets: velocity slices of joints whose displacements are not additive, each with the matrices
-    -ad(e) for all unit vectors e, as an array (n, n, n).
+    `brackets` contains the velocity slices of joints whose displacements are not additive, each
+    with the matrices -ad(e) for all unit vectors e, as an array (n, n, n).
     """
 
     shape: tuple[int, ...]

@@ -22,7 +22,7 @@ MOST_STEPS, SETTLED = 200, 1e-13
 """Iteration limit for the velocities at the points, and their tolerance at convergence."""
 
 ORTHOGONAL = 1e-6
-"""Largest allowed deviation of an entry of R'R from the identity."""
+"""Tolerance for the entries of R'R - 1, where R is a given rotation matrix."""
 
 
 def spline(
