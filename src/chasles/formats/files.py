@@ -369,5 +369,5 @@ def angle_word(angle: Any) -> str:
 
 
 def words(numbers: Iterable[Number]) -> str:
-    """Format numbers at full precision, separated by spaces."""
+    """Return numbers as a string, at full precision and separated by spaces."""
     return " ".join(repr(float(x) + 0.0) for x in numbers)

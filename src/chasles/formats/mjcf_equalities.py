@@ -29,7 +29,7 @@ _LOOPS = spelled("MJCF equality")
 """Loop joint type for each type of equality between bodies."""
 
 _STIFF = {"weld": {"torquescale": "100"}}
-"""Attributes that stiffen an equality.
+"""MJCF attributes that stiffen an equality, by type of equality.
 
 MuJoCo scales the rotational part of a weld by the inertias of the two welded bodies and ignores the
 rest of the mechanism, which often makes the weld a hundred times too soft.

@@ -273,7 +273,7 @@ def _actuator(
 
 
 def _range(given: Sequence[float] | None) -> Interval:
-    """Convert a range; None means unbounded."""
+    """Return a range as an interval; None means unbounded."""
     lower, upper = UNBOUNDED if given is None else given
     return (lower, upper)
 

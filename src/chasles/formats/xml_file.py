@@ -202,7 +202,7 @@ class Part:
         return self.numerals(f"{self.tag} {key}", text, count, default)
 
     def number(self, key: str, default: float | None = None) -> float:
-        """Return a number, or the default if the value is missing."""
+        """Return the number in an attribute or child element, or the default if it is missing."""
         if default is not None and key not in self.element.attrib and not self.content(key):
             return default
         return float(self.words(key, 1)[0])
@@ -306,7 +306,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Format all numbers in a mapping at full precision."""
+    """Convert the numbers in a mapping to strings at full precision."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
@@ -317,7 +317,7 @@ def sizes(shape: ShapeData) -> dict[str, str]:
 
 
 def angles(pose: Transform) -> str:
-    """Format a pose's roll, pitch and yaw so that they are not snapped when they are read."""
+    """Format a pose's roll, pitch and yaw (rad) so that reading restores the exact values."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 

@@ -107,11 +107,11 @@ def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Problem:
-    """Least-squares problem for consistent parameters.
+    """Least-squares problem for physically consistent parameters, in the coordinates of `Prior`.
 
     The objective is 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2.
 
-    `G` and `g` are the linear inequalities G z + g >= 0, for signs of joint terms and shapes of
+    `G` and `g` define the linear inequalities G z + g >= 0, for signs of joint terms and shapes of
     bodies. `inside` is a vector z that satisfies all inequalities strictly.
     """
 
@@ -124,13 +124,13 @@ class Problem:
     inside: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return weights of the squared entries of z: 1/deviation^2, and tiny for joint terms."""
+        """Return the prior's weight of each entry of z: 1/deviation^2, and tiny for joint terms."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
 
     def unbounded(self) -> np.ndarray:
-        """Return the z that minimizes the objective without constraints.
+        """Return the coordinates z that minimize the objective without constraints.
 
         A QR factorization is used, since noise-free data may outweigh the prior by 1e26.
         """
@@ -149,7 +149,7 @@ class Problem:
 
 
 def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarray:
-    """Return the z that minimizes the objective among consistent parameters."""
+    """Return the coordinates z of the consistent parameters that minimize the objective."""
     if kind == "entropic":
         return _entropic(problem)
     z = problem.unbounded()

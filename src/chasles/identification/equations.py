@@ -31,10 +31,10 @@ Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Grams:
-    """Gram matrices of [W_j, e_j], summed over samples, and the number of samples.
+    """Gram matrices of the identification equations [W_j, e_j], summed over samples.
 
-    `sums` has the shape (rows, b + 1, b + 1). `used` is the number of samples in motion (not at
-    rest) for each row.
+    `sums` has the shape (rows, b + 1, b + 1) for b base parameters. `count` is the number of
+    samples. `used` is the number of samples in motion (not at rest) for each row.
     """
 
     sums: np.ndarray
@@ -45,7 +45,7 @@ class Grams:
         return Grams(self.sums + other.sums, self.count + other.count, self.used + other.used)
 
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
-        """Return triangular factors of [A_j, b_j] for all parameters.
+        """Return triangular factors [A_j, b_j] of the equations A_j x = b_j for all parameters x.
 
         A_j = W_j K and b_j = e_j + W_j K nominal, where K is `base.combination`.
         """
@@ -181,5 +181,5 @@ def _sign(qd: Scalar) -> Number:
 
 
 def _acts(entry: Number) -> bool:
-    """Return True if an entry is not identically zero."""
+    """Return True if a symbolic entry is not identically zero."""
     return isinstance(entry, Scalar) or entry != 0.0

@@ -324,7 +324,7 @@ def _empty() -> InputError:
 
 
 def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
-    """Return notes on rows that have few samples, because joints with dry friction are at rest."""
+    """Return notes on torques with few usable samples, because joints with friction are at rest."""
     found = []
     for name, count in zip(model.robot.independent, moving, strict=True):
         if count < SEVERAL * samples:
@@ -387,9 +387,9 @@ def _count(robot: Robot, joint: str) -> int:
 def _notes(
     model: LinearModel, chosen: Base, fit: Fit, samples: int, moving: np.ndarray
 ) -> tuple[str, ...]:
-    """Return notes about the data.
+    """Return notes about rest, excitation and units of the data, and issue them as warnings.
 
-    `moving` is the number of samples of each row that are not at rest.
+    `moving` is the number of samples of each torque that are not at rest.
     """
     found = _at_rest(model, samples, moving)
     if samples * model.free < len(chosen):

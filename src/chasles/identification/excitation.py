@@ -186,7 +186,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty state arrays: the base parameters of a tree need no measured states."""
+    """Return empty state arrays; a robot without loops needs no states for base parameters."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -309,9 +309,10 @@ class Search:
     def _excitation(self, at: States, p: float) -> tuple[np.ndarray, States]:
         """Return 1/(2p) log (sum l^p sum l^-p) for the eigenvalues l of W'W, and its gradient.
 
-        With the eigenvectors V, the gradient with respect to W is W V diag(dl) V', propagated
-        through the scaling of the columns of W. The compiled pullback of the regressor propagates
-        this gradient to q, qd and qdd.
+        The value approximates the logarithm of the condition number of W, the base regressor with
+        columns of unit length. With the eigenvectors V, the gradient with respect to W is W V
+        diag(dl) V', propagated through the scaling of the columns of W. The compiled pullback of
+        the regressor propagates this gradient to q, qd and qdd.
         """
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
@@ -327,7 +328,7 @@ class Search:
         return value, self._pulled(at, P)
 
     def _information(self, at: States) -> tuple[np.ndarray, States]:
-        """Return -1/(2b) log det W'W for b base parameters, and its gradient."""
+        """Return -1/(2b) log det W'W for the base regressor W with b columns, and its gradient."""
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
         unit, b = W / length, W.shape[-1]

@@ -94,7 +94,7 @@ class LinearModel:
 
     @cached_property
     def links(self) -> tuple[str, ...]:
-        """Names of `bodies`."""
+        """Names of the bodies with unknown parameters."""
         return tuple(body.name for body in self.bodies)
 
     @cached_property
@@ -105,7 +105,7 @@ class LinearModel:
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Indices of the velocity coordinates of `joints`."""
+        """Velocity indices of the joints with one degree of freedom."""
         return np.array([self.robot.velocity_slice(name).start for name in self.joints], int)
 
     @cached_property
@@ -226,7 +226,7 @@ class LinearModel:
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Project torques or their matrix (n, nv, ...) onto the rows of the model.
+        """Project torques, or a torque matrix (n, nv, ...), onto the independent coordinates.
 
         With closed loops, row k is the power of the torques if independent velocity k is 1 and the
         other independent velocities are 0.

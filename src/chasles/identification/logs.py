@@ -69,7 +69,7 @@ REASONS = {
 
 @dataclass
 class Skipped:
-    """Skipped rows and files, by reason."""
+    """Numbers of skipped rows and files, by reason."""
 
     counts: dict[str, int] = field(default_factory=dict)
 

@@ -230,7 +230,7 @@ class OnlineEstimator:
 
     @cached_property
     def program(self) -> Program:
-        """Compiled step that maps state, q, qd, qdd and tau to the next state."""
+        """Program of one step, which maps state, q, qd, qdd and tau to the next state."""
         arena, inputs = Arena(RULES), [Variable("state", (len(self.initial),))]
         inputs += self.equations.inputs()
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}

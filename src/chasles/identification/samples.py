@@ -97,7 +97,7 @@ def check(
 ) -> None:
     """Raise an error if the velocities of a log have wrong units, or if joints are swapped.
 
-    names: names of columns by quantity, for error messages.
+    `names` contains the column names by quantity, for error messages.
     """
     n = min(len(log.q), LOOKED_AT)
     if n < LEAST or robot.nq != robot.nv or log.qd is None:
@@ -176,8 +176,9 @@ def _exchanged(
 ) -> tuple[int, int] | None:
     """Return two joints whose columns are swapped for all quantities, or None.
 
-    fit: correlation of each torque with its prediction. After the swap is undone, both torques must
-    fit, one of them far better than before, and the overall fit of all joints must improve.
+    `fit` is the correlation of each torque with its prediction. After the swap is undone, both
+    torques must fit, one of them far better than before, and the overall fit of all joints must
+    improve.
     """
     assert log.qd is not None, "checked"
     assert log.qdd is not None, "checked"

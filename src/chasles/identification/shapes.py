@@ -25,7 +25,7 @@ from chasles.robot import Robot
 Enclosing = Literal["box", "ellipsoid"]
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Maximum number of steps in the search for an ellipsoid, and its relative tolerance."""
+"""Maximum number of steps in the search for an ellipsoid, and the tolerance of the search."""
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ class Term:
     positive
         True if the unknown cannot be negative.
     written
-        Name of the joint parameter that the unknown determines, and the factor by which the unknown
-        is multiplied.
+        Name of the joint parameter to which the unknown is added, and the factor of the unknown in
+        this sum.
     counted
         True if `inverse_dynamics` includes the parameter.
     dry
@@ -123,7 +123,7 @@ def parameters(P: np.ndarray) -> np.ndarray:
 def moved(H: np.ndarray) -> np.ndarray:
     """Return the matrix (10, 10) that maps a body's parameters from one frame to another.
 
-    H (4, 4): pose of the first frame in the second, or a reflection.
+    `H` (4, 4) is the pose of the first frame in the second, or a reflection.
     """
     return np.column_stack([parameters(H @ pseudo_inertia(e) @ H.T) for e in np.eye(10)])
 

@@ -20,7 +20,7 @@ NEAR = 16
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Configuration space with points, of a robot or (if `robot` is None) of vectors.
+    """Points in the configuration space of a robot or, if `robot` is None, in a vector space.
 
     `given` contains the configurations (m, nq) of the robot. `rows` are the indices of the
     independent velocities, if loops determine the others.
@@ -57,7 +57,7 @@ class Chart:
         return self._closed(absolute, periodic)
 
     def _closed(self, curve: "scipy.interpolate.PPoly", periodic: bool) -> Move:
-        """Close the loops along the curve, each time starting from the previous configuration."""
+        """Return the trajectory along the curve; each loop closure starts from the previous one."""
         assert self.robot is not None
         x = curve.x
         times = np.unique(np.concatenate([np.linspace(a, b, NEAR + 1) for a, b in pairwise(x)]))

@@ -264,7 +264,7 @@ class Timed(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined(Move):
-    """Concatenation of trajectories."""
+    """Several trajectories in sequence."""
 
     moves: tuple[Move, ...]
     duration: float = field(init=False)

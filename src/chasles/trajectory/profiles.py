@@ -277,7 +277,7 @@ def _fastest(
     for axis in (axes[k] for k in moving):
         time = longest if synchronize else axis.fastest[0]
         peak = axis.peak(time)
-        assert peak is not None, "which was found before"
+        assert peak is not None, "the common duration is feasible"
         curves.append(axis.curve(peak, time))
     return at.move(_together(curves, np.array(directions)[moving], longest), at.points[:1])
 

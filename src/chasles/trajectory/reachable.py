@@ -78,12 +78,12 @@ Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two numbers in one instruction, or b if either is NaN."""
+    """Return the smaller of two symbolic numbers as one instruction; b if either is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two numbers in one instruction, or b if either is NaN."""
+    """Return the larger of two symbolic numbers as one instruction; b if either is NaN."""
     return select(less(b, a), a, b)
 
 
@@ -128,7 +128,7 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
-    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible;
+    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible
     bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]
@@ -247,7 +247,7 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step function of each pass, and the sizes of its inputs (0 means the number of rows)."""
+"""Step functions of the backward and forward passes, with input sizes (0: number of rows)."""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:

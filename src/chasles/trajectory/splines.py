@@ -111,7 +111,7 @@ def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
 
 
 def _flat(at: Chart, t: np.ndarray, ends: Ends, degree: int) -> Move:
-    """Return a spline of the displacements from the first point."""
+    """Return a spline through vectors, as displacements from the first point."""
     values = at.points - at.points[0]
     if ends == "periodic":
         values = np.array(values)
