@@ -109,7 +109,7 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
 
 
 def _distinct(element: Part, first: dict[str, str]) -> Part:
-    """Return a link or joint with its name set; raise an error if the name is already used.
+    """Return a link or joint with `owner` set; raise an error if its name is already used.
 
     `first` contains the file and line where each name was first used.
     """

@@ -114,7 +114,7 @@ def found(package: str, file: str) -> str:
     """Return the folder of a package: a parent folder of the file, or a subfolder of one.
 
     A folder with the package's name usually needs no package.xml. The exceptions are the home
-    folder, its parents, and a subfolder of such a parent that does not contain the file.
+    folder, its parent folders, and subfolders of these parents that do not contain the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)

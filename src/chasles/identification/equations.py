@@ -45,7 +45,7 @@ class Grams:
         return Grams(self.sums + other.sums, self.count + other.count, self.used + other.used)
 
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
-        """Return triangular factors [A_j, b_j] of the equations A_j x = b_j for all parameters x.
+        """Return triangular factors of [A_j, b_j], for equations A_j x = b_j in all parameters x.
 
         A_j = W_j K and b_j = e_j + W_j K nominal, where K is `base.combination`.
         """

@@ -141,8 +141,8 @@ def identify(
     f_ext : dict, optional
         Known external wrenches, as in `robot.inverse_dynamics`; arrays (n, 6) vary with time.
     actuated : sequence of str, optional
-        Actuated degrees of freedom of a robot with closed loops. Their number must equal the
-        mobility. Default: the degrees of freedom whose torque is not always zero.
+        Actuated degrees of freedom of a robot with closed loops, as many as its mobility. Default:
+        the degrees of freedom whose torque is not always zero.
     gain : dict, optional
         Motor constants (N m/A, at the joint) of joints whose `tau` are currents (A); None for an
         unknown constant. At least one constant, torque or external wrench must be known.

@@ -310,9 +310,9 @@ class Search:
         """Return 1/(2p) log (sum l^p sum l^-p) for the eigenvalues l of W'W, and its gradient.
 
         The value approximates the logarithm of the condition number of W, the base regressor with
-        columns of unit length. With the eigenvectors V, the gradient with respect to W is W V
-        diag(dl) V', propagated through the scaling of the columns of W. The compiled pullback of
-        the regressor propagates this gradient to q, qd and qdd.
+        columns of unit length. With the eigenvectors V, the gradient with respect to W is
+        W V diag(dl) V', propagated through the scaling of the columns of W. The compiled pullback
+        of the regressor propagates this gradient to q, qd and qdd.
         """
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)

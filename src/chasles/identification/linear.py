@@ -252,9 +252,8 @@ class Base:
 def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarray]) -> Base:
     """Find the base parameters of a linear model (Gautier 1991).
 
-    Without closed loops, the model is evaluated at random states. With closed loops, the
-    model is evaluated at up to `SAMPLE` of the given positions, with random velocities and
-    accelerations.
+    Without closed loops, the model is evaluated at random states. With closed loops, the model is
+    evaluated at up to `SAMPLE` of the given positions, with random velocities and accelerations.
     """
     q = states[0]
     if model.free < model.robot.nv:

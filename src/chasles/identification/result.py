@@ -30,8 +30,8 @@ class Identified:
     base : ndarray, (b,)
         Base parameters from weighted least squares.
     names : tuple of str
-        The leading parameter of each base parameter. Other parameters with the same effect are
-        added to it (see `combination`).
+        The leading parameter of each base parameter, to which other parameters with the same effect
+        are added (see `combination`).
     covariance : ndarray, (b, b)
         Covariance of `base`.
     noise : ndarray, (rows,)

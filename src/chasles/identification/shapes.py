@@ -2,8 +2,8 @@
 
 A box or ellipsoid is defined by conditions x' Q x >= 0, with x = (position, 1) and a symmetric
 matrix Q (4, 4). If all mass of a body lies where a condition holds, then tr(Q P) >= 0 for the
-body's pseudo-inertia P. This is a linear inequality in the parameters of the body (Wensing, Kim and
-Slotine 2018).
+body's pseudo-inertia P. The condition is a linear inequality in the parameters of the body
+(Wensing, Kim and Slotine 2018).
 """
 
 from dataclasses import dataclass

@@ -90,7 +90,7 @@ TERMS = {
     ),
     "offset": Term(lambda at: 1.0, "N m", "offset", positive=False),
 }
-"""Kinds of joint terms by name. Unknowns are in the same order."""
+"""Kinds of joint terms by name, in the order of the unknowns."""
 
 INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 """Names of joint terms in the option `include`."""
@@ -150,7 +150,7 @@ def moving_links(robot: Robot) -> tuple[str, ...]:
 
 
 def own_bodies(robot: Robot) -> tuple[Body, ...]:
-    """Return the bodies of a robot, with independent parameters."""
+    """Return the moving bodies of a robot, each with its own ten parameters."""
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)
     return tuple(Body(links[k], values[k], ((k, np.eye(10)),)) for k in range(len(links)))
