@@ -1,7 +1,7 @@
 """Read and write serial robots in the data format of Legnani et al. (1996), part II, fig. 6.
 
-A file contains the records below, in this order, in SI units and radians. A record ends at the end
-of a line and may span several lines, as the original program's `fscanf` allows.
+A file contains the records below, in this order, in SI units and radians. A record may span several
+lines, as the original program's `fscanf` allows, and ends at the end of a line.
 
 - the number of links;
 - for every link: joint type (0 revolute, 1 prismatic; not in the paper: 2 helical, 3 cylindrical),

@@ -232,7 +232,7 @@ def unused(model: Any) -> dict[str, int]:
 
 
 def unsupported(model: Any) -> dict[str, int]:
-    """Count the parts of a model that chasles does not support."""
+    """Count the features of a model that chasles does not support."""
     loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
     return {
         "flexible bodies (flex)": int(model.nflex),

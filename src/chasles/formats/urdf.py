@@ -304,7 +304,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _check(description: Description) -> None:
-    """Raise an error for parts that URDF cannot represent."""
+    """Raise an error for loops, couplings, gravity or joints that URDF cannot represent."""
     closing: list[Named] = [*description.loops, *description.couplings]
     for part in closing:
         raise refusal("E-URDF-007", part, "closes a loop or couples joints", _ELSE)

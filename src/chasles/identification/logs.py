@@ -311,7 +311,7 @@ def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def partitions(data: Any) -> list[Any]:
-    """Return the parts of logs that are read independently: files, or a table in memory."""
+    """Return the logs that are read independently: all files, or a table in memory."""
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, Sequence):
