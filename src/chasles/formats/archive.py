@@ -31,8 +31,9 @@ def arrays(
 ) -> dict[str, np.ndarray]:
     """Read arrays from a .npz file; pickled objects are not supported.
 
-    names: arrays to read; if empty, read all arrays. A corrupt file raises ValueError. The size
-    limit, `MOST_TIMES` times the file size plus 1 MiB, is checked before memory is allocated.
+    `names` are the arrays to read; if empty, all arrays are read. A corrupt file raises ValueError.
+    The size limit, `MOST_TIMES` times the file size plus 1 MiB, is checked before memory is
+    allocated.
     """
     try:
         with ZipFile(source) as archive:

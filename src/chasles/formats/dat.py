@@ -1,7 +1,7 @@
 """Read and write serial robots in the data format of Legnani et al. (1996), part II, fig. 6.
 
-A file contains the records below, in this order, in SI units and radians. A record ends at the end
-of a line and may span several lines, as the original program's `fscanf` allows.
+A file contains the records below, in this order, in SI units and radians. A record may span several
+lines, as the original program's `fscanf` allows, and ends at the end of a line.
 
 - the number of links;
 - for every link: joint type (0 revolute, 1 prismatic; not in the paper: 2 helical, 3 cylindrical),
@@ -54,7 +54,7 @@ _MASS = ("mass", "jxx", "jxy", "jxz", "jyy", "jyz", "jzz")
 _CENTER = ("xg", "yg", "zg")
 _GRAVITY = ("gx", "gy", "gz")
 _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
-"""Field names of each type of record, in file order."""
+"""Field names of the records for links, joints, masses, centers, gravity and gripper forces."""
 
 _ROUNDING = 1e-12
 """Tolerance for rounding errors in poses (m for positions, dimensionless for rotations)."""
@@ -88,8 +88,8 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
     """Read the forces (N) and couples (N m) on the gripper from a data file, shape (n, 6).
 
     Each row contains a force and a couple about the gripper's origin, expressed in the gripper
-    frame. (The original program transforms them from the last link's frame to the base.) A file has
-    either one row for the whole motion or one row per instant.
+    frame. The original program transforms forces and couples from the last link's frame to the
+    base. A file has either one row for the whole motion or one row per sample.
     """
     source = _Source(os.fsdecode(path), snap=False)
     source.rows()
@@ -124,14 +124,14 @@ class _Source:
         return [self._row(f"link {i}") for i in range(1, int(count) + 1)]
 
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
-        """Read the next record; return its line number and its numbers as strings."""
+        """Read the next record; return its line number and its values as strings."""
         if (found := self.next_record(part, names)) is None:
             problem = f"the file ends before the record ({' '.join(names)})"
             raise self.error("E-DAT-003", problem, "add the missing values", part=part)
         return found
 
     def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
-        """Like `record`, but return None at the end of the file."""
+        """Read the next record, like `record`; return None at the end of the file."""
         words: list[str] = []
         first = 0
         for line in self._lines:
@@ -208,11 +208,11 @@ class _Source:
 def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
     """Write a serial robot using Denavit-Hartenberg frames; reading the file restores the robot.
 
-    gripper: frame on the last link that becomes the last Denavit-Hartenberg frame; if empty, the
-    link frame. Names, limits and the base are omitted, because the format does not store them. An
-    error names any part that affects the motion but cannot be represented: other joint types,
-    branches, armature, damping, friction, mimic joints, axes other than z, and frames that
-    Denavit-Hartenberg parameters cannot describe.
+    `gripper` is the frame on the last link that becomes the last Denavit-Hartenberg frame; if
+    empty, the link frame is used. Names, limits and the base are omitted, because the format does
+    not store them. An error names any part that affects the motion but cannot be represented: other
+    joint types, branches, armature, damping, friction, mimic joints, axes other than z, and frames
+    that Denavit-Hartenberg parameters cannot describe.
     """
     chain = _serial(description)
     near = [_between(joint) for joint in chain]

@@ -153,7 +153,7 @@ def write(
 ) -> tuple[str, ...]:
     """Write a robot file and return notes on omitted parts.
 
-    overwrite: replace an existing file; otherwise an existing file raises an error.
+    If `overwrite` is False, an existing file raises an error.
 
     Parts that affect the motion are never omitted: if the format cannot represent such a part, an
     error names it and no file is written.
@@ -310,7 +310,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the maximum numbers of significant digits and decimal places in the given files."""
+    """Return the maximum significant digits and decimal places of the numbers in files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -369,5 +369,5 @@ def angle_word(angle: Any) -> str:
 
 
 def words(numbers: Iterable[Number]) -> str:
-    """Format numbers at full precision, separated by spaces."""
+    """Return numbers as a string, at full precision and separated by spaces."""
     return " ".join(repr(float(x) + 0.0) for x in numbers)

@@ -37,8 +37,8 @@ class _Unread(Exception):
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
     """Add the sensors in the given XML elements to a description.
 
-    owners: pairs of a link or joint name and the XML element that contains its sensors. A sensor
-    `imu` becomes three sensors: `imu.orientation`, `imu.angular_velocity` and
+    `owners` are pairs of a link or joint name and the XML element that contains its sensors. A
+    sensor `imu` becomes three sensors: `imu.orientation`, `imu.angular_velocity` and
     `imu.linear_acceleration`. The rays of a sensor `scan` become `scan[0]`, `scan[1]`, ...
     """
     links, found, notes, taken = {x.name for x in made.links}, list[SensorData](), [], set[str]()

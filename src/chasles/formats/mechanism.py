@@ -116,7 +116,7 @@ _KINDS = {
     "coupling": {"kind": _CONTACT},
     **machine.KINDS,
 }
-"""Key types that apply to one table instead of the types in `_KEYS`."""
+"""Value types of keys in particular tables, which override `_KEYS`."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
@@ -155,7 +155,7 @@ _KEYS = (
     }
     | machine.KEYS
 )
-"""Type of each key; `_KINDS` contains exceptions, such as `kind` in the table [[shape]]."""
+"""Value type of each key; `_KINDS` contains exceptions, such as `kind` in the table [[shape]]."""
 
 _POSE = ("position", "rpy", "rotation")
 _MOVES = (
@@ -206,7 +206,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """Convert a mechanism file to a `Description`; `floating` attaches its root by a free joint."""
+    """Convert a mechanism file to a `Description`; `floating` adds a free joint at the root."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(

@@ -90,7 +90,7 @@ KEYS: dict[str, Field] = (
         "edges": Field(numbers(3), "three positive numbers"),
     }
 )
-"""Type of each key in the tables of this module."""
+"""Value type of each key in the tables that this module reads."""
 
 KINDS: dict[str, dict[str, Field]] = {
     "actuator": {"kind": Field(choice(*TRANSMISSIONS), "joint, tendon, site, crank or nothing")},
@@ -100,7 +100,7 @@ KINDS: dict[str, dict[str, Field]] = {
         "rest": Field(_rest, "a list with one length, or with the shortest and the longest length")
     },
 }
-"""Key types that apply to one table instead of the types in `KEYS`."""
+"""Value types of keys in particular tables, which override `KEYS`."""
 
 _TENDON = ("offset", "stiffness", "rest", "damping", "forces", "limits", "friction")
 _ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))

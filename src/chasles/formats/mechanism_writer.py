@@ -26,8 +26,8 @@ from chasles.writing import store
 def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism in SI units and radians; reading the file gives the same mechanism.
 
-    Numbers are written at full precision. Custom joint types raise an error, and so do couplings
-    that are neither polynomials nor contacts.
+    Numbers are written at full precision. Custom joint types, and couplings that are neither
+    polynomials nor contacts, raise an error.
     """
     text = ["# Mechanism; m, kg, rad", 'format = "mechanism"']
     top = {"name": source.name, "gravity": source.gravity, "inertia_about": "frame"}
@@ -101,7 +101,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return a coupling as a [[gear]] table, or {} if it is not a gear with first factor 1."""
+    """Return a coupling as a [[gear]] table, or {} if it is not a gear with first coefficient 1."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}

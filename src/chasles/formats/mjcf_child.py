@@ -69,8 +69,8 @@ def answer(file: str, parts: str) -> dict[str, Any]:
 def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
     """Replace missing meshes by small spheres, and missing textures by plain colors.
 
-    Returns the names of the missing files, and the spheres. If the mass of a body depends on a
-    missing mesh, an error is raised.
+    Return the names of the missing files, and the spheres. Raise an error if the mass of a body
+    depends on a missing mesh.
     """
     absent, stubs = [], []
     for texture in spec.textures:
@@ -191,7 +191,7 @@ def reflected(model: Any, what: str) -> dict[str, list[float]]:
 
 
 def entries(model: Any, name: str) -> list[Any]:
-    """Return a field as a list; raise an error for NaN, and for infinity except in ranges."""
+    """Return an mjModel field as a list; raise an error for NaN, or infinity except in ranges."""
     array = getattr(model, name)
     wrong = np.isnan(array) if name.endswith("range") else ~np.isfinite(array)
     if wrong.any():
@@ -232,7 +232,7 @@ def unused(model: Any) -> dict[str, int]:
 
 
 def unsupported(model: Any) -> dict[str, int]:
-    """Count the parts of a model that chasles does not support."""
+    """Count the features of a model that chasles does not support."""
     loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
     return {
         "flexible bodies (flex)": int(model.nflex),
@@ -275,7 +275,7 @@ def constrained(model: Any, word: str) -> bool:
 
 
 def acting(model: Any, name: str, word: str) -> list[Any]:
-    """Return a field, or zeros if the model disables the constraint type `word`."""
+    """Return a field of mjModel, or zeros if the model disables the constraint type `word`."""
     found = entries(model, name)
     return [0] * len(found) if constrained(model, word) else found
 
@@ -398,5 +398,5 @@ def turns(model: Any, k: int, words: dict[str, str]) -> bool:
 
 
 def count(model: Any, name: str) -> int:
-    """Count the nonzero rows of a field; 0 if this version of MuJoCo does not have it."""
+    """Count the nonzero rows of an mjModel field; 0 if this version of MuJoCo lacks the field."""
     return sum(bool(np.any(row)) for row in getattr(model, name, ()))

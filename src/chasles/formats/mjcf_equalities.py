@@ -29,9 +29,9 @@ _LOOPS = spelled("MJCF equality")
 """Loop joint type for each type of equality between bodies."""
 
 _STIFF = {"weld": {"torquescale": "100"}}
-"""Attributes that stiffen an equality.
+"""MJCF attributes that stiffen an equality, by type of equality.
 
-MuJoCo scales the rotational part of a weld by the inertias of the two welded bodies. It ignores the
+MuJoCo scales the rotational part of a weld by the inertias of the two welded bodies and ignores the
 rest of the mechanism, which often makes the weld a hundred times too soft.
 """
 
@@ -256,7 +256,7 @@ def _add_loop(
 ) -> None:
     """Write a loop joint as an equality between two sites.
 
-    MuJoCo assumes that an equality between bodies is satisfied in the initial configuration. This
+    MuJoCo assumes that an equality between bodies is satisfied in the initial configuration, which
     would be wrong for a loop that is initially open.
     """
     if not (tag := spelling(loop.kind, "MJCF equality")):

@@ -36,7 +36,7 @@ _KINDS = {
     "site": "site",
     "slidercrank": "crank",
 }
-"""Transmission kind for each MuJoCo transmission type."""
+"""`ActuatorData.kind` for each MuJoCo transmission type."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
 """Numbers of position and velocity coordinates for each joint type."""
@@ -273,7 +273,7 @@ def _actuator(
 
 
 def _range(given: Sequence[float] | None) -> Interval:
-    """Convert a range; None means unbounded."""
+    """Return a range as an interval; None means unbounded."""
     lower, upper = UNBOUNDED if given is None else given
     return (lower, upper)
 

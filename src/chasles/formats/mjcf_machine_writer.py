@@ -147,8 +147,9 @@ def _actuator(data: ActuatorData) -> dict[str, str]:
 def add_keyframes(root: etree._Element, source: Description, order: Sequence[str]) -> list[str]:
     """Write keyframes; return a note if one is added for the initial coordinates.
 
-    order: names of the written joints in MuJoCo's order. MuJoCo starts every joint except a free
-    joint at zero. Other initial coordinates are therefore written as the keyframe "start".
+    `order` contains the names of the written joints in MuJoCo's order. MuJoCo starts every joint
+    except a free joint at zero. Other initial coordinates are therefore written as the keyframe
+    "start".
     """
     joints = {joint.name: joint for joint in source.joints}
     keys, notes = list(source.keyframes), []

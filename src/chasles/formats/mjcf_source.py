@@ -60,12 +60,12 @@ class Source:
     model
         Name of the model, or "".
     lines
-        Line numbers by kind of part and name.
+        Line numbers by kind of element and name.
     bodies, joints
         Names of all bodies and joints. Unnamed bodies and joints are named by MuJoCo's index, such
         as body3 or joint0.
     left_out
-        Messages about unsupported parts.
+        Messages about unsupported elements.
     frames
         Frame names by site index.
     """
@@ -95,7 +95,7 @@ class Source:
         return unused_name(wanted, self.ties)
 
     def where(self, kind: str, k: int) -> str:
-        """Return "file:line" for a part, or only the file if the line is unknown."""
+        """Return "file:line" for the k-th element of a kind, or the file if the line is unknown."""
         line = self.lines.get((kind, self[kind][k]))
         return self.file if line is None else f"{self.file}:{line}"
 

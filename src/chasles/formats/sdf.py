@@ -31,7 +31,7 @@ from chasles.model.description import spelled
 from chasles.model.graph import from_graph, unused_name
 
 UNBOUNDED = 1e16
-"""Limits with this magnitude or larger are treated as infinite."""
+"""Magnitude at or above which a joint limit is treated as infinite."""
 
 _PERPENDICULAR = 1e-9
 
@@ -214,7 +214,7 @@ def _limits(axis: Part, bounds: str) -> Limits:
 
 
 def bound(limit: Part, tag: str, default: float) -> float:
-    """Read a number, which may be infinite."""
+    """Read a joint limit, which may be infinite."""
     text = limit.content(tag)
     endless = text.lower().lstrip("+-") in ("inf", "infinity")
     return float(text) if endless else limit.number(tag, default)

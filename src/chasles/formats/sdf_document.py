@@ -67,11 +67,11 @@ class Document:
     ties: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> Iterator[Node]:
-        """Yield all links, joints or frames in file order."""
+        """Yield the frames of all elements of a kind, such as "link", in file order."""
         return (node for node in self.nodes if node.kind == kind)
 
     def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:
-        """Add a frame to a scope and return it."""
+        """Add the frame of an XML element to a model or world, and return the frame."""
         given, base = placed(part)
         kind: str = facts.pop("kind", part.tag)
         node = Node(part, kind, scope.prefix + name, scope, given, **facts)
@@ -303,8 +303,8 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
     """Yield a coupling theta2 = -gearbox_ratio theta1 for each gearbox (sdformat.org/spec).
 
     theta1 is the angle of the gearbox's parent link about `<axis>`, and theta2 is the angle of its
-    child link about `<axis2>`. Both are relative to `gearbox_reference_body`. Up to sign, they are
-    the coordinates of the joints that connect these links to the reference body.
+    child link about `<axis2>`. Both angles are relative to `gearbox_reference_body`. Up to sign,
+    the angles are the coordinates of the joints that connect these links to the reference body.
     """
     nodes = {node.name: node for node in document.of("joint")}
     turning: Turning = {}

@@ -26,7 +26,7 @@ MODEL, WORLD = "__model__", "world"
 class Node:
     """A frame in an SDF file.
 
-    Only models and the world use the fields from `version` on.
+    The fields `version`, `nodes`, `placement` and `into` are used only for models and the world.
 
     Attributes
     ----------
@@ -154,8 +154,8 @@ class Node:
 def relative(a: Node, b: Node) -> Transform:
     """Return the pose of frame a in frame b, computed through their nearest common ancestor.
 
-    Unlike a product of world poses, this loses no precision, and the time per joint does not depend
-    on the size of the file.
+    Unlike a product of world poses, this method loses no precision, and the time per joint does not
+    depend on the size of the file.
     """
     sides = {a: Transform.identity()}, {b: Transform.identity()}
     ends, meet = [a, b], a if a is b else None

@@ -72,7 +72,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 def _add_parts(
     model: etree._Element, source: Description, floats: list[str], joints: list[JointData]
 ) -> None:
-    """Write all parts; floating links come first, so that readers use them as roots."""
+    """Write links, joints and frames; floating links come first to be read as roots."""
     joint_of = {joint.child: joint for joint in joints}
     for link in sorted(source.links, key=lambda link: link.name not in floats):
         element = xml.added(model, "link", name=link.name)
@@ -185,9 +185,9 @@ def _check_free(joint: JointData) -> None:
 def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
     """Raise an error for a loop that SDF cannot represent.
 
-    A loop must be closed at zero coordinates, because an SDF joint has only one frame. It must not
-    connect a floating link to the world or to another floating link, because readers would use it
-    as a tree joint.
+    A loop must be closed at zero coordinates, because an SDF joint has only one frame. A loop must
+    not connect a floating link to the world or to another floating link, because readers would use
+    the loop joint as a tree joint.
     """
     first, one = _in_world(loop.parent, loop.pose, joint_of)
     second, other = _in_world(loop.child, loop.child_pose, joint_of)
@@ -296,7 +296,10 @@ def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
 
 
 def _add_gears(model: etree._Element, source: Description) -> None:
-    """Write each coupling a q + b p = 0 as a gearbox, t p = -(s t a/b) s q, with signs s and t."""
+    """Write each coupling a q + b p = 0 of two joint angles q and p as a gearbox.
+
+    The gearbox equation is t p = -(s t a/b) s q, with the signs s and t that `_end` returns.
+    """
     joints = {joint.name: joint for joint in source.joints}
     for data in source.couplings:
         slopes, constant = linear(data) or ([], 0.0)

@@ -113,7 +113,7 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
 def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
     """Convert a shape to a solid in the link frame; `meshes` allows mesh files to be opened.
 
-    Returns None if the shape is not supported, or if its moments of inertia are not finite.
+    Return None if the shape is not supported, or if its moments of inertia are not finite.
     """
     made = None
     with np.errstate(over="ignore", invalid="ignore"):

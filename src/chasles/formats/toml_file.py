@@ -51,7 +51,7 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
 LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")
 COORDINATES = ("limits", "velocity")
-"""Keys for angles, lengths and joint coordinates, whose unit depends on the joint type."""
+"""Keys for joint coordinates, whose unit depends on the joint type."""
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*[\"']?([\w-]+)[\"']?\s*\]{1,2}\s*(#.*)?")
 
@@ -83,7 +83,7 @@ class _Printed(float):
 class Lines:
     """Line numbers of headers and keys, which `tomllib` does not provide.
 
-    Only keys at the start of a line are found; keys in inline tables are not.
+    Only keys at the start of a line are found, not keys in inline tables.
     """
 
     def __init__(self, text: str) -> None:
@@ -120,7 +120,8 @@ class Lines:
 class TomlFile:
     """A TOML file that is being read.
 
-    notes: if `snap` is True, messages about angles that were replaced by multiples of pi/2.
+    If `snap` is True, `notes` contains messages about angles that were replaced by multiples of
+    pi/2.
     """
 
     def __init__(self, path: str | os.PathLike[str], snap: bool) -> None:
@@ -143,7 +144,7 @@ class TomlFile:
         return self.placed(ModelError(code, problem, remedy), *path)
 
     def placed(self, error: ModelError, *path: str | int) -> ModelError:
-        """Add the line and table of a key to an error."""
+        """Return an error with the line and table of a key."""
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:

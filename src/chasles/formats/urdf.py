@@ -54,9 +54,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     """Read a URDF file.
 
     If `snap` is True, replace each angle that is written as a multiple of pi/2, rounded or
-    truncated to five or more digits, with the exact multiple, whose sine and cosine are exact; add
-    a note. If `floating` is True, attach the root link to the world by a free joint named
-    root_joint.
+    truncated to five or more digits, with the exact multiple, and add a note. The sine and cosine
+    of an exact multiple are exact. If `floating` is True, attach the root link to the world by a
+    free joint named root_joint.
     """
     file, notes = os.fsdecode(path), list[str]()
     root = xml.parse(file, load(file), notes)
@@ -109,9 +109,9 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
 
 
 def _distinct(element: Part, first: dict[str, str]) -> Part:
-    """Return a link or joint as a named part; raise an error if its name is already used.
+    """Return a link or joint with `owner` set; raise an error if its name is already used.
 
-    first: file and line where each name was first used.
+    `first` contains the file and line where each name was first used.
     """
     part, name = element.named(), element.text("name")
     if name in first:
@@ -228,7 +228,7 @@ def _limits(joint: Part, bounds: str) -> Limits:
 
 
 def follows(mimic: Part) -> Mimic:
-    """Read a mimic relation."""
+    """Read a mimic relation from a `<mimic>` element."""
     return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
 
 
@@ -304,7 +304,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _check(description: Description) -> None:
-    """Raise an error for parts that URDF cannot represent."""
+    """Raise an error for loops, couplings, gravity or joints that URDF cannot represent."""
     closing: list[Named] = [*description.loops, *description.couplings]
     for part in closing:
         raise refusal("E-URDF-007", part, "closes a loop or couples joints", _ELSE)

@@ -62,13 +62,13 @@ def _check_shape(shape: ShapeData) -> None:
 
 
 def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "") -> ModelError:
-    """Return an error for a part that a format cannot represent."""
+    """Return an error for a link, joint or other item that a format cannot represent."""
     problem = f"it {problem}, which {format or code.split('-')[1]} cannot represent"
     return ModelError(code, problem, remedy, part=part_of(part))
 
 
 def check_writable(description: Description, format: str) -> list[str]:
-    """Raise an error for parts that a format cannot represent; return notes on omitted parts."""
+    """Raise an error for features that a format cannot represent; return notes on omitted data."""
     if description.massless:
         raise refusal("E-FILE-031", description, "has no masses", "save the robot as .toml", format)
     for joint in description.joints:

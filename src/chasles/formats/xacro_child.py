@@ -113,9 +113,8 @@ def place(error: BaseException) -> str:
 def found(package: str, file: str) -> str:
     """Return the folder of a package: a parent folder of the file, or a subfolder of one.
 
-    A folder with the package's name usually needs no package.xml. It does need one if it is the
-    home folder, a parent of the home folder, or a subfolder of such a parent that does not contain
-    the file.
+    A folder with the package's name usually needs no package.xml. The exceptions are the home
+    folder, its parent folders, and subfolders of these parents that do not contain the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)
@@ -248,7 +247,7 @@ def refusal(error: BaseException | None) -> Any:
 def complaint(file: str, what: str, at: str = "", refused: bool = False) -> ValueError:
     """Return an error with its file, line and enclosing macros.
 
-    refused: True if the expression may be valid in a trusted file.
+    `refused` is True if the expression may be valid in a trusted file.
     """
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]

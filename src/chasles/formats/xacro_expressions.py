@@ -1,9 +1,9 @@
 """Evaluate expressions in xacro files without running them as Python.
 
-An expression is parsed, and its syntax tree is evaluated. It may contain numbers, strings, lists,
-operators, comprehensions, and calls to the functions that the xacro package documents. Nothing else
-is supported. In particular, `a.b` is an entry of a table, never an attribute of a Python object.
-Time and memory are limited. Like `xacro_child`, this module does not import chasles.
+An expression is parsed, and its syntax tree is evaluated. Expressions may contain numbers, strings,
+lists, operators, comprehensions, and calls to the functions that the xacro package documents.
+Nothing else is supported. In particular, `a.b` is an entry of a table, never an attribute of a
+Python object. Time and memory are limited. Like `xacro_child`, this module does not import chasles.
 """
 
 import ast
@@ -54,10 +54,10 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 }  # fmt: skip
 
 _ENTRIES = (str, list, tuple, dict, range)
-"""Types that can be indexed."""
+"""Types of values that can be indexed in an expression."""
 
 _PLAIN = (int, float, type(None), *_ENTRIES, set, frozenset)
-"""Types that operators accept."""
+"""Types of operands that operators accept in an expression."""
 
 _SAID = {
     ast.Lambda: "lambda",

@@ -24,8 +24,8 @@ MAX_BYTES = 8 * 2**20
 MAX_MARKS = 500_000
 """Maximum number of "<" and "=" characters in a document.
 
-It bounds the number of elements and attributes in any encoding. A parsed element needs about a
-hundred times the memory of its text. The largest model in dm_control has 24,000 of these
+The limit bounds the number of elements and attributes in any encoding. A parsed element needs about
+a hundred times the memory of its text. The largest model in dm_control has 24,000 of these
 characters.
 """
 
@@ -99,8 +99,8 @@ class Fault(NamedTuple):
 class Source:
     """An XML file that is being read; `space` is the prefix of its tags, "" or "{namespace}".
 
-    faults: list that collects unreadable numbers, which are replaced by their defaults or zero. If
-    it is None, an unreadable number raises an error.
+    `faults` is a list that collects unreadable numbers, which are replaced by their defaults or
+    zero. If `faults` is None, an unreadable number raises an error.
     """
 
     file: str
@@ -114,7 +114,7 @@ class Source:
 class Part:
     """An XML element whose values are attributes or child elements.
 
-    owner: name of the element in error messages, such as "link 'arm'".
+    `owner` is the name of the element in error messages, such as "link 'arm'".
     """
 
     source: Source
@@ -135,7 +135,7 @@ class Part:
         return ModelError(code, problem, remedy, part=self.owner, file=self.where)
 
     def fail(self, error: ModelError) -> None:
-        """Raise an error, or append it to `faults` if that is not None."""
+        """Raise an error, or append it to `source.faults` if this list exists."""
         if self.source.faults is None:
             raise error
         self.source.faults.append(Fault(self.owner, self.where, error.problem))
@@ -202,7 +202,7 @@ class Part:
         return self.numerals(f"{self.tag} {key}", text, count, default)
 
     def number(self, key: str, default: float | None = None) -> float:
-        """Return a number, or the default if the value is missing."""
+        """Return the number in an attribute or child element, or the default if it is missing."""
         if default is not None and key not in self.element.attrib and not self.content(key):
             return default
         return float(self.words(key, 1)[0])
@@ -306,7 +306,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Format all numbers in a mapping at full precision."""
+    """Convert the numbers in a mapping to strings at full precision."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
@@ -317,7 +317,7 @@ def sizes(shape: ShapeData) -> dict[str, str]:
 
 
 def angles(pose: Transform) -> str:
-    """Format a pose's roll, pitch and yaw so that they are not snapped when they are read."""
+    """Format a pose's roll, pitch and yaw (rad) so that reading restores the exact values."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 

@@ -34,8 +34,8 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
     """Parse a malformed document; return its root and errors, or None if it is ambiguous.
 
     The rules follow TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain any
-    characters. Text before the first tag is ignored, and so is a malformed or misplaced XML
-    declaration. A lone "&" is literal. Namespace prefixes need not be declared. A document that is
+    characters. Text before the first tag, and a malformed or misplaced XML declaration, are
+    ignored. A lone "&" is literal. Namespace prefixes need not be declared. A document that is
     invalid in its declared encoding is read as UTF-8 or, if that fails, as ISO 8859-1. Line numbers
     are preserved.
     """

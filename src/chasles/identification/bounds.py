@@ -32,12 +32,13 @@ class Bounds:
     lower, upper
         Position limits (n,).
     velocity, acceleration, effort
-        Maximum absolute values (n,), possibly infinite.
+        Maximum absolute joint velocities, accelerations and torques (n,), possibly infinite.
     clearance
         Minimum distance (m) between links, and between links and obstacles; None to ignore
         distances.
     workspace
-        Boxes (2, 3) in the world in which the frames' origins must stay.
+        Corners (2, 3), in world coordinates, of the box in which a frame's origin must stay, by
+        frame name.
     """
 
     robot: Robot
@@ -59,8 +60,8 @@ class Bounds:
     def penalty(self, at: States, margin: float) -> tuple[np.ndarray, States]:
         """Return the penalty of each motion, and its gradient with respect to q, qd and qdd.
 
-        at: states (S, N, n) of S motions at N times. The penalty (S,) is the sum of squared
-        violations divided by N. Limits are tightened by `margin`.
+        `at` contains the states (S, N, n) of S motions at N times. The penalty (S,) is the sum of
+        squared violations divided by N. Limits are tightened by `margin`.
         """
         q, qd, qdd = at
         bars = [np.zeros_like(x) for x in at]
@@ -120,12 +121,12 @@ class Bounds:
 
     @cached_property
     def _scene(self) -> dict[str, Any]:
-        """Options of `robot.distance` for enclosing capsules, for which it has compiled code."""
+        """Options with which `robot.distance` uses enclosing capsules and compiled code."""
         return {"shapes": self.robot.enclosing_shapes("capsules"), "obstacles": self.obstacles}
 
     @cached_property
     def _enclosed(self) -> list[tuple[str, str]]:
-        """Link pairs whose enclosing shapes are separated in some configuration."""
+        """Link pairs that are farther apart than the clearance in some random configuration."""
         q = self.robot.random(0, size=ALWAYS)
         found = self.robot.distance(q, **self._scene)
         apart = np.any(found.distance > self.clearance, axis=0)
@@ -134,7 +135,8 @@ class Bounds:
     def margins(self, at: States) -> dict[str, float]:
         """Return the relative margin of each limit at states (N, n); negative if violated.
 
-        Clearance and workspace margins are in m. Distances are computed as in `_distance`.
+        Clearance and workspace margins are in m. Clearances use the file's collision shapes where
+        the enclosing shapes are too close.
         """
         q, qd, qdd = at
         shares = {
@@ -168,7 +170,7 @@ class Bounds:
 
 
 def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
-    """Return the checked workspace boxes (2, 3) by frame."""
+    """Check the workspace boxes, and return their corners (2, 3) by frame."""
     found = {}
     for frame, box in (workspace or {}).items():
         robot.model.frame(frame)

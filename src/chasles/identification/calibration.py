@@ -19,7 +19,10 @@ from chasles.model.given import some_names
 from chasles.robot import Robot
 
 KINDS = ("offset", "placement", "base", "tool")
-"""Kinds of unknowns. If two have the same effect, the first in `include` is corrected."""
+"""Kinds of unknowns in a calibration.
+
+If the effects of two unknowns coincide, the one listed first in `include` is corrected.
+"""
 
 AXES = ("rx", "ry", "rz", "x", "y", "z")
 """Names of the entries of a twist: rotations (rad), then translations (m)."""
@@ -31,7 +34,10 @@ Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Joint placements (k, 4, 4), base pose (4, 4) and tool pose (4, 4)."""
 
 ALIKE = 1e-4
-"""Smallest linearly independent fraction of a Jacobian column whose correction is identifiable."""
+"""Minimum norm of a Jacobian column's independent component, relative to the column's norm.
+
+Corrections with smaller components are not identifiable.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class Calibrated:
     Attributes
     ----------
     robot : Robot
-        A new robot with corrected joint placements. It takes the same joint readings q.
+        New robot with corrected joint placements, for the same joint readings q.
     base : ndarray, (4, 4)
         Pose of the robot's world frame in the measurement frame.
     tool : ndarray, (4, 4)
@@ -145,7 +151,7 @@ def calibrate(
 
 
 def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return readings (n, nq) and poses (n, 4, 4) or points (n, 3)."""
+    """Check measurements; return readings (n, nq), and poses (n, 4, 4) or points (n, 3)."""
     readings = numbers("calibrate: q", q, robot.nq).astype(float).reshape(-1, robot.nq)
     if (poses is None) == (points is None):
         problem = "pass either poses or points"
@@ -162,12 +168,13 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
 
 @dataclass(frozen=True)
 class Chain:
-    """Joints between the world and a frame.
+    """Chain of joints from the world to a frame, at n joint readings.
 
     Attributes
     ----------
     links : (k + 1, 4, 4)
-        Constant transform before each joint's placement, and from the last joint to the frame.
+        Constant transforms from the previous joint's child link (or the world) to each joint's
+        parent link, and from the last joint's child link to the frame.
     placements : (k, 4, 4)
         Joint placements.
     motions : (k, n, 4, 4)
@@ -185,7 +192,7 @@ class Chain:
 
     @classmethod
     def from_robot(cls, robot: Robot, q: np.ndarray, frame: str) -> "Chain":
-        """Return the chain to a frame. All poses are computed once, from the given robot."""
+        """Return the chain from the world to a frame, with joint transforms at readings q."""
         names = _path(robot, frame)
         here = np.broadcast_to(np.eye(4), (len(q), 4, 4))
         links, placements, motions, twists = [], [], [], []
@@ -220,7 +227,7 @@ def _poses(robot: Robot, q: np.ndarray, frame: str) -> np.ndarray:
 
 
 def _path(robot: Robot, frame: str) -> tuple[str, ...]:
-    """Return the moving joints between the world and a frame."""
+    """Return the names of the moving joints from the world to a frame."""
     model, found = robot.model, []
     i = model.frame(frame).body
     while i in model.in_file_order:
@@ -245,7 +252,7 @@ def _twist(joint: Any) -> np.ndarray | None:
 
 @dataclass
 class _Search:
-    """Fit of the unknowns by Gauss-Newton steps from the robot's placements."""
+    """Calibration by Gauss-Newton steps, starting from the robot's joint placements."""
 
     robot: Robot
     chain: Chain
@@ -373,7 +380,7 @@ class _Search:
         return np.concatenate([turn, shift], axis=1)
 
     def _sizes(self, error: np.ndarray) -> np.ndarray:
-        """Return the rms error per angle (poses only) and per position coordinate."""
+        """Return the rms error per coordinate: of angles (poses only), and of positions."""
         return np.sqrt(np.mean(error.reshape(len(error), -1, 3) ** 2, axis=(0, 2)))
 
     def _rms(self, placements: np.ndarray, base: np.ndarray, tool: np.ndarray) -> np.ndarray:

@@ -18,13 +18,13 @@ from chasles.model.given import a_name, a_number
 from chasles.model.ranges import LARGEST
 
 Kind = Literal["pull-back", "entropic", "log-cholesky"]
-"""Measures of the distance from the prior."""
+"""Measures of distance between inertial parameters and their prior."""
 
 LEAST = 1e-6
-"""Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
+"""Lower bound for the eigenvalues of 1 + Z, a body's pseudo-inertia relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
-"""Maximum number of Newton steps per barrier weight, and decrement at which `_entropic` stops."""
+"""Maximum number of Newton steps per barrier weight, and Newton decrement that ends `_entropic`."""
 
 GAP = 1e-12
 """Tolerance of the objective, relative to its minimum or to 1, whichever is larger."""
@@ -38,10 +38,19 @@ PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior inertias of a mechanism, and coordinates z relative to them: p = nominal + map z.
+    """Prior of the parameters p of all bodies and joints, with coordinates p = nominal + map z.
 
-    `z` contains svec(Z) of each body (10 entries), followed by the joint terms themselves. `raised`
-    contains the indices of bodies whose pseudo-inertia was not positive definite and was increased.
+    The pseudo-inertia of a body is L (1 + Z) L', where L is the Cholesky factor of its prior. The
+    coordinates z contain svec(Z) of each body (10 entries), followed by the joint terms.
+
+    Attributes
+    ----------
+    nominal, map
+        Prior values of p, and the matrix that maps z to the change of p.
+    bodies
+        Number of bodies.
+    raised
+        Indices of bodies whose pseudo-inertia was not positive definite and was increased.
     """
 
     nominal: np.ndarray
@@ -57,7 +66,7 @@ class Prior:
 def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior:
     """Return the prior at the nominal parameters; the prior of joint terms is zero.
 
-    mass, length: scales for bodies without inertia.
+    `mass` and `length` are scales for bodies without inertia.
     """
     start, blocks, raised = nominal.copy(), np.eye(len(nominal)), []
     for k in range(bodies):
@@ -92,18 +101,18 @@ UNITS = np.array(_units())
 
 
 def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
-    """Return 1 + Z for each body, with shape (bodies, 4, 4)."""
+    """Return 1 + Z (bodies, 4, 4), each body's pseudo-inertia relative to its prior."""
     return np.eye(4) + np.tensordot(z[: 10 * bodies].reshape(bodies, 10), UNITS, 1)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Least-squares problem for consistent parameters.
+    """Least-squares problem for physically consistent parameters, in the coordinates of `Prior`.
 
     The objective is 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2.
 
-    `G` and `g` are the linear inequalities G z + g >= 0, for signs of joint terms and shapes of
-    bodies. `inside` is a z that satisfies all inequalities strictly.
+    `G` and `g` define the linear inequalities G z + g >= 0, for signs of joint terms and shapes of
+    bodies. `inside` is a vector z that satisfies all inequalities strictly.
     """
 
     A: np.ndarray
@@ -115,13 +124,13 @@ class Problem:
     inside: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return weights of the squared entries of z: 1/deviation^2, and tiny for joint terms."""
+        """Return the prior's weight of each entry of z: 1/deviation^2, and tiny for joint terms."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
 
     def unbounded(self) -> np.ndarray:
-        """Return the z that minimizes the objective without constraints.
+        """Return the coordinates z that minimize the objective without constraints.
 
         A QR factorization is used, since noise-free data may outweigh the prior by 1e26.
         """
@@ -135,12 +144,12 @@ class Problem:
         return bool(least >= LEAST and np.all(self.slack(z) >= 0.0))
 
     def slack(self, z: np.ndarray) -> np.ndarray:
-        """Return the values of the linear inequalities, which must not be negative."""
+        """Return the slack G z + g of the linear inequalities; negative entries are violations."""
         return np.asarray(self.G @ z + self.g)
 
 
 def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarray:
-    """Return the z that minimizes the objective among consistent parameters."""
+    """Return the coordinates z of the consistent parameters that minimize the objective."""
     if kind == "entropic":
         return _entropic(problem)
     z = problem.unbounded()
@@ -150,8 +159,8 @@ def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarr
 def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
     """Minimize the objective subject to linear matrix inequalities, by a barrier method.
 
-    wanted: the z of the unconstrained minimum. The method follows the central path. It is primal
-    and affine invariant, so joints whose noise differs by many orders of magnitude need no scaling.
+    `wanted` is the unconstrained minimizer. The primal method follows the central path and is
+    affine invariant, so joints whose noise differs by many orders of magnitude need no scaling.
     Newton steps are least-squares problems, solved by QR factorization as in `Problem.unbounded`.
     With barrier weight mu, the objective exceeds its minimum by at most mu times the order of the
     barrier (Nesterov and Nemirovskii 1994).
@@ -229,8 +238,8 @@ def _entropic(problem: Problem) -> np.ndarray:
     """Minimize the objective with the entropic prior, by damped Newton steps.
 
     The prior is (tr Z - log det(1 + Z)) / deviation^2, the log-determinant (entropic) divergence of
-    pseudo-inertias. It grows without bound at the boundary of consistent parameters, so every step
-    remains consistent. Linear inequalities are enforced by a small logarithmic barrier.
+    pseudo-inertias. The divergence grows without bound at the boundary of consistent parameters, so
+    every step remains consistent. Linear inequalities are enforced by a small logarithmic barrier.
     """
     n, bodies, weight = problem.A.shape[1], problem.bodies, problem.deviation**-2
     z, G = problem.inside, problem.G

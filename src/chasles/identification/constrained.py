@@ -1,4 +1,4 @@
-"""Estimation of consistent parameters: unknown bodies, prior, total mass and shapes."""
+"""Estimation of physically consistent parameters, with a prior and constraints on masses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ GUESS = 0.05
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints on consistent parameters: total mass (kg) and shapes of the moving bodies."""
+    """Optional constraints: total mass (kg) of the moving bodies, and shapes that enclose them."""
 
     total_mass: float | None = None
     enclosed: Enclosing | None = None
@@ -105,7 +105,7 @@ def consistent(
     deviation: float,
     constraints: Constraints,
 ) -> tuple[Prior, np.ndarray]:
-    """Return the prior, and the consistent solution in the coordinates of the prior."""
+    """Return the prior, and the physically consistent solution in the prior's coordinates z."""
     if kind == "log-cholesky" and constraints.enclosed is not None:
         unable = "prior 'log-cholesky' cannot keep masses within shapes"
         raise InputError("E-IDENT-046", unable, "use prior='pull-back'", part="identify")
@@ -138,7 +138,7 @@ def _prior(model: LinearModel) -> Prior:
 
 
 def _weighed(model: LinearModel, mass: float) -> tuple[np.ndarray, float]:
-    """Return the equation for the total moving mass, divided by its standard deviation."""
+    """Return the total-mass equation (row, right-hand side), divided by its deviation."""
     row = np.zeros(len(model.names))
     for k, body in enumerate(model.bodies):
         row[10 * k] = len(body.parts)
@@ -149,7 +149,7 @@ def _weighed(model: LinearModel, mass: float) -> tuple[np.ndarray, float]:
 def _inequalities(
     model: LinearModel, start: Prior, constraints: Constraints
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows G of the inequalities G x >= 0, and a z that satisfies them strictly."""
+    """Return G of the constraints G x >= 0 on parameters x, and strictly feasible coordinates."""
     n, bodies = len(model.names), len(model.bodies)
     rows, z = [], np.zeros(n)
     for k, (kind, _) in enumerate(model.unknowns):
@@ -177,9 +177,9 @@ def _inequalities(
 
 
 def _large_enough(start: Prior, at: slice, p: np.ndarray) -> np.ndarray:
-    """Return the coordinates z of a body.
+    """Return coordinates z of one body, for a sufficiently large multiple of its parameters p.
 
-    Its parameters p are scaled up until all eigenvalues of 1 + Z exceed 2 `LEAST`.
+    The multiple is increased until all eigenvalues of 1 + Z exceed 2 `LEAST`.
     """
     own = start.map[at, at]
     factor = max(float(start.nominal[at][0] / p[0]), 1e-3)

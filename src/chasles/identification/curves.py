@@ -31,7 +31,7 @@ class FourierSeries:
 
     @cached_property
     def modes(self) -> np.ndarray:
-        """Coefficients (2 * harmonics, P - 1) of sines and cosines with zero qd and qdd at time 0.
+        """Sine and cosine coefficients (2 * harmonics, P - 1) of motions with initial qd = qdd = 0.
 
         The coefficients of harmonic k are scaled by 1/k, so that all harmonics contribute similar
         velocities.
@@ -92,7 +92,7 @@ CURVES: dict[Shape, type[FourierSeries] | type[Spline]] = {
     "fourier": FourierSeries,
     "spline": Spline,
 }
-"""Motion families by name."""
+"""Families of excitation motions, by name."""
 
 
 def _with_constant(parts: list[np.ndarray]) -> Rates:

@@ -31,10 +31,10 @@ Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Grams:
-    """Gram matrices of [W_j, e_j], summed over samples, and the number of samples.
+    """Gram matrices of the identification equations [W_j, e_j], summed over samples.
 
-    `sums` has the shape (rows, b + 1, b + 1). `used` is the number of samples in motion (not at
-    rest) for each row.
+    `sums` has the shape (rows, b + 1, b + 1) for b base parameters. `count` is the number of
+    samples. `used` is the number of samples in motion (not at rest) for each row.
     """
 
     sums: np.ndarray
@@ -45,7 +45,7 @@ class Grams:
         return Grams(self.sums + other.sums, self.count + other.count, self.used + other.used)
 
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
-        """Return triangular factors of [A_j, b_j] for all parameters.
+        """Return triangular factors of [A_j, b_j], for equations A_j x = b_j in all parameters x.
 
         A_j = W_j K and b_j = e_j + W_j K nominal, where K is `base.combination`.
         """
@@ -65,7 +65,7 @@ class Grams:
 
 @dataclass(frozen=True)
 class Equations:
-    """Equations for the base parameters of a tree's linear model."""
+    """Identification equations for the base parameters of a robot without closed loops."""
 
     model: LinearModel
     base: Base
@@ -94,7 +94,7 @@ class Equations:
     def rows(
         self, given: dict[str, list[Scalar]], arena: Arena
     ) -> Iterator[tuple[list[int], list[Number]]]:
-        """Yield the indices of the base parameters and the symbols [W_j, e_j] of each row."""
+        """Yield the base parameter indices and the symbolic entries [W_j, e_j] of each row j."""
         model = self.model.bare.model
 
         keys = self.model.wrenches
@@ -122,14 +122,14 @@ class Equations:
             yield kept, row
 
     def _inertias(self, Y: list[Number]) -> list[Number]:
-        """Return the entries of the regressor for the unknown bodies."""
+        """Return the regressor of the unknown bodies, from the regressor Y of all bodies."""
         if self.model.map is None:
             return Y
         rows = np.array(Y, object).reshape(self.model.robot.nv, -1)
         return list((rows @ self.model.map).ravel())
 
     def _terms(self, j: int, given: dict[str, list[Scalar]]) -> list[Number]:
-        """Return row j of the joint-term columns."""
+        """Return the entries of row j that multiply the joint terms (damping, friction, ...)."""
         found: list[Number] = []
         qd, qdd = given["qd"][j], given["qdd"][j]
         for kind, joint in self.model.unknowns:
@@ -176,10 +176,10 @@ class Equations:
 
 
 def _sign(qd: Scalar) -> Number:
-    """Return the sign of a symbol."""
+    """Return the sign of a symbolic velocity: 1, -1 or 0."""
     return select(less(0.0, qd), 1.0, select(less(qd, 0.0), -1.0, 0.0))
 
 
 def _acts(entry: Number) -> bool:
-    """Return True if an entry is not identically zero."""
+    """Return True if a symbolic entry is not identically zero."""
     return isinstance(entry, Scalar) or entry != 0.0

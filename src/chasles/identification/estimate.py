@@ -91,10 +91,10 @@ def identify(
 ) -> Identified:
     """Identify a robot's inertial and joint parameters from measured motions and torques.
 
-    Joint torques are linear in the parameters. The base parameters are the combinations of
-    parameters that determine the torques. They are found by least squares, with each torque
-    weighted by its noise. The full parameters are found by the same least squares, with a prior at
-    the robot's values. They are physically consistent: every pseudo-inertia is positive definite.
+    Joint torques are linear in the parameters. The base parameters, the combinations of parameters
+    that determine the torques, are found by least squares, with each torque weighted by its noise.
+    The full parameters are found by the same least squares, with a prior at the robot's values.
+    Full parameters are physically consistent: every pseudo-inertia is positive definite.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def identify(
     f_ext : dict, optional
         Known external wrenches, as in `robot.inverse_dynamics`; arrays (n, 6) vary with time.
     actuated : sequence of str, optional
-        Actuated degrees of freedom of a robot with closed loops. Their number must equal the
-        mobility. Default: the degrees of freedom whose torque is not always zero.
+        Actuated degrees of freedom of a robot with closed loops, as many as its mobility. Default:
+        the degrees of freedom whose torque is not always zero.
     gain : dict, optional
         Motor constants (N m/A, at the joint) of joints whose `tau` are currents (A); None for an
         unknown constant. At least one constant, torque or external wrench must be known.
@@ -324,7 +324,7 @@ def _empty() -> InputError:
 
 
 def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
-    """Return notes on rows that have few samples, because joints with dry friction are at rest."""
+    """Return notes on torques with few usable samples, because joints with friction are at rest."""
     found = []
     for name, count in zip(model.robot.independent, moving, strict=True):
         if count < SEVERAL * samples:
@@ -334,7 +334,7 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return one delay for all torques, or delays by joint and frame. None: to be estimated."""
+    """Return one delay for all torques, or delays by joint and frame (None: estimate it)."""
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()
@@ -387,9 +387,9 @@ def _count(robot: Robot, joint: str) -> int:
 def _notes(
     model: LinearModel, chosen: Base, fit: Fit, samples: int, moving: np.ndarray
 ) -> tuple[str, ...]:
-    """Return notes about the data.
+    """Return notes about rest, excitation and units of the data, and issue them as warnings.
 
-    `moving` is the number of samples of each row that are not at rest.
+    `moving` is the number of samples of each torque that are not at rest.
     """
     found = _at_rest(model, samples, moving)
     if samples * model.free < len(chosen):

@@ -110,8 +110,8 @@ def excite(
     Parameters
     ----------
     robot : Robot
-        A robot without loops whose joints have one coordinate each. Its parameters are used only
-        for torque limits. Positions stay within `robot.limits`.
+        A robot without loops whose joints have one coordinate each. The robot's parameters are used
+        only for torque limits. Positions stay within `robot.limits`.
     duration : float
         Duration (s).
     harmonics : int
@@ -186,7 +186,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty state arrays: the base parameters of a tree need no measured states."""
+    """Return empty state arrays; a robot without loops needs no states for base parameters."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -222,7 +222,10 @@ def _bounds(
 
 @dataclass(frozen=True)
 class Search:
-    """A search for the best motion. Motions are coefficients (S, P, n) of basis functions."""
+    """Search for the best excitation motion.
+
+    S motions of n joints are represented by coefficients (S, P, n) of P basis functions.
+    """
 
     model: LinearModel
     base: Base
@@ -234,12 +237,12 @@ class Search:
 
     @cached_property
     def curve(self) -> FourierSeries | Spline:
-        """Family of motions that is searched."""
+        """Family of motions to search."""
         return CURVES[self.shape](self.harmonics, self.duration)
 
     @cached_property
     def basis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Basis functions and their derivatives at the samples of the search."""
+        """Basis functions and their derivatives at the sample times of the search."""
         count = PER_HARMONIC * self.harmonics
         return self.curve.at(np.arange(count) * (self.duration / count))
 
@@ -277,7 +280,7 @@ class Search:
         return A.reshape(S, -1, len(self.base))
 
     def conditions(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the condition number (S,) of each motion, and the value that is minimized."""
+        """Return the condition number and the objective value of each motion, each (S,)."""
         found, goals = [], []
         for first in range(0, len(theta), BATCH):
             W = self._columns(self.states(theta[first : first + BATCH]))
@@ -306,9 +309,10 @@ class Search:
     def _excitation(self, at: States, p: float) -> tuple[np.ndarray, States]:
         """Return 1/(2p) log (sum l^p sum l^-p) for the eigenvalues l of W'W, and its gradient.
 
-        With the eigenvectors V, the gradient with respect to W is W V diag(dl) V', propagated
-        through the scaling of the columns of W. The compiled pullback of the regressor propagates
-        it to q, qd and qdd.
+        The value approximates the logarithm of the condition number of W, the base regressor with
+        columns of unit length. With the eigenvectors V, the gradient with respect to W is
+        W V diag(dl) V', propagated through the scaling of the columns of W. The compiled pullback
+        of the regressor propagates this gradient to q, qd and qdd.
         """
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
@@ -324,7 +328,7 @@ class Search:
         return value, self._pulled(at, P)
 
     def _information(self, at: States) -> tuple[np.ndarray, States]:
-        """Return -1/(2b) log det W'W for b base parameters, and its gradient."""
+        """Return -1/(2b) log det W'W for the base regressor W with b columns, and its gradient."""
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
         unit, b = W / length, W.shape[-1]

@@ -34,7 +34,7 @@ class Gains:
 
 
 def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> np.ndarray:
-    """Return the gain of each row: 1 for a measured torque, NaN for an unknown gain."""
+    """Return the motor gains of `names`: 1 for a measured torque, NaN for an unknown gain."""
     given = a_mapping("gain", gain, "identify")
     found = np.ones(len(names))
     for name, value in given.items():

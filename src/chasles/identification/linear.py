@@ -30,7 +30,7 @@ SLIP = 0.1
 """Default Stribeck velocity (rad/s or m/s)."""
 
 SHARE, SLOW = 0.01, {"rad": 0.05, "m": 0.005}
-"""Default rest velocity: fraction of a joint's velocity limit, and bounds (rad/s and m/s)."""
+"""Default rest velocity: fraction of a joint's velocity limit, and upper bounds by unit."""
 
 CHUNK = 2048
 """Number of states whose regressors are held in memory at once."""
@@ -94,18 +94,18 @@ class LinearModel:
 
     @cached_property
     def links(self) -> tuple[str, ...]:
-        """Names of `bodies`."""
+        """Names of the bodies with unknown parameters."""
         return tuple(body.name for body in self.bodies)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the entries of x."""
+        """Names of the unknown parameters, the entries of x."""
         inertias = [f"{link}.{entry}" for link in self.links for entry in ENTRIES]
         return (*inertias, *(f"{joint}.{kind}" for kind, joint in self.unknowns))
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Indices of the velocity coordinates of `joints`."""
+        """Velocity indices of the joints with one degree of freedom."""
         return np.array([self.robot.velocity_slice(name).start for name in self.joints], int)
 
     @cached_property
@@ -132,7 +132,7 @@ class LinearModel:
 
     @property
     def nominal(self) -> np.ndarray:
-        """Values of x for the given robot."""
+        """Values of the unknown parameters x in the given robot."""
         rest = []
         for kind, joint in self.unknowns:
             written = TERMS[kind].written
@@ -140,7 +140,7 @@ class LinearModel:
         return np.concatenate([*(body.nominal for body in self.bodies), rest])
 
     def matrix(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
-        """Return A (n, nv, k) in the coordinates of the tree."""
+        """Return the model matrix A (n, nv, k) for n states, before loops are closed."""
         Y = self._inertias(q, qd, qdd)
         block = np.zeros((*Y.shape[:-1], len(self.unknowns)))
         for k, (kind, joint) in enumerate(self.unknowns):
@@ -149,7 +149,7 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return the row of a joint, and the joint's states (n,) for computing its terms."""
+        """Return a joint's velocity index, and its states (n,) for computing joint terms."""
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
@@ -161,7 +161,7 @@ class LinearModel:
         return tuple(self.robot.velocity_slice(joint).start for joint in joints)
 
     def rest(self, row: int) -> float:
-        """Return the velocity up to which the joint of a coordinate counts as at rest."""
+        """Return the velocity up to which the joint of coordinate `row` counts as at rest."""
         return 0.0 if self.slowest is None else self.slowest[row]
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -222,11 +222,11 @@ class LinearModel:
         return np.diag(found)
 
     def by_motor(self, values: np.ndarray) -> dict[str, float]:
-        """Return the values of all rows as a dict with coordinate names as keys."""
+        """Return values by the names of the independent coordinates."""
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Project torques or their matrix (n, nv, ...) onto the rows of the model.
+        """Project torques, or a torque matrix (n, nv, ...), onto the independent coordinates.
 
         With closed loops, row k is the power of the torques if independent velocity k is 1 and the
         other independent velocities are 0.
@@ -252,8 +252,8 @@ class Base:
 def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarray]) -> Base:
     """Find the base parameters of a linear model (Gautier 1991).
 
-    Without closed loops, the model is evaluated at random states. With closed loops, it is
-    evaluated with random velocities and accelerations at up to `SAMPLE` of the given positions.
+    Without closed loops, the model is evaluated at random states. With closed loops, the model is
+    evaluated at up to `SAMPLE` of the given positions, with random velocities and accelerations.
     """
     q = states[0]
     if model.free < model.robot.nv:

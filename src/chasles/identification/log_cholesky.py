@@ -73,7 +73,7 @@ def _step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
 
 
 def _bend(x: np.ndarray, pulled: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
-    """Return the Hessian of pulled' z with respect to the coordinates, for constant `pulled`."""
+    """Return the Hessian of pulled' z w.r.t. the log-Cholesky coordinates x, `pulled` constant."""
     found = np.zeros((len(x), len(x)))
     rows, columns = np.array(PLACES).T
     diagonal = rows == columns
@@ -90,7 +90,7 @@ def _bend(x: np.ndarray, pulled: np.ndarray, bodies: int, signed: np.ndarray) ->
 
 
 def _factor(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the entries of U in the order of `PLACES`, and U."""
+    """Return the entries of the triangular factor U in the order of `PLACES`, and U itself."""
     rows, columns = np.array(PLACES).T
     entries = np.where(rows == columns, np.exp(np.clip(theta, -50.0, 50.0)), theta)
     U = np.zeros((4, 4))
@@ -112,7 +112,7 @@ def _coordinates(z: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
 
 
 def _mapped(x: np.ndarray, bodies: int, signed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return z at the coordinates x, and its derivative (n, n) with respect to x."""
+    """Return z for log-Cholesky coordinates x, and the derivative (n, n) of z w.r.t. x."""
     z, slope = x.copy(), np.eye(len(x))
     rows, columns = np.array(PLACES).T
     for k in range(bodies):

@@ -4,7 +4,7 @@ Columns have the same names as in motion files: t (s), and for a joint J the col
 J.qdd and J.tau (J.q0, ... for joints with several coordinates). `columns=` maps these names to the
 names in the log, and `units=` gives their units. External wrenches at a frame F have the columns
 F.mx, F.my, F.mz, F.fx, F.fy, F.fz. Invalid data raise an error with the file and row. With
-skip_bad, they are skipped and counted instead.
+skip_bad, invalid rows and files are skipped and counted instead.
 """
 
 import os
@@ -69,7 +69,7 @@ REASONS = {
 
 @dataclass
 class Skipped:
-    """Skipped rows and files, by reason."""
+    """Numbers of skipped rows and files, by reason."""
 
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -311,7 +311,7 @@ def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def partitions(data: Any) -> list[Any]:
-    """Return the parts of logs that are read independently: files, or a table in memory."""
+    """Return the logs that are read independently: all files, or a table in memory."""
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, Sequence):

@@ -26,7 +26,7 @@ None means that the delay is estimated.
 class Measured:
     """Samples read from logs, with missing derivatives computed and delays corrected.
 
-    `lag` is the delay of torques relative to positions. If it is None, it is estimated for each
+    `lag` is the delay of torques relative to positions, or None if the delay is estimated for each
     log. `lags` are the delays of the logs read so far, by joint or frame; the key "" means all
     torques.
     """
@@ -114,7 +114,7 @@ class Measured:
         return delay(t[inside], log.tau[inside, place], even[inside])
 
     def add(self, remarks: "Remarks") -> None:
-        """Add the `Remarks` of a log."""
+        """Add the cut-off frequencies, delays and skip counts of a log."""
         self.cutoffs += remarks.cutoffs
         for name, lags in remarks.lags.items():
             self.lags.setdefault(name, []).extend(lags)
@@ -179,7 +179,7 @@ def summed(
 ) -> Grams:
     """Return the sum of the Gram matrices of logs, and add their `Remarks` to `logs`.
 
-    Files are added in order. They are read on threads of this process, or on a cluster's workers.
+    Files are read on threads of this process or on a cluster's workers, and added in order.
     """
     found, parts = equations.none(), partitions(data)
     here = THREADS if cluster is None and len(parts) == 1 else 1

@@ -1,8 +1,8 @@
 """Online estimation: one compiled step per sample, which can be exported to C.
 
 "least-squares" is recursive least squares for the base parameters, with forgetting. "manifold"
-keeps all parameters physically consistent. It takes conjugate gradient steps on the same cost, with
-the natural gradient on the manifold of pseudo-inertias (Lee, Kwon and Park 2018). A step moves each
+keeps all parameters physically consistent by conjugate gradient steps on the same cost, with the
+natural gradient on the manifold of pseudo-inertias (Lee, Kwon and Park 2018). A step changes each
 pseudo-inertia P to E P E', where E is close to the exponential of the step and never singular.
 """
 
@@ -195,7 +195,9 @@ class OnlineEstimator:
         prefix: str | None = None,
         overwrite: bool = False,
     ) -> tuple[Path, ...]:
-        """Export the step as C99 code, like `chasles.export`. The header declares its signature.
+        """Export the step as C99 code, like `chasles.export`.
+
+        The generated header declares the signature of the step.
 
         Parameters
         ----------
@@ -228,7 +230,7 @@ class OnlineEstimator:
 
     @cached_property
     def program(self) -> Program:
-        """Compiled step that maps state, q, qd, qdd and tau to the next state."""
+        """Program of one step, which maps state, q, qd, qdd and tau to the next state."""
         arena, inputs = Arena(RULES), [Variable("state", (len(self.initial),))]
         inputs += self.equations.inputs()
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
@@ -263,7 +265,7 @@ def online_estimator(
     Parameters
     ----------
     robot : Robot
-        A robot without closed loops. Its parameters are the initial estimate.
+        A robot without closed loops, whose parameters are the initial estimate.
     method : {"least-squares", "manifold"}
         Recursive least squares for the base parameters, or conjugate gradient steps for all
         parameters, which stay physically consistent.
@@ -277,7 +279,7 @@ def online_estimator(
         Stribeck velocity (rad/s or m/s).
     rest_velocity : float or dict
         Velocity (rad/s or m/s) up to which a joint with dry friction counts as at rest, for all
-        joints or by name. Its torque is then not used.
+        joints or by name. The torque of a joint at rest is not used.
 
     Returns
     -------

@@ -16,7 +16,7 @@ Without excitation, forgetting increases the mean variance at most to this value
 """
 
 LONGEST = 0.5
-"""Largest step on the manifold, as the relative change of a pseudo-inertia."""
+"""Maximum step on the manifold, as the relative change of a pseudo-inertia."""
 
 HALVINGS = 2
 """Number of squarings in the exponential of a step. A quadratic polynomial approximates the
@@ -28,16 +28,16 @@ TINY, ALIKE = 1e-200, 1e-9
 Matrix = list[list[Number]]
 
 Rows = list[tuple[list[int], list[Number]]]
-"""Columns and symbols [W_j, e_j] of each row, divided by its noise."""
+"""Base parameter indices and symbolic entries [W_j, e_j] of each row j, divided by its noise."""
 
 
 def upper(n: int) -> list[tuple[int, int]]:
-    """Return the indices of the upper triangle, row by row."""
+    """Return the indices of the upper triangle of an n x n matrix, row by row."""
     return [(i, j) for i in range(n) for j in range(i, n)]
 
 
 def _symmetric(entries: Sequence[Number], n: int) -> dict[tuple[int, int], Number]:
-    """Return the entries of a symmetric matrix, with keys (i, j)."""
+    """Return all entries of a symmetric n x n matrix by index (i, j), from its upper triangle."""
     found = {}
     for (i, j), entry in zip(upper(n), entries, strict=True):
         found[i, j] = found[j, i] = entry
@@ -185,9 +185,9 @@ def _along(
     """Return the parameters after the step -d, where d is the natural gradient of m.
 
     The new pseudo-inertia of a body is E P E' with E = (1 + Y + Y²/2)^(2^n) and
-    Y = -P L / 2^(n + 1). P L has real eigenvalues, and 1 + y + y²/2 has no real root. Therefore E
-    is nonsingular, and E P E' is positive definite for any step. Terms that must be positive
-    decrease by at most half.
+    Y = -P L / 2^(n + 1), where n is `HALVINGS`. P L has real eigenvalues, and 1 + y + y²/2 has no
+    real root. Therefore E is nonsingular, and E P E' is positive definite for any step. Joint terms
+    that must be positive decrease by at most half.
     """
     found: list[Number] = []
     share = -(0.5 ** (HALVINGS + 1))

@@ -9,7 +9,10 @@ from chasles.errors import InputError
 from chasles.model.ranges import LARGEST
 
 ROUNDS = 20
-"""Maximum number of iterations. They stop when no noise level changes by more than `CHANGE`."""
+"""Maximum number of reweighting iterations.
+
+Iterations stop when the relative change of every noise level is at most `CHANGE`.
+"""
 
 CHANGE = 1e-3
 
@@ -84,7 +87,7 @@ def compressed(blocks: Iterable[tuple[np.ndarray, ...]], rows: int, k: int) -> F
 class Fit:
     """Result of least squares: values (b,), covariance (b, b), and noise of each row.
 
-    condition: condition number of the weighted columns, each scaled to unit length.
+    `condition` is the condition number of the weighted columns, each scaled to unit length.
     """
 
     values: np.ndarray
@@ -96,7 +99,7 @@ class Fit:
 def fitted(factors: Factors, columns: np.ndarray) -> Fit:
     """Fit by least squares, with the noise of each row estimated from its residuals.
 
-    The fit uses iteratively reweighted least squares. Its covariance assumes that the noise of a
+    The fit uses iteratively reweighted least squares. The covariance assumes that the noise of a
     row is independent between samples.
     """
     few = Factors(_triangle(factors.R[:, :, [*columns, -1]]), factors.counts)

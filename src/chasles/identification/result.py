@@ -30,8 +30,8 @@ class Identified:
     base : ndarray, (b,)
         Base parameters from weighted least squares.
     names : tuple of str
-        The leading parameter of each base parameter. Other parameters with the same effect are
-        added to it (see `combination`).
+        The leading parameter of each base parameter, to which other parameters with the same effect
+        are added (see `combination`).
     covariance : ndarray, (b, b)
         Covariance of `base`.
     noise : ndarray, (rows,)
@@ -50,7 +50,7 @@ class Identified:
     delay : dict
         Delay of each torque, and of each logged wrench, if `delay` was given (s).
     vector : ndarray, (k,)
-        Consistent values of all entries of the linear model.
+        Physically consistent values of all unknowns of the linear model.
     combination : ndarray, (b, k)
         Matrix that maps parameters to base parameters: `combination @ vector`.
     samples : int

@@ -97,7 +97,7 @@ def check(
 ) -> None:
     """Raise an error if the velocities of a log have wrong units, or if joints are swapped.
 
-    names: names of columns by quantity, for error messages.
+    `names` contains the column names by quantity, for error messages.
     """
     n = min(len(log.q), LOOKED_AT)
     if n < LEAST or robot.nq != robot.nv or log.qd is None:
@@ -155,7 +155,7 @@ def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
     """Return the indices of two columns that are probably swapped, or None.
 
-    Each of them is far better correlated with the expected values of the other joint.
+    Each of the two columns is far better correlated with the expected values of the other joint.
     """
     found = _correlations(expected, given)
     for i, j in combinations(range(len(found)), 2):
@@ -176,8 +176,9 @@ def _exchanged(
 ) -> tuple[int, int] | None:
     """Return two joints whose columns are swapped for all quantities, or None.
 
-    fit: correlation of each torque with its prediction. After the swap is undone, both torques must
-    fit, one of them far better than before, and the overall fit of all joints must improve.
+    `fit` is the correlation of each torque with its prediction. After the swap is undone, both
+    torques must fit, one of them far better than before, and the overall fit of all joints must
+    improve.
     """
     assert log.qd is not None, "checked"
     assert log.qdd is not None, "checked"

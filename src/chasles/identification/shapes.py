@@ -2,8 +2,8 @@
 
 A box or ellipsoid is defined by conditions x' Q x >= 0, with x = (position, 1) and a symmetric
 matrix Q (4, 4). If all mass of a body lies where a condition holds, then tr(Q P) >= 0 for the
-body's pseudo-inertia P. This is a linear inequality in the parameters of the body (Wensing, Kim and
-Slotine 2018).
+body's pseudo-inertia P. The condition is a linear inequality in the parameters of the body
+(Wensing, Kim and Slotine 2018).
 """
 
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from chasles.robot import Robot
 Enclosing = Literal["box", "ellipsoid"]
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Maximum number of steps in the search for an ellipsoid, and its relative tolerance."""
+"""Maximum number of steps in the search for an ellipsoid, and the tolerance of the search."""
 
 
 @dataclass(frozen=True)
 class Region:
     """A region in the frame of a link: x' Q x >= 0 for each of the quadratic forms Q (k, 4, 4).
 
-    typical: pseudo-inertia (4, 4) of a 1 kg body inside the region.
+    `typical` is the pseudo-inertia (4, 4) of a 1 kg body inside the region.
     """
 
     Q: np.ndarray
@@ -74,9 +74,9 @@ def ellipsoid(points: np.ndarray) -> Region:
 
 
 def _filled(center: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inertia of a 1 kg body.
+    """Return the pseudo-inertia (4, 4) of a 1 kg body.
 
-    spread: second moments (3, 3) about the center of mass.
+    `spread` contains the second moments (3, 3) about the center of mass.
     """
     P = np.eye(4)
     P[:3, :3] = spread + np.outer(center, center)
@@ -128,9 +128,9 @@ def inside(body: Body, found: dict[int, Region]) -> np.ndarray | None:
 def mirrored(robot: Robot, left: str, right: str) -> np.ndarray:
     """Return the matrix (10, 10) that maps a link's parameters to those of its counterpart.
 
-    The counterpart is an equal part, or a mirror image in a plane normal to a world axis, with the
-    robot in its neutral position. The case that agrees best with the parameters in the file is
-    chosen.
+    The counterpart has equal parameters, or is a mirror image in a plane normal to a world axis,
+    with the robot in its neutral position. The case that agrees best with the parameters in the
+    file is chosen.
     """
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)

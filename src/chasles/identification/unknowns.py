@@ -29,9 +29,9 @@ class At:
 
 @dataclass(frozen=True)
 class Term:
-    """A kind of unknown at joints with one degree of freedom.
+    """Kind of unknown joint coefficient, such as damping, for joints with one degree of freedom.
 
-    The joint torque is the unknown times `column`.
+    The torque of the term is the coefficient times `column`, a function of the joint's state.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class Term:
     positive
         True if the unknown cannot be negative.
     written
-        Name of the joint parameter that the unknown determines, and the factor by which the unknown
-        is multiplied.
+        Name of the joint parameter to which the unknown is added, and the factor of the unknown in
+        this sum.
     counted
         True if `inverse_dynamics` includes the parameter.
     dry
@@ -90,7 +90,7 @@ TERMS = {
     ),
     "offset": Term(lambda at: 1.0, "N m", "offset", positive=False),
 }
-"""Kinds of joint terms by name. Unknowns are in the same order."""
+"""Kinds of joint terms by name, in the order of the unknowns."""
 
 INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 """Names of joint terms in the option `include`."""
@@ -123,7 +123,7 @@ def parameters(P: np.ndarray) -> np.ndarray:
 def moved(H: np.ndarray) -> np.ndarray:
     """Return the matrix (10, 10) that maps a body's parameters from one frame to another.
 
-    H (4, 4): pose of the first frame in the second, or a reflection.
+    `H` (4, 4) is the pose of the first frame in the second, or a reflection.
     """
     return np.column_stack([parameters(H @ pseudo_inertia(e) @ H.T) for e in np.eye(10)])
 
@@ -150,14 +150,17 @@ def moving_links(robot: Robot) -> tuple[str, ...]:
 
 
 def own_bodies(robot: Robot) -> tuple[Body, ...]:
-    """Return the bodies of a robot, with independent parameters."""
+    """Return the moving bodies of a robot, each with its own ten parameters."""
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)
     return tuple(Body(links[k], values[k], ((k, np.eye(10)),)) for k in range(len(links)))
 
 
 def pose_in_link(robot: Robot, frame: str) -> tuple[int, np.ndarray]:
-    """Return the moving body that carries a frame, and the frame's pose (4, 4) in its link."""
+    """Return the index of the moving body that carries a frame, and the frame's pose (4, 4).
+
+    The pose is relative to the body's link. The index is -1 for a frame that does not move.
+    """
     found = robot.model.frame(frame)
     places = robot.model.in_file_order
     if found.body not in places:

@@ -40,7 +40,10 @@ def _about_center(p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
 def link_values(
     robot: Robot, bodies: Sequence[Body], values: Sequence[np.ndarray]
 ) -> dict[str, Any]:
-    """Return mass, center and inertia by link name. Other links of a body become massless."""
+    """Return mass, center and inertia of links, by parameter name.
+
+    A body's mass is assigned to its main link; the other links of the body become massless.
+    """
     links, found = moving_links(robot), dict[str, Any]()
     carried = _carried(robot)
     for body, p in zip(bodies, values, strict=True):

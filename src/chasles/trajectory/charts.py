@@ -12,7 +12,7 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""Largest allowed distance (rad or m) between the computed and the given last configuration."""
+"""Tolerance (rad or m) for the distance between computed and given last configurations."""
 
 NEAR = 16
 """Number of configurations stored per polynomial piece as initial guesses for closing loops."""
@@ -20,7 +20,7 @@ NEAR = 16
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A configuration space, points in it, and the robot (or None for vectors).
+    """Points in the configuration space of a robot or, if `robot` is None, in a vector space.
 
     `given` contains the configurations (m, nq) of the robot. `rows` are the indices of the
     independent velocities, if loops determine the others.
@@ -46,8 +46,8 @@ class Chart:
     ) -> Move:
         """Return the trajectory defined by piecewise polynomials in this space.
 
-        anchors: elements of the space from which displacements are measured, one for all pieces or
-        one per piece.
+        `anchors` are the elements of the space from which displacements are measured, one for all
+        pieces or one per piece.
         """
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)
@@ -57,7 +57,7 @@ class Chart:
         return self._closed(absolute, periodic)
 
     def _closed(self, curve: "scipy.interpolate.PPoly", periodic: bool) -> Move:
-        """Close the loops along the curve, each time starting from the previous configuration."""
+        """Return the trajectory along the curve; each loop closure starts from the previous one."""
         assert self.robot is not None
         x = curve.x
         times = np.unique(np.concatenate([np.linspace(a, b, NEAR + 1) for a, b in pairwise(x)]))

@@ -30,9 +30,9 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     Returns
     -------
     Move
-        A trajectory through all states in the file, starting at time 0. Its polynomials have degree
-        5 if the file contains velocities and accelerations, and degree 3 if it contains only
-        velocities. Otherwise, it is a natural spline.
+        A trajectory through all states in the file, starting at time 0. Polynomials have degree 5
+        if the file contains velocities and accelerations, and degree 3 if it contains only
+        velocities. Otherwise, the trajectory is a natural spline.
 
     Examples
     --------

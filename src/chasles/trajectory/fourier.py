@@ -58,7 +58,7 @@ def fourier(
     duration
         The period, in s.
     robot
-        The robot that moves. Its joints must have one coordinate each, and it must not have loops.
+        The robot that moves, without loops and with one coordinate per joint.
     periodic
         If True, the motion repeats after its end.
 

@@ -15,7 +15,7 @@ Array = Any
 
 
 def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
-    """Return a vector of finite numbers, of length `size` unless `size` is None."""
+    """Check and return a finite vector, whose length must be `size` unless `size` is None."""
     found = some_numbers(what, value, part).astype(float)
     if found.ndim != 1 or (size is not None and len(found) != size):
         wanted = "a vector" if size is None else f"{size} numbers"

@@ -1,8 +1,8 @@
 """Preallocated arrays and compiled programs for the grid intervals along a path.
 
 A call to `time_optimal` fills the arrays of a grid and runs its programs. The next call with the
-same numbers of intervals and limits reuses them, and therefore spends most of its time in compiled
-code.
+same numbers of intervals and limits reuses the grid, and therefore spends most of its time in
+compiled code.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from chasles import backends
 from chasles.trajectory.reachable import FAR, PLACES, kernel, loop, rows
 
 MOST_ROUNDS = 12
-"""Maximum number of times that limits are tightened to allow for interpolation errors."""
+"""Maximum number of iterations that tighten limits to allow for interpolation errors."""
 
 KEPT, LONGEST = 4, 4096
 """Number of cached grids, and the maximum number of intervals in a cached grid."""

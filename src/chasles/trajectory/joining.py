@@ -8,7 +8,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.trajectory.moves import Joined, Move
 
 GAP = 1e-9
-"""Largest allowed distance between the end of a trajectory and the start of the next one."""
+"""Tolerance (rad or m) for the distance between the end of a trajectory and the next start."""
 
 
 def join(*moves: Move) -> Move:

@@ -26,10 +26,10 @@ EXACT = 1e-10
 """Inverse kinematics tolerance along the path (rad and m)."""
 
 Orientation = Literal["path", "free"]
-""""path": the frame also follows the path's orientation. "free": only its position follows."""
+"""Frame orientation: "path" follows the orientation of the path, "free" is not constrained."""
 
 JUMP = 0.5
-"""Largest allowed change in a coordinate between consecutive configurations (rad or m)."""
+"""Maximum change (rad or m) in a coordinate between consecutive configurations."""
 
 
 def line(
@@ -50,7 +50,7 @@ def line(
     robot
         A robot without rolling joints. Closed loops stay closed, for example in a Stewart platform.
     frame
-        The frame that follows the lines. Along each line it rotates about a single axis.
+        The frame that follows the lines and rotates about a single axis along each line.
     through
         End points of the lines in the world: one pose (4, 4) or several (m, 4, 4), or one position
         (3,) or several (m, 3) with constant orientation.
@@ -58,17 +58,17 @@ def line(
         Initial configuration (nq,).
     blend
         Distance (m) before a corner at which the frame begins to blend into the next line; at most
-        half of the shorter line. If it is 0, the frame stops at corners.
+        half of the shorter line. If `blend` is 0, the frame stops at corners.
     duration
         Duration (s) of a motion from rest to rest with minimum jerk along the path. By
         default, the path has unit speed (m/s, or rad/s where the frame only rotates) and can be
         passed to `time_optimal`.
     tolerance
-        Largest deviation from the path, in m and rad.
+        Maximum deviation from the path, in m and rad.
     orientation
         "path": the frame rotates from pose to pose, or keeps its orientation if positions are
-        given. "free": only its position follows the path, for example for a five-bar linkage or an
-        arm with few joints.
+        given. "free": only the frame's position follows the path, for example for a five-bar
+        linkage or an arm with few joints.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def path(
     robot : Robot
         As in `line`.
     frame : str
-        The frame that follows the path. Along each segment it rotates about a single axis.
+        The frame that follows the path and rotates about a single axis along each segment.
     through : array_like, shape (m, 4, 4) or (m, 3)
         End points of the segments in the world: poses, or positions with constant orientation.
     via : sequence of m positions or None
@@ -225,7 +225,10 @@ def _vias(name: str, via: Any, count: int) -> list[Via]:
 
 @dataclass(frozen=True)
 class Guided:
-    """A robot frame that follows routes. `name` is the function name shown in errors."""
+    """A robot frame to move along paths.
+
+    `name` is the name of the calling function, for error messages.
+    """
 
     robot: Robot
     frame: str

@@ -193,8 +193,8 @@ class Move:
 class Polynomial(Move):
     """Piecewise polynomial trajectory: `curve` (a SciPy PPoly) gives displacements from anchors.
 
-    anchors: for each piece, the element of the space from which displacements are measured, or one
-    element for all pieces.
+    `anchors` are the elements of the space from which displacements are measured, one for each
+    piece or one for all pieces.
     """
 
     curve: "scipy.interpolate.PPoly"
@@ -211,7 +211,7 @@ class Polynomial(Move):
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (terms, pieces, size) and breakpoints of the curve.
 
-        They are cached, because each access to SciPy's attributes takes microseconds.
+        Both arrays are cached, because each access to SciPy's attributes takes microseconds.
         """
         return np.asarray(self.curve.c), np.asarray(self.curve.x)
 
@@ -264,7 +264,7 @@ class Timed(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined(Move):
-    """Concatenation of trajectories."""
+    """Several trajectories in sequence."""
 
     moves: tuple[Move, ...]
     duration: float = field(init=False)
@@ -302,8 +302,8 @@ class Joined(Move):
 class Closed(Move):
     """Motion of a robot with loops: piecewise polynomials in its independent coordinates.
 
-    near: configurations (k, nq) at times near_times (k,), used as initial guesses for closing the
-    loops.
+    `near` contains configurations (k, nq) at times `near_times` (k,), which are initial guesses for
+    closing the loops.
     """
 
     curve: "scipy.interpolate.PPoly"

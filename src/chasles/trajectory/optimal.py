@@ -45,11 +45,11 @@ def time_optimal(
         The robot. Torque limits apply to the torques that `robot.inverse_dynamics` returns. Loops
         stay closed.
     path
-        A trajectory, such as `spline` or `line`, whose time serves as the path parameter s. Its
-        velocity must not be zero. If the trajectory was timed by `line`, `arc` or this function,
+        A trajectory, such as `spline` or `line`, whose time serves as the path parameter s, and
+        whose velocity is never zero. If the trajectory was timed by `line`, `arc` or this function,
         its timing is ignored.
     velocity, acceleration, effort
-        Largest absolute values, given as one number or an array (nv,), in rad/s, rad/s2 and N m
+        Maximum absolute values, given as one number or an array (nv,), in rad/s, rad/s2 and N m
         (m/s, m/s2 and N for prismatic joints). By default, velocity and effort are taken from
         `robot.limits`, and accelerations are unlimited.
     grid
@@ -63,7 +63,7 @@ def time_optimal(
     Returns
     -------
     Move
-        The timed path. Its accelerations are discontinuous, as for any time-optimal motion.
+        The timed path, with discontinuous accelerations, as for any time-optimal motion.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def time_optimal(
     With sd = ds/dt and sdd its derivative, torques are tau = a(s) sdd + b(s) sd^2 + c(s). The
     coefficients are computed by batched inverse dynamics, and the speeds by reachability analysis
     (Pham and Pham, IEEE Transactions on Robotics 34, 2018). Limits also hold between grid points,
-    because they are imposed on the Bernstein coefficients of each interval. They are tightened
+    because they are imposed on the Bernstein coefficients of each interval. Limits are tightened
     where these coefficients are not accurate enough.
 
     Examples

@@ -2,9 +2,9 @@
 
 The velocity of a coordinate changes from v0 to a peak value, stays constant, and changes to v1.
 With limited jerk, accelerations are zero at both ends and at the peak. Without a jerk limit, a
-change of velocity dv takes dv / a seconds. With limited jerk, it takes dv / a + a / j seconds, or
-2 sqrt(dv / j) if the acceleration limit a is not reached. The distance covered is this time
-multiplied by the mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic
+change of velocity dv takes dv / a seconds. With limited jerk, the change takes dv / a + a / j
+seconds, or 2 sqrt(dv / j) if the acceleration limit a is not reached. The distance covered is this
+time multiplied by the mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic
 Machines and Robots, 2008, sections 3.2 and 3.4).
 """
 
@@ -57,7 +57,7 @@ def trapezoid(
     q0, q1
         Positions (n,) at the start and at the end.
     velocity, acceleration
-        Largest absolute values, given as one number or an array (nv,).
+        Maximum absolute values, given as one number or an array (nv,).
     qd0, qd1
         Velocities (nv,) at the ends, within the limits; zero by default.
     duration
@@ -103,7 +103,7 @@ def s_curve(
     q0, q1 : array_like, shape (n,)
         Positions at the start and at the end.
     velocity, acceleration, jerk : float or array_like, shape (nv,)
-        Largest absolute values, in rad/s, rad/s2 and rad/s3 (or m/s, m/s2 and m/s3).
+        Maximum absolute values, in rad/s, rad/s2 and rad/s3 (or m/s, m/s2 and m/s3).
     qd0, qd1 : array_like, shape (nv,), optional
         Velocities at the ends, within the limits. Default: zero. Accelerations are zero there.
     duration : float, optional
@@ -277,7 +277,7 @@ def _fastest(
     for axis in (axes[k] for k in moving):
         time = longest if synchronize else axis.fastest[0]
         peak = axis.peak(time)
-        assert peak is not None, "which was found before"
+        assert peak is not None, "the common duration is feasible"
         curves.append(axis.curve(peak, time))
     return at.move(_together(curves, np.array(directions)[moving], longest), at.points[:1])
 

@@ -38,7 +38,7 @@ from chasles.expr import (
 )
 
 FAR = 1e30
-"""Bound so large that it has no effect."""
+"""Value that stands for an infinite bound."""
 
 PLACES = 3
 """Number of points in a grid interval where constraints are evaluated: start, middle and end."""
@@ -56,39 +56,39 @@ the change in the second difference from one interval to the next.
 CAUTION = 1.2
 """Amount by which limits are tightened, relative to the interpolation errors.
 
-It is larger than 1 because the errors change slightly with the speeds.
+A factor above 1 is needed because the errors change slightly with the speeds.
 """
 
 SMALL = 1e-11
-"""Smallest coefficient of u, relative to the coefficient of x, and smallest slope of a row."""
+"""Lower bounds for |a| relative to |b| in a constraint a u + b x + c, and for a row's slope."""
 
 SLACK = 5e-7
 """Fraction of each limit reserved for rounding and interpolation errors."""
 
 STEADY = 0.5
-"""Threshold for the ratio of the smallest to the largest q'^2 in an interval.
+"""Threshold for the ratio of the smallest to the largest squared path velocity q'^2 in an interval.
 
-Above this ratio, the speed bound may vary within the interval; otherwise, it is constant.
+Above the threshold, the speed bound may vary within the interval; otherwise, the bound is constant.
 """
 
 RELAXED = 0.5
-"""Fraction of the slack that the forward pass may use, so that rounding does not stop it."""
+"""Fraction of `SLACK` that the forward pass may use, so that rounding does not stop the pass."""
 
 Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two numbers in one instruction, or b if either is NaN."""
+    """Return the smaller of two symbolic numbers as one instruction; b if either is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two numbers in one instruction, or b if either is NaN."""
+    """Return the larger of two symbolic numbers as one instruction; b if either is NaN."""
     return select(less(b, a), a, b)
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
-    """Return the coefficients a, b and c of each constraint at three points in an interval."""
+    """Return a, b, c of each constraint a u + b x + c, at three points in an interval."""
     q1, q2, held, pushed, turned = (given[k : k + PLACES] for k in range(0, 5 * PLACES, PLACES))
     found: list[list[Any]] = [
         [(q1[p][k], q2[p][k], 0.0) for p in range(PLACES)] for k in range(accelerations)
@@ -106,11 +106,11 @@ def bernstein(values: Numbers) -> list[Number]:
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the initial point, memory and data with which Newton's method finds the bounds on x.
+    """Return the initial iterate, status and data of Newton's method for the bounds on x.
 
-    The data are high, low and slope for the rows of all constraints. The limits are -hi and hi, and
-    top is the middle Bernstein coefficient of the largest x allowed. The last input contains the
-    bounds on x found so far.
+    Iterate and status are described in `_newton_steps`. The data are the coefficients high, low and
+    slope of all constraint rows. The limits are -hi and hi, and top is the middle Bernstein
+    coefficient of the largest x allowed. The last input contains the bounds on x found so far.
     """
     hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []
@@ -128,19 +128,19 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
-    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible;
+    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible
     bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]
 
 
 def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Take Newton steps toward the ends of the feasible set of x; return the point and memory.
+    """Take Newton steps toward the ends of the feasible range of x; return iterate and status.
 
-    The set is {x: low + slope x <= high + slope x for all pairs of rows}. The iteration starts
-    above its upper end (side -1), and then finds the lower end (side 1) unless x = 0 is in the set.
-    If the set is empty, x diverges. `point` contains x, the upper end and the side. `memory`
-    contains 1 if both ends have been found, and the number of calls.
+    The range is {x: low + slope x <= high + slope x for all pairs of rows}. The iteration starts
+    above the upper end (side -1), and then finds the lower end (side 1) unless x = 0 is feasible.
+    If the range is empty, x diverges. The iterate contains x, the upper end and the side. The
+    status contains a flag, 1 if both ends have been found, and the number of calls.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)
@@ -165,7 +165,10 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return rows, inverse slopes and bounds on x, which are contradictory if a row is NaN."""
+    """Return high, low, slope and inverse slope of the rows, and bounds on x.
+
+    If a row is NaN, the bounds are contradictory.
+    """
     (x, upper, side), _, data = given[-3:]
     high, low, slope, (bottom, _, bounded) = _split(data, m)
     inverse = [1.0 / select(less(absolute(s), SMALL), SMALL, s) for s in slope]
@@ -174,13 +177,13 @@ def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _split(data: Numbers, m: int) -> list[list[Number]]:
-    """Split the data of Newton's method into high, low, slope and the remaining numbers."""
+    """Split the data of Newton's method into high, low, slope and the remaining entries."""
     whole = list(data)
     return [whole[:m], whole[m : 2 * m], whole[2 * m : 3 * m], whole[3 * m :]]
 
 
 def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the largest absolute value and the second difference of each constraint."""
+    """Return each constraint's largest absolute value and second difference in an interval."""
     (x,), (y,), (d,) = given[5 * PLACES :]
     u, middle = (y - x) / (2.0 * d), 0.5 * (x + y)
     peak, second = [], []
@@ -213,7 +216,7 @@ def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: 
 
 
 def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
-    """Return the smallest or largest number by pairwise reduction, which vectorizes well."""
+    """Reduce values pairwise by a minimum, maximum or sum `least`, which vectorizes well."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
         values = [*(least(a, b) for a, b in pairs), *values[len(values) & ~1 :]]
@@ -244,7 +247,7 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step function of each pass, and the sizes of its inputs (0 means the number of rows)."""
+"""Step functions of the backward and forward passes, with input sizes (0: number of rows)."""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
@@ -271,9 +274,9 @@ def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
 def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
     """Return Bernstein coefficients of the largest x allowed by each velocity limit.
 
-    They are the coefficients of (velocity / q')^2 if q' changes little, and -FAR otherwise. Also
+    The coefficients are those of (velocity / q')^2 if q' changes little, and -FAR otherwise. Also
     return the second difference of these squares, a bound on x for the whole interval, and the
-    largest rates at its ends.
+    largest |q'| at the ends of the interval.
     """
     *rates, velocity = given
     coefficients: list[list[Number]] = [[], [], []]
@@ -304,7 +307,10 @@ def _deviation(before: Number, second: Number, after: Number) -> Number:
 
 
 def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return the smallest Bernstein coefficients minus their errors, but at least `safe`."""
+    """Return Bernstein coefficients of the lowest speed bound, reduced by interpolation errors.
+
+    No coefficient is reduced below the bound `safe` for the whole interval.
+    """
     *coefficients, before, second, after, safe = given
     errors = [_deviation(*each) for each in zip(before, second, after, strict=True)]
     found = []
@@ -315,10 +321,10 @@ def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _common(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return the middle coefficient of the largest squared speed, and its bounds at a grid point.
+    """Return the middle Bernstein coefficient of the bound on x, and bounds at a grid point.
 
-    given: first and middle coefficients of the interval that starts at the grid point, and the last
-    coefficient of the interval that ends there.
+    `given` contains the first and middle coefficients of the interval that starts at the grid
+    point, and the last coefficient of the interval that ends there.
     """
     (first,), (middle,), (before,) = given
     rest = 1.0 - SLACK
@@ -418,7 +424,7 @@ def kernel(name: str, *numbers: int) -> Any:
 
 @cache
 def rows(accelerations: int, torques: int) -> Any:
-    """Return the compiled program that computes an interval's rows and the implied bounds on x."""
+    """Return the compiled program for an interval's constraint rows and the implied range of x."""
     m = PLACES * (accelerations + torques) + 1
     sizes = [*_constraints(accelerations, torques), accelerations + torques, 1, 1, 2]
     carried = [

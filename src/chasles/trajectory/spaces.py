@@ -24,10 +24,11 @@ MOST_TERMS = 80
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A space with elements of a given shape, displacements of a given size, and maps between them.
+    """Configuration space with elements of a given shape and displacements of a given size.
 
-    brackets: velocity slices of joints whose displacements are not additive, each with the matrices
-    -ad(e) for all unit vectors e, as an array (n, n, n).
+    `integrate(a, y)` moves an element a by a displacement y. `difference(a, b)` returns the
+    displacement from a to b. `brackets` contains the velocity slices of joints whose displacements
+    are not additive, each with the matrices -ad(e) for all unit vectors e, as an array (n, n, n).
     """
 
     shape: tuple[int, ...]
@@ -37,7 +38,7 @@ class Space:
     brackets: tuple[tuple[slice, np.ndarray], ...] = ()
 
     def velocities(self, y: np.ndarray, rates: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the velocity and its derivatives, given y', y'', ...: (..., size) each."""
+        """Return the velocity and its derivatives (..., size) at y, given the rates y', y'', ..."""
         found = [np.array(rate) for rate in rates]
         for where, bracket in self.brackets:
             jet = [y[..., where], *(rate[..., where] for rate in rates)]
@@ -64,7 +65,7 @@ class Space:
 def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return the sum of (-ad(y))^k y' / (k + 1)! and its derivatives.
 
-    `jet` contains the derivatives of y.
+    `jet` contains y and its derivatives.
     """
     matrices = [np.einsum("ijk,...i->...jk", bracket, each) for each in jet[:-1]]
     term = list(jet[1:])

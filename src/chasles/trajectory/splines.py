@@ -22,7 +22,7 @@ MOST_STEPS, SETTLED = 200, 1e-13
 """Iteration limit for the velocities at the points, and their tolerance at convergence."""
 
 ORTHOGONAL = 1e-6
-"""Largest allowed deviation of an entry of R'R from the identity."""
+"""Tolerance for the entries of R'R - 1, where R is a given rotation matrix."""
 
 
 def spline(
@@ -111,7 +111,7 @@ def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
 
 
 def _flat(at: Chart, t: np.ndarray, ends: Ends, degree: int) -> Move:
-    """Return a spline of the displacements from the first point."""
+    """Return a spline through vectors, as displacements from the first point."""
     values = at.points - at.points[0]
     if ends == "periodic":
         values = np.array(values)
