@@ -281,7 +281,7 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
 
 
 def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
-    """Broadcast a scenario value to one number per degree of freedom."""
+    """Broadcast a scenario value to one value per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
         problem = f"{key} has {given.size} numbers"

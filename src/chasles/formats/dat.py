@@ -89,7 +89,7 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
 
     Each row contains a force and a couple about the gripper's origin, expressed in the gripper
     frame. (The original program transforms them from the last link's frame to the base.) A file has
-    either one row for the whole motion or one row per instant.
+    either one row for the whole motion or one row per sample.
     """
     source = _Source(os.fsdecode(path), snap=False)
     source.rows()

@@ -1,10 +1,10 @@
-"""Read robot motions and external forces from files, one block of instants at a time.
+"""Read robot motions and external forces from files, one block of samples at a time.
 
 A motion in a .csv or .parquet table has named columns: t (s) and, for a joint J, the columns J.q,
 J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion can
 also be the folder or the .npz file that `chasles simulate` writes. Any other file has the layout of
 Legnani et al. (1996), part II, fig. 6: q, qd, qdd of every joint in turn, with one line per joint
-or one line per instant. The first line may contain the time step. (SPACELIB's program reads it
+or one line per sample. The first line may contain the time step. (SPACELIB's program reads it
 first; the printed listing only declares it.) Forces have the columns fx, fy, fz, cx, cy, cz. A .csv
 file names these columns; any other file contains them in this order. Comments begin with #.
 """
@@ -30,7 +30,7 @@ from chasles.model.spaces import PositionSpace
 from chasles.writing import whole
 
 CHUNK = 4096
-"""Default number of instants per block."""
+"""Default number of samples per block."""
 
 ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """Columns for a force (N) and a couple (N m)."""
@@ -53,12 +53,12 @@ MOTION_FILE = "motion.npz"
 
 @dataclass(frozen=True)
 class Motion:
-    """A block of consecutive instants in a motion.
+    """A block of consecutive samples of a motion.
 
     Attributes
     ----------
     first
-        Index of the first instant.
+        Index of the first sample.
     t
         Times (n,) in s; None if the file does not contain them.
     q
@@ -78,7 +78,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""The last line read for an instant, and the numbers for this instant."""
+"""The last line read for a sample, and the values of this sample."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class _Table:
 def read(
     path: str | os.PathLike[str], model: Model, *, step: float | None = None, chunk: int = CHUNK
 ) -> Iterator[Motion]:
-    """Read a motion from a file, `chunk` instants at a time.
+    """Read a motion from a file, `chunk` samples at a time.
 
     `path` is a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain text
     file. `step` is the time step in s, for a file without times.
@@ -375,7 +375,7 @@ def _plain_motion(file: str, model: Model) -> _Table:
 
 
 def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
-    """Yield q, qd, qdd of all joints for each instant; a line contains one joint or all joints."""
+    """Yield q, qd, qdd of all joints for each sample; a line contains one joint or all joints."""
     whole = [f"{name}.{quantity}" for name in names for quantity in QUANTITIES]
     numbers: list[float] = []
     for line in body:
@@ -391,7 +391,7 @@ def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
             yield line, numbers
             numbers = []
     if numbers:
-        problem = f"the last instant has only {len(numbers) // 3} of {len(names)} joints"
+        problem = f"the last sample has only {len(numbers) // 3} of {len(names)} joints"
         raise line.error("E-FILE-024", problem, "add the missing joints")
 
 

@@ -2,8 +2,8 @@
 
 Each reported time is the minimum over many interleaved runs. Single-core times are CPU times, and
 multi-core times are wall-clock times. Pinocchio is called from Python once per state, after its
-results have been checked. Its timed calls discard the results, which gives Pinocchio a small
-advantage.
+results have been checked. The timed calls to Pinocchio discard the results, which gives Pinocchio a
+small advantage.
 """
 
 import os

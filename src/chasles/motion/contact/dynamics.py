@@ -143,7 +143,7 @@ class State(Enum):
     APART = "1"
     """gap > 0: no force."""
     COLLIDING = "2a"
-    """gap = 0 and closing: an impulse acts at this instant."""
+    """gap = 0 and closing: an impulse acts."""
     LEAVING = "2b"
     """gap = 0 and opening: no force."""
     TOUCHING = "3"

@@ -61,7 +61,7 @@ SETTLED = 1e-12
 """Approach speed, relative to the initial speed, below which sequential impacts have ended."""
 
 MOST = 10_000
-"""Maximum number of sequential impacts, or of rounds of impacts, at one instant."""
+"""Maximum number of sequential impacts, or of rounds of impacts, at one point in time."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:

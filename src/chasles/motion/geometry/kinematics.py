@@ -433,8 +433,8 @@ def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
 def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
     """Return the motion of one or several contacts between two bodies in one state.
 
-    Accelerations refer to the body points that coincide with C at each instant (Featherstone
-    2008, Eq 11.25 and 11.30).
+    Accelerations refer to the body points that momentarily coincide with C (Featherstone 2008,
+    Eq 11.25 and 11.30).
     """
     point, rate, E = contact.point, contact.point_rate, contact_axes(contact.normal)
     velocity = over.motion.velocity(point) - under.motion.velocity(point)
