@@ -36,8 +36,8 @@ END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
 class Recording:
     """Context manager for a simulation folder, which unlocks the folder on exit.
 
-    `end` is the end state of the last part file, and `notes` are messages for the user. `finished` is
-    True if the motion file has been written.
+    `end` is the end state of the last part file, and `notes` are messages for the user. `finished`
+    is True if the motion file has been written.
     """
 
     def __init__(self, folder: Path, scene: Scene) -> None:
@@ -85,7 +85,7 @@ class Recording:
         self._manifest.write(SCENARIO, text.encode())
 
     def go_on(self) -> None:
-        """Prepare to resume the simulation. Damaged and all later part files are discarded."""
+        """Prepare to resume the simulation; discard damaged part files and all later ones."""
         if not self._manifest.load():
             problem = "there is no simulation to continue"
             raise ModelError("E-CLI-032", problem, "omit --resume", file=self.folder)

@@ -109,7 +109,7 @@ def compare(
     seed : int, optional
         Seed of the random state.
     tolerance : float, optional
-        Largest allowed difference, relative to the largest entry.
+        Maximum allowed difference, relative to the largest entry.
     motion : str or path, optional
         Output of `chasles simulate` (folder or file), or a motion file. Terms are compared at up to
         20 evenly spaced states of the motion instead of at a random state.

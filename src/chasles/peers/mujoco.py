@@ -13,7 +13,7 @@ from chasles.peers.terms import Answers, Machine, ten
 
 
 class MuJoCo:
-    """A robot loaded by MuJoCo. Its equality constraints are compared as loops."""
+    """A robot loaded by MuJoCo, whose equality constraints are compared as loops."""
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco

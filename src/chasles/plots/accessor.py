@@ -173,7 +173,7 @@ class Plots:
         Notes
         -----
         The manipulability is sqrt(det(J J')) if there are at least as many degrees of freedom as
-        rows (Yoshikawa 1985). It is 0 where the frame cannot move in some direction.
+        rows (Yoshikawa 1985). The value is 0 where the frame cannot move in some direction.
 
         Examples
         --------
