@@ -20,7 +20,7 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 DEEP = 1e-3
-"""Smallest initial ground penetration (m) for which a note is printed."""
+"""Minimum initial ground penetration (m) for which a note is printed."""
 
 
 @dataclass(frozen=True)

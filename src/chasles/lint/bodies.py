@@ -26,7 +26,10 @@ The same value limits the distance of a joint or center of mass from its link fr
 """
 
 MARGIN = 0.25
-"""Maximum distance of a center of mass from the bounding box, relative to its longest edge."""
+"""Maximum plausible distance of a center of mass from the bounding box of a link's shapes.
+
+The distance is relative to the longest edge of the box.
+"""
 
 SMALLEST = 0.2
 """Minimum plausible radius of gyration, relative to a uniform body with the same shape."""

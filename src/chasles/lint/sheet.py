@@ -121,7 +121,7 @@ class Link(_Part):
 
     @cached_property
     def principal(self) -> np.ndarray:
-        """Principal moments in ascending order, or zeros if they overflow."""
+        """Principal moments in ascending order, or zeros if the moments are not finite."""
         sound = np.isfinite(np.sum(np.abs(self.moments)))
         return np.linalg.eigvalsh(self.moments) if sound else np.zeros(3)
 
