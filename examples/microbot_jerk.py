@@ -1,7 +1,7 @@
 """The jerk of an arm's tip: of two smooth motions between the same poses, one starts with a jolt.
 
 Both polynomials start and end at rest. The one of degree five, often called minimum jerk, has jerk
-from the first instant on; the one of degree seven begins and ends without. Run with the name of a
+from the start; the one of degree seven begins and ends without. Run with the name of a
 picture file to see them.
 """
 

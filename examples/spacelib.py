@@ -1,7 +1,7 @@
 """The program of Legnani et al. (1996), part II, fig. 6: kinematics and dynamics of a serial robot.
 
 Position, velocity and acceleration matrices of every link in the base frame, and the action at each
-joint, instant by instant; numbers in brackets are those of the paper's flow chart. The forces of
+joint, sample by sample; numbers in brackets are those of the paper's flow chart. The forces of
 the joints are compared with the compiled `inverse_dynamics`.
 """
 
@@ -45,13 +45,13 @@ def dynamics(robot, motion, gravity, external):
         yield total
 
 
-def main(instants: int = 5) -> None:
+def main(samples: int = 5) -> None:
     arm = chasles.robots.stanford_arm()
     robot, gravity = links(arm), hm.gravity(arm.gravity)
     external = hm.action_from_force(FORCE, COUPLE)
     load = chasles.Wrench([*COUPLE, *FORCE], axes="frame", at="frame")
     rotors = np.array([arm.joint(name).armature for name in arm.joints])
-    for t in np.linspace(0.0, 1.0, instants):
+    for t in np.linspace(0.0, 1.0, samples):
         phase = t + np.arange(arm.nv)
         q, qd, qdd = 0.5 + 0.3 * np.sin(phase), 0.3 * np.cos(phase), -0.3 * np.sin(phase)
         motion = list(kinematics(robot, q, qd, qdd))

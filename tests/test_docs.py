@@ -65,7 +65,7 @@ EXAMPLES = {
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "soft_contact.py": {"h": 1e-4, "picture": io.BytesIO()},
     "soft_landing.py": {"duration": 0.05, "picture": io.BytesIO()},
-    "spacelib.py": {"instants": 3},
+    "spacelib.py": {"samples": 3},
     "tutorials.py": {"pictures": {n: io.BytesIO() for n in ("arm", "quadruped", "c-export")}},
 }
 NEEDS = {

@@ -80,7 +80,7 @@ def named(
 
 @pytest.fixture
 def puma(tmp_path: Path) -> tuple[chasles.Robot, Path, tuple[np.ndarray, ...]]:
-    """The robot, a motion file of 11 instants, and its numbers."""
+    """The robot, a motion file of 11 samples, and its numbers."""
     robot, t = chasles.robots.puma560(), np.linspace(0.0, 1.0, 11)
     q, qd, qdd = wave(t, 6)
     return robot, write_csv(tmp_path / "puma.csv", named(robot, t, q, qd, qdd)), (t, q, qd, qdd)
@@ -89,7 +89,7 @@ def puma(tmp_path: Path) -> tuple[chasles.Robot, Path, tuple[np.ndarray, ...]]:
 # Numbers ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("lines_for", "constant"), [("joints", True), ("instants", False)])
+@pytest.mark.parametrize(("lines_for", "constant"), [("joints", True), ("samples", False)])
 def test_the_program_of_fig_6(tmp_path: Path, lines_for: str, constant: bool) -> None:
     """Its data file and motion file against a recursion in NumPy, reactions included."""
     rng = np.random.default_rng(6)
@@ -104,7 +104,7 @@ def test_the_program_of_fig_6(tmp_path: Path, lines_for: str, constant: bool) ->
     (tmp_path / "r.mot").write_text("0.25\n" + "\n".join(rows))
     out = tmp_path / "t.csv"
     words = invoke(tmp_path / "r.dat", tmp_path / "r.mot", "-o", out, "--all-links")
-    assert "5 instants, 0 to 1 s" in words
+    assert "5 samples, 0 to 1 s" in words
     found = table(out)
     assert np.array_equal(found["t"], t)
     for k in range(n):
@@ -194,7 +194,7 @@ def test_a_file_of_forces_replaces_those_of_the_robot(tmp_path: Path) -> None:
     still = instant(links, GRAVITY, np.zeros(6), *np.array([[0.1], [0.2], [0.3]]))
     close(none["joint1.tau"], still.tau, 1e-12)
     assert abs(push["joint1.tau"][0] - none["joint1.tau"][0]) > 0.1
-    assert next(iter(push)) == "instant"
+    assert next(iter(push)) == "sample"
 
 
 def test_robots_with_any_joints(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_summary(puma: tuple[chasles.Robot, Path, tuple[np.ndarray, ...]]) -> No
     assert summary.speed == np.max(np.linalg.norm(V, axis=1))
     assert summary.acceleration == np.max(np.linalg.norm(A, axis=1))
     words = invoke("puma560", file, "--frame", "tool")
-    assert "puma560: 11 instants, 0 to 1 s" in words
+    assert "puma560: 11 samples, 0 to 1 s" in words
     for k in range(6):
         assert re.search(rf"joint{k + 1} +{summary.peak[k]:.5g} +{summary.rms[k]:.5g} +N m", words)
     assert f"peak speed {summary.speed:.5g} m/s" in words
@@ -496,7 +496,7 @@ def without(*columns: str) -> str:
             "m.mot:2: the line has 2 numbers; give 3 numbers for one joint (q qd qdd), or 6",
         ),
         ("m.mot", "0 0 0\n0 0 0 0 0 0\n", "m.mot:2: the line has 6 numbers; give 3 numbers"),
-        ("m.mot", "0 0 0\n0 0 0\n0 0 0\n", "m.mot:3: the last instant has only 1 of 2 joints"),
+        ("m.mot", "0 0 0\n0 0 0\n0 0 0\n", "m.mot:3: the last sample has only 1 of 2 joints"),
         ("m.mot", "0 0 0\n0 nan 0\n", "m.mot:2: joint2.qd is 'nan'; give a finite number"),
         ("m.mot", "0 0 0 0 0 x\n", "m.mot:1: joint2.qdd is 'x'"),
         ("m.mot", b"\x00\xff\x00\xfe" * 99, "m.mot:1: "),
@@ -525,7 +525,7 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
         (
             "f.txt",
             "1 2 3 4 5 6\n" * 5,
-            "f.txt: the file has more rows of forces than the motion has instants",
+            "f.txt: the file has more rows of forces than the motion has samples",
         ),
         ("f.csv", "fx,fy,fz,cx,cy\n1,2,3,4,5\n", "f.csv:1: column 'cz' is missing; add the column"),
         ("f.csv", "fx,fy,fz,mx,my,mz\n", "f.csv:1: unknown column 'mx'"),
@@ -586,7 +586,7 @@ def test_plain_motions(
     if message:
         assert message in refused(robot, path, *options)
     else:
-        assert "3 instants\n" in invoke(robot, path, *options)
+        assert "3 samples\n" in invoke(robot, path, *options)
 
 
 @pytest.mark.parametrize(
@@ -614,7 +614,7 @@ def test_a_zero_quaternion_has_its_line(tmp_path: Path) -> None:
 def test_results_that_overflow_are_refused(tmp_path: Path) -> None:
     (tmp_path / "m.mot").write_text("0 0 0\n0 1e200 0\n")
     said = refused("planar:1", tmp_path / "m.mot", "-o", tmp_path / "t.csv")
-    assert "the results at instant 1 are not finite" in said
+    assert "the results at sample 1 are not finite" in said
     assert [path.name for path in tmp_path.iterdir()] == ["m.mot"]
 
 
@@ -666,7 +666,7 @@ def test_a_motion_keeps_loops_closed(tmp_path: Path) -> None:
     np.savetxt(file, rows, delimiter=",", header=head, comments="", fmt="%.17g")
     result = CliRunner().invoke(app, ["motion", "slider_crank", str(file), "--differentiate"])
     assert result.exit_code != 0
-    assert "are not closed at instant 3" in result.output
+    assert "are not closed at sample 3" in result.output
 
 
 def test_all_links_leave_the_summary_to_the_frame_that_is_asked_for(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_path_is_followed_and_read_by_the_command_for_motions(tmp_path: Path) 
         ROBOT.forward_kinematics(q, frame="tool")[:, :3, 3], points, atol=1e-6
     )
     moved = json.loads(run("motion", "puma560", table, "--differentiate", "--json"))
-    assert moved["instants"] == 21
+    assert moved["samples"] == 21
     run("reach", "puma560", "--poses", poses, "-o", table, status=2)  # it is there
     run("reach", "puma560", "--poses", poses, "-o", table, "--overwrite")
 

@@ -127,7 +127,7 @@ def test_no_kind_is_forgotten() -> None:
 
 
 def test_loops_are_closed_from_independent_joints() -> None:
-    """Postures by JOINT=X; dependent joints follow, and every instant closes the loops."""
+    """Postures by JOINT=X; dependent joints follow, and every sample closes the loops."""
     words = ("--from", "left=1.2", "--from", "right=1.0", "--to", "left=1.0")
     run(*words, robot="five_bar")
     robot = chasles.robots.five_bar()

@@ -60,7 +60,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Instant:
-    """What the program of fig. 6 finds at one instant; vectors in the base frame.
+    """What the program of fig. 6 finds at one sample; vectors in the base frame.
 
     M: poses of the links. w, wd: angular velocity and acceleration. v, a: of the origins of the
     links' frames. moment, force: what a link's predecessor exerts on it, the moment about the

@@ -1,4 +1,4 @@
-"""Excitation trajectories: gradients by differences, limits at instants that were not optimized."""
+"""Excitation trajectories: gradients by differences, limits at times that were not optimized."""
 
 from pathlib import Path
 from typing import Any

@@ -42,7 +42,7 @@ def test_torque_of_a_pendulum() -> None:
     assert np.array_equal(axes.get_lines()[0].get_xdata(), T)
     assert axes.get_title() == "joint forces (N m)"
     assert axes.get_xlabel() == "time (s)"
-    assert ONE.plot.torque(q, qd, qdd).get_xlabel() == "instant"
+    assert ONE.plot.torque(q, qd, qdd).get_xlabel() == "sample"
 
 
 def test_forces_of_unlike_joints_are_named_with_their_units() -> None:

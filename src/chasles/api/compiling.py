@@ -83,9 +83,9 @@ def compile(
         External wrenches. The compiled function takes them as extra arrays, in alphabetical order
         of the frame names. Only the names are used here, not the values.
     parameters : sequence of str, optional
-        Model parameters to keep as inputs after all other arrays:
-        "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement" or "gravity". They
-        can be batched and differentiated. `robot.parameter(name)` returns the current value.
+        Model parameters to keep as inputs after all other arrays: "<link>.mass", "<link>.center",
+        "<link>.inertia", "<joint>.placement" or "gravity". These inputs can be batched and
+        differentiated. `robot.parameter(name)` returns the current value.
     wrt : str or sequence of str, optional
         Compile the derivatives with respect to these arguments and parameters, instead of the
         function.
@@ -100,8 +100,8 @@ def compile(
     Returns
     -------
     callable
-        Function that takes the arrays as positional arguments, and the keyword `out`. It can be
-        pickled.
+        Function that takes the arrays as positional arguments, and the keyword `out`. The function
+        can be pickled.
 
     Notes
     -----
@@ -180,7 +180,7 @@ def cost(
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
-        External wrenches that the function takes as extra arguments. Their values are ignored.
+        External wrenches that the function takes as extra arguments. The values are ignored.
     rules : {"simplified", "book"}, optional
         Count the operations of the simplified program that runs (default), or count by the rules of
         Balafoutis and Patel; see Notes.
@@ -191,7 +191,7 @@ def cost(
     -------
     Cost
         Number of operations by kind and by statement of the algorithm (`.steps`), length of the
-        longest dependency chain (`.depth`), and largest number of live values (`.live`).
+        longest dependency chain (`.depth`), and maximum number of live values (`.live`).
 
     Notes
     -----

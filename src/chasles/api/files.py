@@ -68,7 +68,7 @@ def load(
         Names of loops and couplings (equalities in MJCF) to ignore. Mimic joints named here become
         independent.
     loop_tolerance : float, optional
-        Largest residual for which a loop equation counts as redundant and is dropped (rad for
+        Maximum residual for which a loop equation counts as redundant and is dropped (rad for
         angles, relative to the loop size for lengths). Default: 1e-4, or up to 1e-3 if the numbers
         in the file have few digits (docs/loops.md#loops-with-rounded-dimensions).
     springs : bool, optional

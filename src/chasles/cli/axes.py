@@ -18,7 +18,7 @@ MOST = 10**9
 
 @dataclass(frozen=True)
 class Axis:
-    """A varied quantity, with either grid values or a random distribution (`law`)."""
+    """A varied quantity: grid `values`, or a distribution `law` with parameters `numbers`."""
 
     name: str
     values: tuple[float, ...] = ()

@@ -192,7 +192,7 @@ class Job:
     def mark(self, source: Path) -> bytes:
         """Return a JSON object that identifies the inputs of a table.
 
-        It contains the log's name, size and modification time, and the digest `recipe`.
+        The object contains the log's name, size and modification time, and the digest `recipe`.
         """
         found = source.stat()
         origin = {"source": source.name, "bytes": found.st_size, "changed": found.st_mtime_ns}
@@ -251,7 +251,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table for one log unless it exists. Pass the number of states to `told`."""
+        """Compute the table of one log unless the table exists; report states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:
@@ -364,7 +364,7 @@ def run(
 
 
 def count_of(files: Sequence[Path]) -> int | None:
-    """Return the total number of rows in Parquet files, or None if it is unknown."""
+    """Return the total number of rows in Parquet files, or None if unknown."""
     if any(file.suffix.lower() != ".parquet" for file in files):
         return None
     try:

@@ -21,12 +21,12 @@ from chasles.writing import collect, held, store, whole
 MANIFEST, SCENARIO, MOTION = "run.json", "scenario.toml", MOTION_FILE
 MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT = "motion.png", "energy.png", "contact.png"
 PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
-"""Simulation files with fixed names. Parts are not listed, because their names contain digests."""
+"""Names of the files in a simulation folder, except part files, whose names contain digests."""
 
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 FORMAT = "chasles-run-2"
 MOST_BYTES = 2**24
-"""Maximum size (bytes) of a manifest, sufficient for about a hundred thousand parts."""
+"""Maximum size (bytes) of a manifest, sufficient for about a hundred thousand part files."""
 
 
 class Manifest:
@@ -90,7 +90,7 @@ class Manifest:
     def is_own(self, name: str) -> bool:
         """Return True if the simulation wrote this file and it is unchanged.
 
-        The contents of parts are not compared, because their names contain digests.
+        The contents of part files are not compared, because their names contain digests.
         """
         path = self.folder / name
         try:

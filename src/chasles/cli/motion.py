@@ -33,10 +33,10 @@ REACTION = ["mx", "my", "mz", "fx", "fy", "fz"]
 _MOST_SAMPLES = 2000
 
 ARRAYS = ("t", "q", "qd", "qdd")
-"""Fields of a motion that have one row per instant."""
+"""Fields of `Motion` that are arrays with one row per sample."""
 
 REACH = 3
-"""Number of instants that finite differences need beyond each end of a chunk."""
+"""Number of samples beyond each end of a chunk that finite differences need."""
 
 
 @dataclass
@@ -101,9 +101,10 @@ class Task:
 
 @dataclass(frozen=True)
 class States:
-    """Results at consecutive instants. `external` is the power (W) of the external forces.
+    """Results at consecutive samples of a motion.
 
-    Poses, velocities and accelerations are lists with one array per frame.
+    Poses, velocities and accelerations are lists with one array per frame. `external` is the power
+    (W) of the external forces.
     """
 
     motion: Motion
@@ -118,7 +119,7 @@ class States:
 
     @property
     def table(self) -> np.ndarray:
-        """Results as a table with one row per instant. `columns` returns its column names."""
+        """Results as a table with one row per sample and the columns named by `columns`."""
         n = len(self.motion.q)
         time = np.arange(self.motion.first, self.motion.first + n)
         parts = [time if self.motion.t is None else self.motion.t]
@@ -130,7 +131,7 @@ class States:
 
 def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
     """Return the column names of the output table."""
-    names = ["t" if timed else "instant"]
+    names = ["t" if timed else "sample"]
     for frame in frames:
         names += [f"{frame}.{entry}" for entry in (*POSE, *VELOCITY, *ACCELERATION)]
     for joint in robot.joints:
@@ -156,9 +157,9 @@ class Summary:
     work
         Work (J) done by generalized and by external forces (trapezoidal rule); None without times.
     energy
-        Total energy (J) at the first and the last instant.
+        Total energy (J) at the first and the last sample.
     samples
-        Time, positions, generalized forces and the frame's speed at a subset of the instants, for
+        Time, positions, generalized forces and the frame's speed at a subset of the samples, for
         plots.
     """
 
@@ -231,8 +232,8 @@ def run(
             rows = some.table
             bad = ~np.all(np.isfinite(rows), axis=1)
             if np.any(bad):
-                instant = some.motion.first + int(np.argmax(bad))
-                problem = f"the results at instant {instant} are not finite"
+                sample = some.motion.first + int(np.argmax(bad))
+                problem = f"the results at sample {sample} are not finite"
                 raise InputError(
                     "E-CLI-021", problem, "check the units of the motion", file=task.motion
                 )
@@ -253,9 +254,9 @@ def _check_closed(task: Task, motion: Motion) -> None:
         return
     size = np.abs(task.robot.loop_residual(motion.q)).max(axis=-1, initial=0.0)
     if np.any(size > CLOSED):
-        instant = motion.first + int(np.argmax(size > CLOSED))
+        sample = motion.first + int(np.argmax(size > CLOSED))
         problem = (
-            f"the loops of {task.robot.name!r} are not closed at instant {instant} "
+            f"the loops of {task.robot.name!r} are not closed at sample {sample} "
             f"(largest residual {size.max():.3g} rad or m)"
         )
         remedy = "give positions that close the loops"
@@ -299,7 +300,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces from a file: none, one row for all instants, or one row per instant."""
+    """External forces from a file: none, one row for all samples, or one row per sample."""
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on
@@ -316,7 +317,7 @@ class _Loads:
         self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 
     def take(self, motion: Motion) -> dict[str, Wrench] | None:
-        """Return the external wrenches at the next instants, as the argument `f_ext`."""
+        """Return the external wrenches at the next samples, as the argument `f_ext`."""
         if not self.count:
             return None
         taken = np.array(list(itertools.islice(self.rows, len(motion.q))))
@@ -328,14 +329,14 @@ class _Loads:
         return {self.frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
 
     def check_end(self) -> None:
-        """Raise an error if the file has more rows of forces than the motion has instants."""
+        """Raise an error if the file has more rows of forces than the motion has samples."""
         if self.count > 1 and next(self.rows, None) is not None:
             raise self._unequal(
-                "E-CLI-026", "the file has more rows of forces than the motion has instants"
+                "E-CLI-026", "the file has more rows of forces than the motion has samples"
             )
 
     def _unequal(self, code: str, problem: str) -> InputError:
-        remedy = "give one row for all instants, or one row per instant"
+        remedy = "give one row for all samples, or one row per sample"
         return InputError(code, problem, remedy, file=self.file)
 
 
@@ -347,7 +348,7 @@ def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Mot
 
     The result does not depend on the chunk size. Errors are second order in the time step, which
     may vary smoothly. Accelerations computed from positions have first-order errors at the first
-    two and last two instants.
+    two and last two samples.
     """
     before: list[Motion] = []
     here = next(motion)

@@ -33,7 +33,7 @@ class Loading:
 
 @dataclass(frozen=True)
 class Asked:
-    """Robot argument of a command. `target` is the file or name that the user typed."""
+    """Robot argument of a command: the file or name that the user typed, and loading options."""
 
     target: str
     how: Loading

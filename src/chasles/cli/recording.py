@@ -1,12 +1,12 @@
-"""Simulation folder, with numbered parts during the run and one motion file at the end.
+"""Simulation folder, with numbered part files during the run and one motion file at the end.
 
     run.json                digests of the scenario and the robot, version, list of files
     scenario.toml           the scenario
     part-000001-DIGEST.npz  states and the end state; DIGEST is a hash of the file
-    motion.npz              all states; it replaces the parts
+    motion.npz              all states; it replaces the part files
 
 Files are written atomically: to a temporary file that is flushed to disk and then renamed. A killed
-run can continue from its last part. `manifest` records the files of each run.
+run can continue from its last part file. `manifest` records the files of each run.
 """
 
 import hashlib
@@ -30,14 +30,14 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Name prefixes of end-state and solver-state arrays, and fields of the end state."""
+"""Name prefixes of the end-state and solver-state arrays, and the fields of the end state."""
 
 
 class Recording:
     """Context manager for a simulation folder, which unlocks the folder on exit.
 
-    `end` is the end state of the last part, and `notes` are messages for the user. `finished` is
-    True if the motion file has been written.
+    `end` is the end state of the last part file, and `notes` are messages for the user. `finished`
+    is True if the motion file has been written.
     """
 
     def __init__(self, folder: Path, scene: Scene) -> None:
@@ -85,7 +85,7 @@ class Recording:
         self._manifest.write(SCENARIO, text.encode())
 
     def go_on(self) -> None:
-        """Prepare to resume the simulation. Damaged parts and all later parts are discarded."""
+        """Prepare to resume the simulation; discard damaged part files and all later ones."""
         if not self._manifest.load():
             problem = "there is no simulation to continue"
             raise ModelError("E-CLI-032", problem, "omit --resume", file=self.folder)
@@ -139,19 +139,19 @@ class Recording:
                 raise ModelError("E-CLI-034", problem, remedy, file=self.folder)
 
     def _found(self) -> list[Path]:
-        """Return the paths of all parts of this simulation, in order."""
+        """Return the paths of all part files of this simulation, in order."""
         names = [name for name in self._manifest.files if PART.fullmatch(name)]
         return [self.folder / name for name in sorted(names) if self._manifest.is_own(name)]
 
     @property
     def _last(self) -> str:
-        """Name of the last part. The next part stores this name."""
+        """Name of the last part file, which the next part file stores."""
         return self._parts[-1].name if self._parts else ""
 
     # Writing ----------------------------------------------------------------------------------
 
     def add(self, pieces: Sequence[Trajectory]) -> None:
-        """Write consecutive pieces of a trajectory as the next part."""
+        """Write consecutive chunks of a trajectory to the next part file."""
         end = pieces[-1].end
         assert end is not None
         arrays = joined([_rows(piece) for piece in pieces])
@@ -164,7 +164,7 @@ class Recording:
         self.end = end
 
     def finish(self) -> dict[str, np.ndarray]:
-        """Join the parts of a complete motion into one motion file; return its arrays."""
+        """Join the part files of a complete motion into one motion file; return its arrays."""
         if not self.finished:
             arrays, robot = joined(list(map(_states, self._parts))), self.scene.robot
             arrays["tau"] = self.scene.torques(arrays)
@@ -240,7 +240,7 @@ def _rows(piece: Trajectory) -> dict[str, np.ndarray]:
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Concatenate the arrays of consecutive parts."""
+    """Concatenate the arrays of consecutive chunks of a motion."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -258,7 +258,7 @@ def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarra
 
 
 def _states(path: Path) -> dict[str, np.ndarray]:
-    """Return the state arrays of a part."""
+    """Return the state arrays of a part file."""
     arrays = _intact(path)
     if arrays is None:
         problem = "the part was damaged during the run"
@@ -283,7 +283,7 @@ def _digest(data: bytes) -> str:
 
 
 def _intact(path: Path) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a part, or None if the file is damaged."""
+    """Return the arrays of a part file, or None if the file is damaged."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -293,7 +293,7 @@ def _intact(path: Path) -> dict[str, np.ndarray] | None:
         return None
     try:
         arrays = archive.arrays(io.BytesIO(data))
-        # --resume needs the end state and the name of the previous part
+        # --resume needs the end state and the name of the previous part file
         _end(arrays), str(arrays["after"])
     except (ValueError, KeyError, TypeError):
         return None

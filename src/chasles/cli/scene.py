@@ -165,7 +165,7 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return coordinates from a scenario, where they are a list or a table by joint name."""
+    """Return coordinates that a scenario gives as a list or as a table by joint name."""
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):
@@ -281,7 +281,7 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
 
 
 def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
-    """Broadcast a scenario value to one number per degree of freedom."""
+    """Broadcast a scenario value to one value per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
         problem = f"{key} has {given.size} numbers"
@@ -332,7 +332,7 @@ def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
 
 
 def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return contacts from the robot's file, by default only if it has a ground plane."""
+    """Return contacts from the robot's file, by default only if the file has a ground plane."""
     top, source = scenario.top, robot.model.source
     stands = source.planes and not (source.loops or source.couplings or "integrator" in top)
     return "file" if top.get("contacts", "file" if stands else "none") == "file" else ()

@@ -1,4 +1,4 @@
-"""Implementation of `chasles simulate`: build a scenario from flags, and simulate it in pieces."""
+"""Implementation of `chasles simulate`: build a scenario from flags, and simulate it in chunks."""
 
 import signal
 import time
@@ -20,7 +20,7 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 DEEP = 1e-3
-"""Smallest initial ground penetration (m) for which a note is printed."""
+"""Minimum initial ground penetration (m) for which a note is printed."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Task:
     Attributes
     ----------
     target
-        A robot, a scenario file, or "" to continue with the scenario in the folder.
+        A robot, a scenario file, or "" to continue the simulation in the folder.
     given
         Values of flags, which override the scenario.
     save
-        Wall-clock time (s) between parts.
+        Wall-clock time (s) between part files.
     table
-        A file to write all states to.
+        Table to write all states to; None for no table.
     trust
         Allow a xacro file to run Python.
     """
@@ -83,7 +83,7 @@ class Task:
 
 
 def _notes(scene: Scene, first: Trajectory) -> list[str]:
-    """Return notes about the initial state and the contacts. `first` is the first time step."""
+    """Return notes about the initial state and the contacts. `first` is the first step's motion."""
     outside = outside_limits(scene.robot, scene.q, "the initial state")
     notes = [f"{outside}; set another with --q"] if outside else []
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:
@@ -116,7 +116,7 @@ def _overlap(scene: Scene, first: Trajectory) -> list[str]:
 def run(
     recording: Recording, progress: Callable[[float], None], stop: Callable[[], bool], save: float
 ) -> None:
-    """Simulate to the end, or until `stop()` returns True; write a part every `save` seconds."""
+    """Simulate to the end or until `stop()` is True; write a part file every `save` seconds."""
     pieces: list[Trajectory] = []
     end, saved = recording.end, time.monotonic()
     try:

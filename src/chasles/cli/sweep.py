@@ -52,7 +52,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Sweep that simulates runs table by table. It can be pickled and run in other processes.
+    """Sweep that simulates runs table by table; sweeps can be pickled and run in any process.
 
     `robot` is the scenario's robot. If `motions` is True, every state of a run is written, not only
     the last state.
@@ -186,7 +186,7 @@ class Sweep:
         return np.array([[*head, *table[-1], change, *contact, 0.0]]), robot
 
     def __call__(self, part: "Part", told: Told) -> Swept:
-        """Simulate the runs of one table unless it exists. Call `told` after each run."""
+        """Simulate the runs of one table, unless the table exists; call `told` after each run."""
         runs, target = part
         origin = {"sweep": self.recipe, "first": runs.start, "last": runs.stop}
         mark = json.dumps(origin).encode()

@@ -392,7 +392,7 @@ def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
             yield line, numbers
             numbers = []
     if numbers:
-        problem = f"the last instant has only {len(numbers) // 3} of {len(names)} joints"
+        problem = f"the last sample has only {len(numbers) // 3} of {len(names)} joints"
         raise line.error("E-FILE-024", problem, "add the missing joints")
 
 

@@ -5,7 +5,7 @@ from chasles import homogeneous as hm
 M = hm.position_from_dh(0.3, 0.1, 0.0, np.pi / 2)  # a Position; np.asarray(M) is its 4x4 array
 W = hm.change_reference(hm.joint_velocity("revolute", 2.0), M)
 
-Functions accept numbers, sequences, arrays and traced symbols. They return vectors as arrays, and
+Functions accept numbers, sequences, arrays and traced symbols, and return vectors as arrays and
 matrices as typed objects. Combining matrices of incompatible types raises an error. Lengths are in
 m, angles in rad, masses in kg. Subscripts follow the paper (Legnani, Casolo, Righettini, Zappa
 1996): the motion of body j relative to body i, expressed in frame k.

@@ -27,16 +27,15 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia
 
 Array = Any
-"""Any array_like object. Its entries may be traced symbols."""
+"""Any array_like object, whose entries may be traced symbols."""
 
 ORIGIN = (0.0, 0.0, 0.0)
 
 SINGULAR = 1e-14
-"""Principal moments smaller than this fraction of the largest one are treated as zero."""
+"""Fraction of the largest principal moment below which a principal moment counts as zero."""
 
 TOLERANCE = 1e-6
-"""Tolerance for the structure of a matrix, such as symmetry. It admits values rounded to 7
-digits."""
+"""Tolerance for the structure of a matrix, such as symmetry, with values rounded to 7 digits."""
 
 
 def number(name: str, x: Any) -> Number:
@@ -212,7 +211,10 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error unless `given` equals `made`, rebuilt from its independent entries."""
+    """Raise an error unless `given` equals `made`, rebuilt from the independent entries of `given`.
+
+    `form` describes the matrix in the error message.
+    """
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)

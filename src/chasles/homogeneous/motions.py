@@ -128,7 +128,7 @@ def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN)
     Parameters
     ----------
     axis : array_like, shape (3,)
-        Direction of the axis. It is normalized.
+        Direction of the axis, of any nonzero length.
     angle : float
         Angle (rad).
     origin : array_like, shape (3,), optional
@@ -164,7 +164,7 @@ def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
     Returns
     -------
     axis : ndarray, shape (3,)
-        Unit vector along the axis. It is z if the angle is zero.
+        Unit vector along the axis, or z if the angle is zero.
     angle : float
         Angle (rad) in [0, pi].
 
@@ -445,7 +445,7 @@ def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> 
     Parameters
     ----------
     axis : array_like, shape (3,)
-        Direction u of the axis. It is normalized.
+        Direction of the axis, which is normalized to the unit vector u.
     point : array_like, shape (3,), optional
         Point p on the axis (m). Default: the origin.
     pitch : float, optional
@@ -579,7 +579,7 @@ def rototranslation_from_axis(
     Parameters
     ----------
     axis : array_like, shape (3,)
-        Direction of the axis. It is normalized.
+        Direction of the axis, of any nonzero length.
     angle : float
         Angle (rad).
     point : array_like, shape (3,), optional
@@ -594,8 +594,8 @@ def rototranslation_from_axis(
 
     Notes
     -----
-    The translation is t = (1 - R) p + travel u (Legnani I, section 2.3). It is computed as an
-    exponential, because (1 - R) p loses digits if the axis is distant and the angle is small.
+    The translation t = (1 - R) p + travel u (Legnani I, section 2.3) is computed as an exponential,
+    because (1 - R) p loses digits if the axis is distant and the angle is small.
 
     Examples
     --------
@@ -620,7 +620,7 @@ def plucker_from_line(point: Array, axis: Array) -> np.ndarray:
     point : array_like, shape (3,)
         Point on the line (m).
     axis : array_like, shape (3,)
-        Direction of the line. It is normalized.
+        Direction of the line, of any nonzero length.
 
     Returns
     -------
@@ -743,7 +743,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     Parameters
     ----------
     A : array_like, shape (4, 4)
-        Entries of H. They do not determine the sign of w.
+        Entries of H, which do not determine the sign of w.
     W : Velocity
         Velocity of the body, in the same frame.
 

@@ -22,19 +22,22 @@ DENSEST = 22_600.0
 FAR = 30.0
 """Maximum plausible size of a shape (m).
 
-It is also the maximum plausible distance of a joint or center of mass from the link frame.
+The same value limits the distance of a joint or center of mass from its link frame.
 """
 
 MARGIN = 0.25
-"""Maximum distance of a center of mass from the bounding box, relative to its longest edge."""
+"""Maximum plausible distance of a center of mass from the bounding box of a link's shapes.
+
+The distance is relative to the longest edge of the box.
+"""
 
 SMALLEST = 0.2
 """Minimum plausible radius of gyration, relative to a uniform body with the same shape."""
 
 LARGEST = 1.2
-"""Maximum plausible radius of gyration.
+"""Maximum plausible radius of gyration, relative to the extent of a link.
 
-It is relative to the distance from the center of mass to the farthest corner of the shapes.
+The extent is the distance from the center of mass to the farthest corner of the link's shapes.
 """
 
 VOLUMES = 5.0, 30_000.0
@@ -43,7 +46,7 @@ VOLUMES = 5.0, 30_000.0
 TOLERANCE = 0.05
 """Tolerance for relative differences between left and right parts.
 
-Measured inertias of the left and right parts of real robots differ by less than this.
+Measured inertias of the left and right parts of real robots differ by less than 5 %.
 """
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))

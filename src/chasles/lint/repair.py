@@ -15,7 +15,7 @@ from chasles.model.validate import inertia_fault
 THINNEST = 1e-3
 """Minimum ratio of the smallest to the largest second moment of mass in a repaired inertia.
 
-It is greater than zero, because rounding could make a zero moment negative.
+The ratio is greater than zero, because rounding could make a zero moment negative.
 """
 
 NOT_WRITTEN = "the file does not contain the numbers literally"

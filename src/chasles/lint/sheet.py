@@ -22,7 +22,8 @@ Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """Severities in descending order.
 
-They indicate values that are impossible, probably unintended, or worth checking.
+Errors are impossible values, warnings are probably unintended values, and notes are values worth
+checking.
 """
 
 
@@ -120,7 +121,7 @@ class Link(_Part):
 
     @cached_property
     def principal(self) -> np.ndarray:
-        """Principal moments in ascending order, or zeros if they overflow."""
+        """Principal moments in ascending order, or zeros if the moments are not finite."""
         sound = np.isfinite(np.sum(np.abs(self.moments)))
         return np.linalg.eigvalsh(self.moments) if sound else np.zeros(3)
 
@@ -128,9 +129,9 @@ class Link(_Part):
     def second_moments(self) -> np.ndarray:
         """Second moments of mass about the principal planes, in ascending order.
 
-        They are non-negative for every physical body. Together with the mass, they are the
-        eigenvalues of the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018),
-        which is positive definite if and only if all eigenvalues are positive.
+        Second moments are non-negative for every physical body. Together with the mass, they are
+        the eigenvalues of the pseudo-inertia about the center of mass (Wensing, Kim and Slotine
+        2018), which is positive definite if and only if all eigenvalues are positive.
         """
         return (np.sum(self.principal) / 2.0 - self.principal)[::-1]
 
@@ -259,7 +260,7 @@ class Sheet:
         Joints and links to which transmissions and extensions refer, as tuples ("file:line",
         referring part, kind, name), where kind is "joint", "link" or "part".
     faults
-        Invalid numbers.
+        Findings about text where numbers are expected.
     recovered
         Malformed or incomplete elements that can still be read.
     needs_limits

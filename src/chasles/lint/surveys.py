@@ -104,7 +104,7 @@ def xacro(
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
 
     def written(place: etree._Element | None, names: Iterable[str]) -> etree._Element | None:
-        """Return the element in the xacro file, or None if it is not unique or not literal."""
+        """Return the xacro element that produced `place`, or None if ambiguous or not literal."""
         if place is None:
             return None
         alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]

@@ -109,7 +109,7 @@ def compare(
     seed : int, optional
         Seed of the random state.
     tolerance : float, optional
-        Largest allowed difference, relative to the largest entry.
+        Maximum allowed difference, relative to the largest entry.
     motion : str or path, optional
         Output of `chasles simulate` (folder or file), or a motion file. Terms are compared at up to
         20 evenly spaced states of the motion instead of at a random state.
@@ -228,7 +228,7 @@ def _add_motors(file: Path) -> None:
 def _by_terms(
     found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
 ) -> Agreement:
-    """Compare all terms at the given states (None: random), and add the results to `found`."""
+    """Compare all terms at given states (random values for None); add the results to `found`."""
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)

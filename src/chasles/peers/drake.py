@@ -53,7 +53,7 @@ class Drake:
         self.nv = int(plant.num_velocities())
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Return Drake's results at positions x and velocities v, in its own coordinates."""
+        """Return Drake's results at positions x and velocities v, in Drake's coordinates."""
         plant, context, world = self.plant, self.context, self.plant.world_frame()
         plant.SetPositions(context, x)
         plant.SetVelocities(context, v)
@@ -72,7 +72,7 @@ class Drake:
         return [self.plant.get_body(self._index(k)) for k in range(1, self.plant.num_bodies())]
 
     def _hold(self) -> None:
-        """Weld root bodies to the world. In Drake, they move freely unless the file fixes them."""
+        """Weld all root bodies to the world, because Drake treats them as free by default."""
         plant = self.plant
         joints = [plant.get_joint(k) for k in plant.GetJointIndices()]
         held = {joint.child_body().index() for joint in joints}

@@ -13,7 +13,7 @@ from chasles.peers.terms import Answers, Machine, ten
 
 
 class MuJoCo:
-    """A robot loaded by MuJoCo. Its equality constraints are compared as loops."""
+    """A robot loaded by MuJoCo, whose equality constraints are compared as loops."""
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco
@@ -31,7 +31,7 @@ class MuJoCo:
         self.nv = int(self.model.nv)
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Return MuJoCo's results at positions x and velocities v, in its own coordinates."""
+        """Return MuJoCo's results at positions x and velocities v, in MuJoCo's coordinates."""
         mujoco, model, data = self._mujoco, self.model, self.data
         data.qpos[:], data.qvel[:] = x, 0.0
         mujoco.mj_forward(model, data)

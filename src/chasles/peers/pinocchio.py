@@ -39,7 +39,7 @@ class Pinocchio:
         self.model.gravity.linear = g
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Return Pinocchio's results at positions x and velocities v, in its own coordinates."""
+        """Return Pinocchio's results for its positions x and velocities v, without conversion."""
         pin, model, data = self.library, self.model, self.data
         pin.computeJointJacobians(model, data, x)
         pin.updateFramePlacements(model, data)

@@ -41,7 +41,7 @@ class Plots:
     """Plots of a robot. Each method draws one plot and returns its Matplotlib axes.
 
     axes: Matplotlib axes to draw in. By default, a new pyplot figure is created. Motions are arrays
-    with one row per instant, and `t` (n,) contains the times in s (default: row indices). Units are
+    with one row per sample, and `t` (n,) contains the times in s (default: row indices). Units are
     SI units and radians.
     """
 
@@ -72,7 +72,7 @@ class Plots:
         Raises
         ------
         InputError
-            If the numbers of instants differ.
+            If the numbers of samples differ.
 
         Examples
         --------
@@ -87,7 +87,7 @@ class Plots:
         motion = path("q", q, robot.nq), path("qd", qd, robot.nv), path("qdd", qdd, robot.nv)
         if len({len(part) for part in motion}) > 1:
             problem = (
-                "q, qd and qdd must have the same number of instants, "
+                "q, qd and qdd must have the same number of samples, "
                 f"not {', '.join(str(len(p)) for p in motion)}"
             )
             raise InputError("E-PLOT-002", problem)
@@ -115,7 +115,7 @@ class Plots:
         Raises
         ------
         InputError
-            If the numbers of instants differ.
+            If the numbers of samples differ.
 
         Examples
         --------
@@ -129,7 +129,7 @@ class Plots:
         positions, rates = path("q", q, robot.nq), path("qd", qd, robot.nv)
         if len(positions) != len(rates):
             raise InputError(
-                "E-PLOT-003", f"q has {len(positions)} instants, but qd has {len(rates)}"
+                "E-PLOT-003", f"q has {len(positions)} samples, but qd has {len(rates)}"
             )
         kinetic = robot.kinetic_energy(positions, rates)
         return energies(kinetic, robot.potential_energy(positions), t, axes)
@@ -173,7 +173,7 @@ class Plots:
         Notes
         -----
         The manipulability is sqrt(det(J J')) if there are at least as many degrees of freedom as
-        rows (Yoshikawa 1985). It is 0 where the frame cannot move in some direction.
+        rows (Yoshikawa 1985). The value is 0 where the frame cannot move in some direction.
 
         Examples
         --------

@@ -155,7 +155,7 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
     if found.ndim != 2 or len(found) < 2:
         raise InputError(
             "E-PLOT-016",
-            f"{what} must have shape (n, {size}) with at least two instants, not {found.shape}",
+            f"{what} must have shape (n, {size}) with at least two samples, not {found.shape}",
         )
     return _finite(what, found)
 
@@ -163,10 +163,10 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
 def times(t: Any, count: int) -> tuple[np.ndarray, str]:
     """Return the x-axis values of a plot (times in s, or row indices) and their label."""
     if t is None:
-        return np.arange(count), "instant"
+        return np.arange(count), "sample"
     found = np.asarray(t, float)
     if found.shape != (count,):
-        problem = f"t must have one time for each of the {count} instants, not shape {found.shape}"
+        problem = f"t must have one time for each of the {count} samples, not shape {found.shape}"
         raise InputError("E-PLOT-017", problem)
     return _finite("t", found), "time (s)"
 

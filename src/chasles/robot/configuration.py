@@ -121,7 +121,7 @@ class Configuring(Computing):
         Parameters
         ----------
         values : mapping from str to array_like
-            Positions (rad or m) by joint name. Their leading shapes broadcast.
+            Positions (rad or m) by joint name, whose leading shapes broadcast.
         default : array_like, shape (..., nq), optional
             Positions of all other joints. Default: `neutral()`.
 
@@ -159,7 +159,7 @@ class Configuring(Computing):
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
         seed : int, optional
-            Seed for a new generator. It cannot be combined with `rng`.
+            Seed for a new generator, which cannot be combined with `rng`.
 
         Returns
         -------
@@ -328,8 +328,8 @@ class Configuring(Computing):
             Obstacles by name, or `chasles.distances.Avoid`. Solutions avoid self-collisions and
             collisions with the obstacles.
         guess
-            Configuration (..., nq) at which the first search starts, clipped to the limits. It also
-            defines the positions of fixed joints.
+            Configuration (..., nq) at which the first search starts, clipped to the limits. The
+            guess also defines the positions of the joints in `fixed`.
         near
             Configuration (..., nq), which may be outside the limits. Of all solutions found, the
             nearest to it is returned.
@@ -363,7 +363,7 @@ class Configuring(Computing):
         Notes
         -----
         The solver takes damped Gauss-Newton steps on the configuration space (Sugihara, IEEE
-        Transactions on Robotics 27, 2011), with an active set of joint limits. Its starting
+        Transactions on Robotics 27, 2011), with an active set of joint limits. The starting
         configurations are near the targets. The result of a problem is bitwise identical whether it
         is solved alone or in a batch, with any number of threads. For a robot with loops, the
         target and loop equations are solved together.

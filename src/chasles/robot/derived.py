@@ -90,8 +90,8 @@ class Deriving(Moving):
         ----------
         function
             Name of a robot function, or a Python function of arrays that may call robot functions
-            and functions of the array library. Its arguments must be named q, qd, qdd or tau, or be
-            listed in `shapes`.
+            and functions of the array library. The arguments of a Python function must be named q,
+            qd, qdd or tau, or be listed in `shapes`.
         batch
             Number of states, or the leading shape of all arrays.
         library
@@ -174,8 +174,8 @@ class Deriving(Moving):
             One array if `wrt` is a single name, otherwise a tuple in the order of `wrt`. The shape
             of each array is the shape of the result followed by the shape of the argument.
             Derivatives with respect to q are derivatives of f(integrate(q, d)) with respect to d at
-            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments.
-            Its shape is the shape of the result followed by the shapes of both arguments.
+            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments,
+            whose shape is the shape of the result followed by the shapes of both arguments.
 
         Examples
         --------
@@ -216,7 +216,7 @@ class Deriving(Moving):
     ) -> Any:
         """Return the vector-Jacobian product of a robot function (reverse mode).
 
-        It takes a few times as long as the function itself.
+        The computation takes a few times as long as the function itself.
 
         Parameters
         ----------

@@ -99,8 +99,9 @@ class Identity(Named):
     def independent_positions(self) -> tuple[str, ...]:
         """Names of the coordinates that `assemble` takes as input.
 
-        They include all `independent` coordinates. There are more of them if the robot has rolling
-        constraints (`chasles.model.rolling`), which constrain velocities but not positions.
+        The names include all `independent` coordinates. A robot with rolling constraints
+        (`chasles.model.rolling`), which constrain velocities but not positions, has additional
+        names.
         """
         loops = self.mechanism.loops
         return tuple(loops.freedoms[k] for k in loops.positions.independent)
@@ -119,9 +120,9 @@ class Identity(Named):
     def tool(self) -> str:
         """Default frame for functions with a `frame` argument.
 
-        It is a frame named tool, tcp or end_effector (or similar, with any prefix) if there is one.
-        Otherwise, it is the platform of a parallel robot, or the last frame of the longest chain
-        without gripper fingers.
+        The default is a frame named tool, tcp or end_effector (or similar, with any prefix) if
+        there is one. Otherwise, the default is the platform of a parallel robot, or the last frame
+        of the longest chain without gripper fingers.
         """
         return tool(self.model)
 
@@ -134,7 +135,7 @@ class Identity(Named):
     def notes(self) -> tuple[str, ...]:
         """Messages from loading the file about assumptions, repairs and suspicious values.
 
-        For a robot with loops, they also list loop equations that were dropped because other
+        For a robot with loops, the notes also list loop equations that were dropped because other
         equations imply them to within the precision of the file.
         """
         return (*self.model.notes, *self.mechanism.loops.notes)
@@ -263,7 +264,7 @@ class Identity(Named):
         Parameters
         ----------
         t : array_like, shape (...)
-            Time (s). It broadcasts with the other arguments of a function.
+            Time (s), which broadcasts with the other arguments of a function.
 
         Returns
         -------
@@ -320,7 +321,7 @@ class Identity(Named):
     ) -> Any:
         """Evaluate a function.
 
-        `options` lists the name and value of each option in turn. It is part of the cache key of
+        `options` lists the name and value of each option in turn, and is part of the cache key of
         the compiled program.
         """
         key = (function, options)
@@ -342,7 +343,7 @@ class Identity(Named):
         return answer
 
     def _install(self, function: str, ready: Any) -> None:
-        """Replace the method with its fast entry point.
+        """Replace a method of this robot with a fast entry point that skips the Python method.
 
         The method is replaced at its first call if that call has no options or if the robot has
         closed loops, and otherwise at its second call. A call with new options runs the method and
@@ -367,7 +368,7 @@ class Identity(Named):
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call a method, and add the function that it evaluates to its fast entry point.
+        """Call a method, and add the compiled function that it evaluates to the fast entry point.
 
         The function is added only if the method passed on its arguments unchanged and returned the
         result unchanged.
@@ -390,7 +391,7 @@ class Identity(Named):
 
 
 class _Heard(threading.local):
-    """Last call in this thread, recorded while `_by_python` runs."""
+    """Last function call in this thread, recorded while `Identity._by_python` runs."""
 
     call: tuple[Any, ...] | None = None
 

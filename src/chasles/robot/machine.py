@@ -15,7 +15,7 @@ class Limits:
     """Joint limits, infinite for joints without a limit.
 
     `lower` and `upper` are positions (nq,) in rad or m. `velocity` (rad/s or m/s) and `effort` (N m
-    or N) are the largest absolute values (nv,).
+    or N) are the maximum absolute values (nv,).
     """
 
     lower: np.ndarray
@@ -25,9 +25,10 @@ class Limits:
 
 
 class Actuators(tuple[str, ...]):
-    """Actuator names in file order, with ranges (n, 2) that are infinite if unlimited.
+    """Actuator names in file order, with ranges (n, 2) of controls, forces and activations.
 
-    `active` contains the names of the actuators that have an activation state.
+    Unlimited ranges are infinite. `active` contains the names of the actuators that have an
+    activation state.
     """
 
     data: tuple[ActuatorData, ...]

@@ -35,14 +35,15 @@ class Moving(Configuring):
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, qddd, ..., in this order or by keyword. Their number is the
-            order of the result.
+            Time derivatives qd, qdd, qddd, ..., in this order or by keyword. The number of
+            derivatives is the order of the result.
         frame : str
-            Name of a link or frame. It may be the last positional argument, after the rates.
+            Name of a link or frame, which may also be the last positional argument, after the
+            rates.
         axes : {"world", "frame"}, optional
             Axes in which vectors are expressed.
         at : {"frame", "world"} or (3,) array_like, optional
-            Reference point, as in `frame_velocity`. It moves with the body.
+            Reference point, which moves with the body, as in `frame_velocity`.
         method : str, optional
             "joint-motion" (Mitra, in the base frame), "link-frames" (in link frames) or "fastest".
         out, threads
@@ -145,13 +146,13 @@ class Moving(Configuring):
         Returns
         -------
         D : ndarray, shape (..., nv, 4, 4)
-            Velocity matrix of the body in the base frame for a unit velocity of each coordinate. It
-            is zero for joints that do not move the body.
+            Velocity matrix of the body in the base frame for a unit velocity of each coordinate.
+            The matrix is zero for joints that do not move the body.
 
         Notes
         -----
         D is [e~ r x e; 0 0] for a revolute joint about e through r, and [0 e; 0 0] for a prismatic
-        joint along e. Its derivative is Ddot = Omega D - D Omega (Mitra, Eq 3).
+        joint along e. The derivative of D is Ddot = Omega D - D Omega (Mitra, Eq 3).
 
         Examples
         --------

@@ -16,4 +16,4 @@ if TYPE_CHECKING:
     Numbers = HasShape | float | _Row | Sequence[_Row] | Sequence[Sequence[_Row]]
 else:
     Numbers = Any
-"""Required array. Type checkers reject strings and None."""
+"""Type of a required array argument. Type checkers reject strings and None."""

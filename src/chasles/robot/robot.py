@@ -36,8 +36,8 @@ class Robot(Sensing):
     `assemble` and `complete` compute positions and velocities that keep the loops closed.
     `forward_dynamics`, `linearize` and similar functions keep the loops closed or raise an error.
     Kinematics, energy, momentum and the terms of the equations of motion (`mass_matrix`,
-    `bias_forces`, `gravity_forces`, ...) are computed for the tree. They are also valid for closed
-    motions: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
+    `bias_forces`, `gravity_forces`, ...) are computed for the tree. These quantities are also valid
+    for closed motions: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
 
     A robot depends on time if joints have prescribed motions (`drive`) or couplings change with
     time. Call its functions at a fixed time: `robot.at_time(t).mass_matrix(q)`.
@@ -65,7 +65,7 @@ class Robot(Sensing):
         other : Robot
             Robot to compare with.
         tolerance : float, optional
-            Largest difference relative to the largest entry.
+            Maximum difference, relative to the largest entry.
         rng : numpy.random.Generator or int, optional
             Generator or seed for the random states.
 
@@ -144,8 +144,9 @@ class Robot(Sensing):
         -----
         A compiled program with threads and SIMD computes the distances among spheres and capsules,
         from spheres and capsules to planes, and from spheres to boxes fixed in the world. The
-        library coal (`pip install 'chasles[contact]'`) computes all other distances. Its Python
-        module holds the global interpreter lock, so using several cores requires several processes.
+        library coal (`pip install 'chasles[contact]'`) computes all other distances. The Python
+        module of coal holds the global interpreter lock, so using several cores requires several
+        processes.
 
         Examples
         --------
@@ -177,8 +178,8 @@ class Robot(Sensing):
 
         Notes
         -----
-        The SRDF file must have the name of the URDF file or of the robot. It must be in the folder
-        of the URDF file, in its subfolder `srdf`, or in `../srdf` or `../config`. As in MuJoCo, a
+        The SRDF file must have the name of the URDF file or of the robot, and must be in the folder
+        of the URDF file, in the subfolder `srdf`, or in `../srdf` or `../config`. As in MuJoCo, a
         body in an MJCF file that is connected to the world may collide with shapes fixed in the
         world.
 
@@ -200,9 +201,9 @@ class Robot(Sensing):
         kind
             "spheres" or "capsules".
         excess
-            Largest distance (m) from a returned shape to the collision shape that it encloses.
+            Maximum distance (m) from a returned shape to the collision shape that it encloses.
         count
-            Maximum number of shapes per collision shape. It takes precedence over `excess`.
+            Maximum number of shapes per collision shape, which takes precedence over `excess`.
 
         Returns
         -------

@@ -77,8 +77,8 @@ class Sensing(Editing):
         sensors
             Names of the sensors to evaluate, in order. Default: all.
         ctrl, act
-            Controls and activations of the actuators, as in `actuate`. They are used by actuator
-            sensors. Default: zero.
+            Controls and activations of the actuators, as in `actuate`, for actuator sensors.
+            Default: zero.
         multipliers
             Multipliers from `constrained_dynamics`, for a robot with loops. If given, force and
             torque sensors include loop-joint forces.

@@ -67,7 +67,7 @@ def rod(mass: float, length: float) -> RigidInertia:
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Return the inertia of four or more point masses in general position."""
+    """Return the inertia of point masses (kg) at given positions (m)."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

@@ -1,7 +1,7 @@
 """Synthetic robots: planar arms of equal rods, general chains and trees, and random trees.
 
-Only `Random.random` and `Random.uniform` are used. Their sequences do not change between versions
-of Python, so a seed gives the same tree everywhere.
+Only `Random.random` and `Random.uniform` are used, because their sequences do not change between
+versions of Python. A seed therefore gives the same tree everywhere.
 """
 
 import math
@@ -23,7 +23,7 @@ from chasles.robots._solids import points, rod
 T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
 _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
-"""Joint types with one degree of freedom, which can mimic others or be mimicked."""
+"""Joint types with one degree of freedom, which can mimic other joints or be mimicked."""
 
 
 def planar(n: int) -> Description:

@@ -56,8 +56,8 @@ _starting = Lock()
 class Door:
     """Access control for one viewer server.
 
-    The path of a request must contain the token. Its `Host` header must name this machine or a host
-    in `allow`. Its `Origin` header, if any, must name the same host or a host in `allow`. Other
+    The path of a request must contain the token. The `Host` header must name this machine or a host
+    in `allow`. The `Origin` header, if any, must name the same host or a host in `allow`. Other
     requests are rejected. A page from another origin can guess the port, but not the token.
     Checking the `Host` header prevents DNS rebinding.
     """

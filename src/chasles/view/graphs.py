@@ -104,7 +104,7 @@ class Graphs:
         return plots
 
     def draw(self, clock: float) -> None:
-        """Draw the curves up to time t."""
+        """Draw the curves up to the time `clock` (s)."""
         self.clock = clock
         if self.folder.visible:
             for plot, t, curves in self._plots:

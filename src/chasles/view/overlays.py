@@ -18,7 +18,7 @@ MOST_LONGEST = 3.0
 """Maximum length of a contact-force arrow, relative to the arrow for the robot's weight."""
 
 REACHED = 1e-4
-"""Distance (m and rad) below which a target counts as reached."""
+"""Tolerance (m and rad) within which a target counts as reached."""
 
 MOST_POINTS = 3000
 """Maximum number of points in a trace. Older points are dropped."""

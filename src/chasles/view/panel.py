@@ -23,7 +23,7 @@ from chasles.view.overlays import OVERLAYS, ContactForces, Manipulability, Overl
 from chasles.view.posture import displacement, freedoms, moved
 
 RESOLUTION = 1000
-"""Number of slider steps."""
+"""Number of steps in the range of a slider."""
 
 RATE = 30.0
 """Playback frame rate (1/s), also used as the sampling rate of motions without times."""

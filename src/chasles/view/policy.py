@@ -47,7 +47,7 @@ def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
 def hashes(page: Path) -> tuple[str, ...]:
     """Return the hashes of all scripts in a page, formatted for the policy.
 
-    Raises `chasles.ModelError` if the page's loader is not recognized.
+    Raises `chasles.ModelError` if the scripts cannot be found in the page.
     """
     import zstandard
 
@@ -83,7 +83,10 @@ def _scripts(page: bytes) -> Iterator[bytes]:
 
 
 def unpacked(text: bytes) -> bytes:
-    """Decode base 88. Five characters encode four bytes, and the last n encode n - 1 bytes."""
+    """Decode base 88.
+
+    Five characters encode four bytes. A shorter last group of n characters encodes n - 1 bytes.
+    """
     digits = _DIGITS[np.frombuffer(text, dtype=np.uint8)]
     whole = len(digits) // 5 * 5
     words = digits[:whole].reshape(-1, 5) @ 88 ** np.arange(4, -1, -1)

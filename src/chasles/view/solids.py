@@ -16,7 +16,7 @@ GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
 COLLISION = (0.95, 0.55, 0.10, 0.45)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Default colors of links, rods between joints, collision shapes and boxes, respectively."""
+"""Default colors of links, of rods between joints, of collision shapes, and of boxes for links."""
 
 MOST_TRIANGLES = 400_000
 """Maximum number of triangles drawn without simplification (docs/view.md)."""

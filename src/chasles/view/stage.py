@@ -160,7 +160,7 @@ class Stage:
             camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW
 
     def shadows(self, wanted: bool) -> None:
-        """Switch shadows and reflections on or off. They are slow without a graphics card."""
+        """Switch shadows and reflections (slow without a graphics card) on or off."""
         self.sun.cast_shadow = wanted
         self.sky.intensity = 0.5 if wanted else 1.6
         room = "studio" if wanted else None

@@ -235,7 +235,7 @@ def show(
     Returns
     -------
     Viewer
-        The running viewer. Its `url` contains a token; requests without the token are refused.
+        The running viewer, whose `url` contains a token; requests without the token are refused.
 
     Examples
     --------

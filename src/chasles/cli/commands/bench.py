@@ -2,8 +2,8 @@
 
 Each reported time is the minimum over many interleaved runs. Single-core times are CPU times, and
 multi-core times are wall-clock times. Pinocchio is called from Python once per state, after its
-results have been checked. Its timed calls discard the results, which gives Pinocchio a small
-advantage.
+results have been checked. The timed calls to Pinocchio discard the results, which gives Pinocchio a
+small advantage.
 """
 
 import os
@@ -73,7 +73,7 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Relative tolerance, and its increase per radian of angle snapping (see `chasles.load`)."""
+"""Relative tolerance `EXACT`, and its increase `SNAPPED` per radian of snapped angles."""
 
 
 class WrongAnswer(InputError):
@@ -249,7 +249,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function. On one core, report the faster of `compiled` and `fast`."""
+    """Check and time a function; on one core, use the faster of `compiled` and its `fast`."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)

@@ -111,7 +111,7 @@ class Demo:
 def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
     """Compute a motion of the PUMA 560, and check its torques by simulation and energy balance.
 
-    Each step has two samples, because the Runge-Kutta method and Simpson's rule need midpoints.
+    Samples are half a step apart, because the Runge-Kutta method and Simpson's rule need midpoints.
     """
     robot, h = puma560(), DURATION / steps
     compiled = {name: _timed(partial(robot.function, name)) for name in TIMED}

@@ -58,7 +58,7 @@ def motion(
     ] = None,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     forces: Annotated[
-        Path | None, option("External moments and forces (N m, N): one row, or one per instant.")
+        Path | None, option("External forces and couples (N, N m): one row, or one per sample.")
     ] = None,
     forces_on: Annotated[str, option("Frame on which --forces act. Default: the tool.")] = "",
     at_world: Annotated[
@@ -76,7 +76,7 @@ def motion(
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 
-    Runs forward kinematics and inverse dynamics at each instant of a motion.
+    Runs forward kinematics and inverse dynamics at each sample of a motion.
 
     Writes a table and shows peak values; docs/motion.md describes the files.
 
@@ -179,7 +179,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
     work = summary.work
     return {
         "robot": task.robot.name,
-        "instants": summary.instants,
+        "samples": summary.instants,
         "start": summary.start,
         "end": summary.end,
         "forces": [
@@ -198,7 +198,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
     """Print the duration, joint torques, frame motion and energy."""
     robot, frame = task.robot, task.summarized
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
-    console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} instants{length}")
+    console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} samples{length}")
     rows = command.table(["joint force"], ["peak", "rms", "unit"])
     forces = zip(efforts(robot), summary.peak, summary.rms, strict=True)
     for (name, unit), peak, rms in forces:
@@ -226,7 +226,7 @@ def _draw(task: Task, summary: Summary, path: Path, *, overwrite: bool) -> None:
     figure, (positions, forces, speed) = sheet(3)
     samples, rest = summary.samples[:, 0], summary.samples[:, 1:]
     t = None if summary.end is None else samples
-    across = "instant" if t is None else "time (s)"
+    across = "sample" if t is None else "time (s)"
     draw_positions(robot, rest[:, : robot.nq], t, positions)
     draw_forces(robot, rest[:, robot.nq : -1], t, forces)
     speed.plot(samples, rest[:, -1], "k")

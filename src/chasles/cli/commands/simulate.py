@@ -343,7 +343,7 @@ def _numbers(values: np.ndarray) -> str:
 
 
 def _write_table(arrays: Arrays, robot: Robot, path: Path, *, overwrite: bool) -> None:
-    """Write a table with the state, joint torques, energies and contacts at each instant."""
+    """Write a table with the state, joint torques, energies and contacts at each sample."""
     found = motion_columns(robot.model) | {"tau": effort_columns(robot.model)}
     names, columns = ["t"], [arrays["t"]]
     for key in ("q", "qd", "tau"):

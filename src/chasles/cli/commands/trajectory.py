@@ -289,7 +289,7 @@ def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, An
         "robot": robot.name,
         "kind": kind,
         "duration": made.duration,
-        "instants": len(t),
+        "samples": len(t),
         "peaks": [
             {"joint": name, "velocity": v, "acceleration": a, "jerk": j} for name, v, a, j in peaks
         ],
@@ -304,7 +304,7 @@ def _show(data: dict[str, Any], console: Console) -> None:
     """Print the duration, and the peak velocity, acceleration and jerk of each joint."""
     console.print(
         f"[bold]{escape(data['robot'])}[/]: {data['kind']}, {data['duration']:.6g} s, "
-        f"{data['instants']} instants"
+        f"{data['samples']} samples"
     )
     rows = command.table(["joint"], ["peak velocity", "acceleration", "jerk"])
     for row in data["peaks"]:
