@@ -231,7 +231,7 @@ def _numpy_table() -> Any:
 
 @functools.cache
 def supported() -> bool:
-    """Return True if this Python and NumPy have the layout that the machine code reads."""
+    """Return True if the objects of this Python and NumPy have the memory layout that is assumed."""
     import sysconfig
 
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):

@@ -24,8 +24,8 @@ def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: L
     coordinates outside the chain and the redundant joint's position. `absent` contains fill values
     for the coordinates and residuals of missing postures. The outputs are q (branches, nq),
     residual (branches, 2) and told (2). `residual` is the largest angular and linear error of each
-    posture. `told` contains the numbers of branches within and outside the tolerances. Postures
-    within the tolerances come first.
+    posture. `told` contains two counts: branches within the tolerances, and branches outside.
+    Postures within the tolerances come first.
     """
     arena = Arena(RULES)
     sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("absent", 2))

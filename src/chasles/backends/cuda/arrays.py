@@ -155,7 +155,7 @@ def _integer(w: Text, item: str, target: str) -> str:
 
 
 def _number(w: Text) -> str:
-    """Write a function that reads an attribute that is an integer; it returns true on success."""
+    """Write a function that reads an integer attribute of an object and returns true on success."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     fine = _integer(w, found, "%target")
