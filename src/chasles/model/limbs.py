@@ -1,4 +1,4 @@
-"""Find limbs of a model that have the same structure.
+"""Find limbs (unbranched chains of bodies) of a model that have the same structure.
 
 Such limbs have the same sequence of joints and differ only in parameter values. If these values are
 replaced with symbols, tracing an algorithm gives the same code for each limb (`expr.lanes`).

@@ -764,7 +764,7 @@ class Joint:
     def displacement(self, q: Vector) -> Vector:
         """Return the displacement of the spring from rest along each degree of freedom.
 
-        The spring's energy is stiffness / 2 times the square of the displacement. Its force is
+        The spring's energy is stiffness / 2 times the square of the displacement, and its force is
         stiffness times the displacement.
 
         Parameters
@@ -814,7 +814,8 @@ class Joint:
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         """Return the part of the body's inertia that may be moved to the parent body.
 
-        It satisfies I S = 0 and does not depend on q (Featherstone 2008, section 9.7).
+        The returned inertia I satisfies I S = 0 and does not depend on q (Featherstone 2008,
+        section 9.7).
 
         Parameters
         ----------
