@@ -88,7 +88,7 @@ KINEMATIC: dict[str, tuple[Method, ...]] = {
     "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
     "difference": (Method("spatial", "spatial.kinematics:difference"),),
 }
-"""Functions that do not depend on masses. A robot without masses supports only these."""
+"""Functions that do not depend on masses, the only functions of a robot without masses."""
 
 DYNAMIC: dict[str, tuple[Method, ...]] = {
     "generalized_jacobian": (Method("spatial", "spatial.operational_space:generalized_jacobian", needs=all_of(undriven_joints, unheld_base)),),
@@ -148,7 +148,7 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that factor or invert the mass matrix. Every joint must move some inertia."""
+"""Functions that factor or invert the mass matrix, for which every joint must move inertia."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
@@ -249,7 +249,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "closing_acceleration": (Method("minimal", "closed_loops.dynamics:closing_acceleration"),),
 }  # fmt: skip
 """Closed-loop functions that need a closure, i.e. a choice of loop equations and dependent
-coordinates. Public functions call them and check the conditioning of each state.
+coordinates. Public functions call these functions and check the conditioning of each state.
 """
 
 SENSING: dict[str, tuple[Method, ...]] = {

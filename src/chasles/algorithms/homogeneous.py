@@ -29,8 +29,8 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
     Around a closed loop, the product M of the position matrices is the identity. The loop joint
     absorbs the displacement in its free directions. The rotation vector and translation that remain
     are expressed in the successor frame and projected onto T. At a closed position, the derivative
-    of this error is A from `loop_matrix`. The residuals phi(q) of couplings are appended. They are
-    zero for velocity constraints.
+    of this error is A from `loop_matrix`. The residuals phi(q) of couplings, which are zero for
+    velocity constraints, are appended.
     """
     r = []
     for loop in model.loops:
@@ -129,9 +129,9 @@ def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, d
 def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
     """Return b in A qd = b, which is nonzero only for time-dependent joints or couplings.
 
-    For a loop, b is minus the velocity around the loop due to driven joints. For a coupling, b is
-    -d phi/dt (Featherstone 2008, section 3.5), or the velocity that a velocity constraint
-    prescribes.
+    For a loop, b is minus the velocity around the loop due to joints with prescribed motions. For a
+    coupling, b is -d phi/dt (Featherstone 2008, section 3.5), or the velocity that a velocity
+    constraint prescribes.
     """
     driven = model.undriven(1)
     drifts = [Vector.zero(loop.rows) for loop in model.loops]
@@ -145,9 +145,10 @@ def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
 def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.LoopVector:
     """Return b in A qdd = b, from W and H with all qdd zero (Eq II.3bis and II.6).
 
-    For a weld, the relative H across the loop joint is zero. For other loop joints, it is computed
-    from the joint velocities, which follow from the velocities around the loop if A qd = 0. For a
-    coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt). Accelerations of driven joints are included.
+    For a weld, the relative H across the loop joint is zero. For other loop joints, the relative H
+    is computed from the joint velocities, which follow from the velocities around the loop if A qd
+    = 0. For a coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt). Prescribed joint accelerations
+    are included.
     """
     b, driven = [], model.undriven(2)
     for loop in model.loops:

@@ -508,7 +508,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Check the sparsity pattern of H. Return a copy of its lower triangle and a `_Row` per row."""
+    """Check the zeros of H; return a copy of its lower triangle, and the `_Row` of each row."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))

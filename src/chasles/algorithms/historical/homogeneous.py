@@ -73,7 +73,7 @@ def inverse_dynamics(
 ) -> Effort:
     """Sum the actions Phi = skew(H J) of all bodies beyond each joint (section 2.3).
 
-    The joint force is the pseudo scalar product of this sum with the joint screw.
+    The generalized force is the pseudo scalar product of this sum with the joint screw.
     """
     M, L, _, H, J = chain(model, q, qd, qdd)
     Phi, tau = {WORLD: Action.zero()}, {}
@@ -170,7 +170,7 @@ def bias_forces_lagrange(
 def inverse_dynamics_lagrange(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return F = M qdd + C (section 3). C accounts for the accelerations of driven joints."""
+    """Return F = M qdd + C (section 3). C includes the effect of prescribed joint accelerations."""
     F, driven = dict(bias_forces_lagrange(model, q, qd, f_ext)), model.undriven(2)
     for (i, j), block in mass_matrix_lagrange(model, q).items():
         F[i] += block @ (qdd[j] - driven[j])

@@ -134,7 +134,7 @@ class Joint:
     holonomic: ClassVar[bool] = True
     """True if the joint constrains positions, not only velocities."""
     path: ClassVar[tuple[int, ...]] = ()
-    """Indices of coordinates that depend on the path. `difference` ignores these coordinates."""
+    """Indices of coordinates that depend on the path of the motion; `difference` ignores them."""
 
     # Properties of the type, for file formats and other libraries
     along: ClassVar[str] = "z"
