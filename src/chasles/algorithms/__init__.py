@@ -39,9 +39,12 @@ DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method("recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"),
     "forward_dynamics": Method("recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"),
 }  # fmt: skip
-"""Recursive algorithms for the derivatives of a function. They need fewer operations than the
-program obtained by differentiating the function. A recursion returns one derivative for each array
-argument, in the order of the arguments. For all other functions, the program is differentiated."""
+"""Recursive algorithms for the derivatives of functions.
+
+A recursion needs fewer operations than the program obtained by differentiating the function, and
+returns one derivative for each array argument, in the order of the arguments. For all other
+functions, the program is differentiated.
+"""
 
 SUMMED = ("parallel-axes",)
 """Model pass that the `parallel-axes` methods require.
@@ -221,8 +224,10 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }  # fmt: skip
-"""Methods that run only if selected with `method=`. They are kept for reference. Most are in the
-package `historical`; some are in the same modules as the default methods."""
+"""Methods that are kept for reference and run only if selected with `method=`.
+
+Most are in the package `historical`; some are in the same modules as the default methods.
+"""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     function: (

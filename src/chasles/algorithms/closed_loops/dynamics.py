@@ -46,10 +46,10 @@ def equations(
 ) -> tuple[Matrix, Vector, Matrix, Vector, Number]:
     """Return H, f, K, k in H qdd = f + K' lam and K qdd = k (Eq 8.1-8.6), and the velocity error.
 
-    Coordinates are in tree order. f is the vector of joint forces minus bias forces. K and k
+    Coordinates are in tree order. f is the vector of generalized forces minus bias forces. K and k
     contain only the independent loop equations, selected by the closure. If the time constant
     `stabilization` is nonzero, k includes Baumgarte's terms (Eq 8.21-8.24). The velocity error (see
-    `strayed`) measures how far qd violates the loop equations. It is 0 with stabilization.
+    `strayed`) measures how far qd violates the loop equations, and is 0 with stabilization.
     """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     return H, net_forces(model, h, tau), *closing(model, q, qd, stabilization)

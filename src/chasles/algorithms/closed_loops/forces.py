@@ -179,7 +179,10 @@ def driving_forces(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> DrivenEffort:
-    """Return tau = S'f at the driven joints, minus the loop and coupling forces K' lam (Eq 8.4)."""
+    """Return tau = S'f - K' lam at joints with prescribed motions (Featherstone 2008, Eq 8.4).
+
+    K' lam are the loop and coupling forces.
+    """
     tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
     for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):
         lam = Vector(tuple(islice(numbers, constraint.rows)))

@@ -335,7 +335,7 @@ def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
 
 
 def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
-    """Return the joint that splits a connected piece most evenly, and all joints beyond it."""
+    """Return the joint that splits connected bodies most evenly, and all joints beyond it."""
     beyond: dict[int, frozenset[int]] = {}
     for i in sorted(joints, reverse=True):
         children = [k for k in whole.children[i] if k in joints]

@@ -43,8 +43,8 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 
     The book covers chains of revolute joints. Here, a degree of freedom is a pair (z, v). v is zero
     for a rotation, and z is zero for a translation. All other joints are combinations of these.
-    Unlike in the book, G uses the composite center of mass and is the joint force that balances
-    gravity.
+    Unlike in the book, G uses the composite center of mass and is the generalized force that
+    balances gravity.
     """
     links, S, bend = _generalized(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
@@ -159,7 +159,7 @@ def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """Return D with only the armature entries, to which the link inertias are added."""
+    """Return the mass matrix D with only the armature entries; link inertias are added later."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}

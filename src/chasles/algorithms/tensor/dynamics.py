@@ -124,7 +124,7 @@ def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInerti
 def augmented_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute joint forces with augmented links (Balafoutis and Patel 1991, algorithm 5.7).
+    """Compute inverse dynamics with augmented links (Balafoutis and Patel 1991, algorithm 5.7).
 
     Forces between links are not computed.
     """

@@ -110,8 +110,8 @@ class Joint:
     stiffness
         Spring stiffness of each degree of freedom, with rest position `rest`.
     load
-        Force that springs, tendons, gravity compensation and fluid exert on each degree of freedom
-        in the current state.
+        Generalized force that balances springs, tendons, gravity compensation and fluid in the
+        current state, for each degree of freedom.
     """
 
     placement: Transform = field(default_factory=Transform.identity)
