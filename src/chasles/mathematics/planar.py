@@ -164,8 +164,8 @@ class PlanarInertia(Additive):
 class PlanarArticulatedInertia(Additive):
     """Planar articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]].
 
-    It maps the acceleration of a body in an articulated system to the force on the body. It does
-    not map velocity to momentum (Featherstone 2008, section 7.1).
+    The inertia maps the acceleration of a body in an articulated system to the force on the body,
+    but does not map velocity to momentum (Featherstone 2008, section 7.1).
     """
 
     I: Number

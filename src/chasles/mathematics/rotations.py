@@ -2,7 +2,7 @@
 
 A `Rotation` E transforms coordinates in one frame to coordinates in a rotated frame, like
 Featherstone's rx, ry and rz. E is the transpose of the matrix that rotates a vector. Quaternions
-(w, x, y, z) describe the orientation of the rotated frame in the original frame. They need not be
+(w, x, y, z) describe the orientation of the rotated frame in the original frame, and need not be
 normalized.
 """
 

@@ -55,8 +55,8 @@ def tensor_product(u: Matrix, v: Matrix) -> Fourth: ...
 def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
     """Return the tensor product of two vectors or two tensors.
 
-    For vectors, it is the dyad with (u (x) v) r = u (v . r) (3.2.3). For tensors, it is a
-    fourth-order tensor.
+    For vectors, the product is the dyad with (u (x) v) r = u (v . r) (3.2.3). For tensors, the
+    product is a fourth-order tensor.
     """
     if type(u) is Vector and type(v) is Vector:
         return Matrix(tuple(tuple(a * b for b in v) for a in u))
@@ -212,8 +212,8 @@ class AngularAcceleration:
     """Angular acceleration tensor Omega = wd~ + w~ w~ = Rdd R' (4.2.7).
 
     Omega r is the second derivative of a body-fixed vector r. `tensor` is computed from the vectors
-    w and wd in 6 multiplications and 9 additions. Its axial vector (`vect`) is wd, and its
-    symmetric part is w~ w~.
+    w and wd in 6 multiplications and 9 additions. The axial vector (`vect`) of the tensor is wd,
+    and its symmetric part is w~ w~.
     """
 
     w: Vector
@@ -243,8 +243,8 @@ class AngularAcceleration:
     def moment(self, J: Symmetric) -> Vector:
         """Return the moment dual(Omega J - (Omega J)') on a body with Euler tensor J (4.3.41).
 
-        This takes 15 multiplications and 15 additions, because only differences between diagonal
-        entries of Omega are needed (section 5.3).
+        The computation takes 15 multiplications and 15 additions, because only differences between
+        diagonal entries of Omega are needed (section 5.3).
         """
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
         return Vector.of(
@@ -280,8 +280,9 @@ def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
 
 # Mass distribution --------------------------------------------------------------------------------
 #
-# I is the inertia tensor. Its off-diagonal entries are negative products of inertia. J is the Euler
-# tensor, the integral of r (x) r dm. Its off-diagonal entries are positive products of inertia.
+# I is the inertia tensor, whose off-diagonal entries are negative products of inertia. J is the
+# Euler tensor, the integral of r (x) r dm, whose off-diagonal entries are positive products of
+# inertia.
 
 
 def euler_from_inertia(I: Symmetric) -> Symmetric:

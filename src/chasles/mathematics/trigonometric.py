@@ -1,8 +1,8 @@
 """Solve equations in the cosine and sine of an angle, for closed-form inverse kinematics.
 
 The solutions are intersections of a line or a conic with the unit circle. The functions have no
-conditional branches, so that they can be traced. They return all roots, each with a flag that is 1
-if the root is real.
+conditional branches, so that they can be traced. Each function returns all roots, with a flag for
+each root that is 1 if the root is real.
 """
 
 from collections.abc import Sequence

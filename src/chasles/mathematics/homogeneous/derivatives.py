@@ -1,9 +1,9 @@
 """Derivatives of M, W, J and L with respect to time and joint coordinates (Legnani II, section 3).
 
 Each function takes an argument X. If X is the velocity W of a body, the function returns the time
-derivative of a quantity fixed to the body. If X is the screw L_m of joint m, it returns the
-derivative with respect to q_m: bodies after joint m move with the screw L_m, and bodies before it
-are at rest. All quantities are expressed in frame 0.
+derivative of a quantity fixed to the body. If X is the screw L_m of joint m, the function returns
+the derivative with respect to q_m: bodies after joint m move with the screw L_m, and bodies before
+it are at rest. All quantities are expressed in frame 0.
 """
 
 from collections.abc import Iterable

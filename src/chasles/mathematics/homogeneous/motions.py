@@ -495,7 +495,7 @@ class Inertia(Framed, Factor, Additive):
         Returns
         -------
         rate : Inertia
-            Derivative of J. Its mass is zero.
+            Derivative of J, with zero mass.
 
         Raises
         ------
@@ -684,7 +684,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
     Returns
     -------
     Phi : Action
-        Couple about the origin (N m) and force (N). If H = Hg, this is the weight of the body.
+        Couple about the origin (N m) and force (N), which are the weight of the body if H = Hg.
 
     Notes
     -----
@@ -762,7 +762,7 @@ def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
     Returns
     -------
     energy : float
-        Potential energy (J). It is zero if the center of mass is at height 0.
+        Potential energy (J), which is zero if the center of mass is at height 0.
 
     Examples
     --------
