@@ -31,7 +31,7 @@ class PlanarMotion(Additive):
     y: Number
 
     def dot(self, f: "PlanarForce") -> Number:
-        """Return the scalar product with a force. For a velocity, this is the power."""
+        """Return the scalar product with a force, which is the power of a velocity."""
         return self.w * f.n + self.x * f.x + self.y * f.y
 
     def cross(self, other: Carried) -> Carried:

@@ -1,7 +1,7 @@
 """Couplings between coordinates, velocities and frames, and prescribed joint motions.
 
-Couplings and motions are user-defined functions that use `chasles.expr`. They are traced once, and
-their time derivatives are computed from the traced programs.
+Couplings and motions are user-defined functions that use `chasles.expr`. Each function is traced
+once, and its time derivatives are computed from the traced program.
 """
 
 import inspect

@@ -357,7 +357,7 @@ def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
 
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
-    """Split a vector into one vector for each body in `order`. This is the inverse of `stack`."""
+    """Split a vector into one vector for each body in `order` (the inverse of `stack`)."""
     return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 

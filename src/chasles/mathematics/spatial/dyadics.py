@@ -64,7 +64,7 @@ class Dyadic(Additive):
 
 @dataclass(frozen=True, slots=True)
 class MotionMap(Dyadic):
-    """Linear map from motions to motions, such as the operator v x. It transforms by similarity."""
+    """Linear map from motions to motions, transformed by similarity, such as the operator v x."""
 
     takes = Motion
     gives = Motion
@@ -78,7 +78,7 @@ class MotionMap(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class ForceMap(Dyadic):
-    """Linear map from forces to forces that transforms by similarity, such as the operator v x*."""
+    """Linear map from forces to forces, transformed by similarity, such as the operator v x*."""
 
     takes = Force
     gives = Force
@@ -92,7 +92,7 @@ class ForceMap(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class GeneralInertia(Dyadic):
-    """Linear map from motions to forces that transforms by congruence, such as dI/dt."""
+    """Linear map from motions to forces, transformed by congruence, such as dI/dt."""
 
     takes = Motion
     gives = Force
