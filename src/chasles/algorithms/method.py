@@ -9,7 +9,7 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Function that returns the reason why a model does not meet a requirement, or an empty string."""
+"""Function of a model and options that returns why a requirement is not met, or ""."""
 
 
 def all_of(*needs: Need) -> Need:
@@ -26,7 +26,7 @@ def floating_base(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every joint moves some inertia, so that M can be factored.
+    """Require that every joint moves some inertia, so that the mass matrix M can be factored.
 
     If some joint accelerations are known, only the block of M for the remaining joints is factored.
     """

@@ -163,7 +163,7 @@ class Coupling:
     t: Number | None = None
     rates: tuple[tuple[int, int], ...] = ()
     carried: tuple[int, ...] = ()
-    """Bodies that move the constraint's frames."""
+    """Indices of the bodies that move the constraint's frames."""
 
     @property
     def name(self) -> str:
@@ -254,7 +254,7 @@ def velocities(residual: Program) -> Program:
 
 
 def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[Number]]:
-    """Return the time derivatives of position inputs, for forward differentiation.
+    """Return the time derivatives d_q, d_pose and d_t of a constraint's position inputs.
 
     `given` contains the values of the inputs, including `rate` and `twist`.
     """

@@ -144,7 +144,7 @@ def _coupled_still(
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
-    """Return the joint of body i, fixed at coordinates q."""
+    """Return the joint of body i as a fixed joint at coordinates q."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = body.data.parent

@@ -197,7 +197,7 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> str:
-        """File and line of the part, or "" if it does not come from a file."""
+        """File and line of the described object, or "" if it does not come from a file."""
         where: str = getattr(self.part, "where", "")
         return where
 
@@ -207,12 +207,12 @@ class Entry(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Return True if all numbers are symbols or within their range."""
+        """Return True if all values are symbols or within the range of the field."""
         return all(isinstance(x, Scalar) or _plain(x, self.row) for x in self.numbers)
 
     @property
     def finite(self) -> bool:
-        """Return True if all numbers are symbols or finite, so that a file can be loaded."""
+        """Return True if all values are symbols or finite; otherwise, a file cannot be loaded."""
         return all(isinstance(x, Scalar) or _plain(x, ANY) for x in self.numbers)
 
 
@@ -339,7 +339,7 @@ def reversed_limits(joint: JointData) -> bool:
 
 
 def outside(source: Description) -> Iterator[Entry]:
-    """Return the fields whose numbers are finite but outside their ranges."""
+    """Return the numeric fields whose values are finite but outside their ranges."""
     return (entry for entry in entries(source) if entry.finite and not entry.fits)
 
 

@@ -42,7 +42,7 @@ class Follow(NamedTuple):
 
 
 LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
-"""Derivatives of joint loads with respect to q and qd, as blocks keyed by pairs of bodies."""
+"""Derivatives of passive joint loads with respect to q and qd, as blocks keyed by body pairs."""
 
 
 class Share(NamedTuple):
@@ -92,7 +92,7 @@ class Body:
 
     @property
     def turned(self) -> bool:
-        """True for a rotor, which is driven by joints."""
+        """True if the body is a rotor, which is driven by other joints."""
         return bool(self.geared or self.path)
 
     @property
@@ -199,7 +199,7 @@ class Model:
     lossless: bool = False
     """True if damping and friction of joints, tendons and fluid are ignored."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
-    """Function that returns the derivatives of joint loads with respect to q and qd."""
+    """Function that returns the derivatives of passive joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Function that is called before each step of a recursion over the bodies."""
 
@@ -524,7 +524,7 @@ class Model:
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """Bodies whose joints have coordinates, parents first (factors then have no fill-in)."""
+        """Bodies whose joints have coordinates, parents first (factors of M have no fill-in)."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property

@@ -280,7 +280,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Yield the magnitudes of the nonzero offset components that a recursion uses."""
+    """Yield the magnitudes of the nonzero components of offsets between body frames."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3

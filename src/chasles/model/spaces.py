@@ -161,7 +161,7 @@ class TwistsSpace(Space):
 
 @dataclass(frozen=True)
 class TreeSpace(Space):
-    """A matrix with rows and columns in tree order (parents first), joined in file order.
+    """A matrix in tree order (parents first), which `join` converts to file order.
 
     `rows` and `columns` are the numbers of rows and columns divided by nv: 1 for velocities, 2 for
     steps in q followed by velocities.

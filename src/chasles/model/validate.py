@@ -169,7 +169,7 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return (name, distance) of each body whose center of mass is more than `FAR` away."""
+    """Return (name, distance in radii of gyration) of bodies with a center of mass beyond `FAR`."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 

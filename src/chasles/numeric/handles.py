@@ -56,10 +56,10 @@ SIZES = {
 - first, second: a transform and a velocity.
 - inertia: mass, first moment and rotational inertia of the body.
 - inverse: upper triangle of the inverse spatial inertia.
-- hinge: X, the angular and linear entries of S along z, and c.
+- hinge: X, the angular and linear entries of S along z, and the bias acceleration c.
 - A, B: blocks 11, 12 and 22 of a subchain's inverse inertia, and bias accelerations of its end
 bodies.
-- record: W, Y S, 1/D, g, the force due to tau, and tau.
+- record: W, Y S, 1/D, g, the force due to tau, and tau (see `joined`).
 - force: forces on both end bodies.
 """
 

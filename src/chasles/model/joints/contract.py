@@ -170,7 +170,7 @@ class Joint:
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Unit of each velocity multiplied by one second: "rad" or "m"."""
+        """Unit of each velocity without "/s": "rad" or "m"."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
