@@ -22,7 +22,7 @@ from chasles.model.model import WORLD, Frame, Model
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Property matrices [D] of a joint, or their time derivatives, one per degree of freedom."""
+    """Property matrices [D] of a joint (4x4 matrices of its screws), or their time derivatives."""
 
     columns: tuple[Velocity, ...]
 

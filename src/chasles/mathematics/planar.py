@@ -35,7 +35,7 @@ class PlanarMotion(Additive):
         return self.w * f.n + self.x * f.x + self.y * f.y
 
     def cross(self, other: Carried) -> Carried:
-        """Return the cross product crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
+        """Return the cross product crm(v) m or crf(v) f (Featherstone 2008, Eq 2.75 and 2.76)."""
         w, x, y = self.w, self.x, self.y
         if isinstance(other, PlanarMotion):
             return PlanarMotion(0.0, y * other.w - w * other.y, w * other.x - x * other.w)
@@ -72,7 +72,10 @@ class PlanarTransform:
 
     @staticmethod
     def of(angle: Number, x: Number = 0.0, y: Number = 0.0) -> "PlanarTransform":
-        """Return the transform Xpln to a frame that is translated and then rotated (Eq 2.77)."""
+        """Return the transform Xpln to a frame that is translated and then rotated.
+
+        See Featherstone 2008, Eq 2.77.
+        """
         return PlanarTransform(cos(angle), sin(angle), x, y)
 
     def matrix(self) -> Matrix:
@@ -145,7 +148,10 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """Create an inertia from the mass, center of mass and central inertia (Eq 2.78)."""
+        """Create an inertia from the mass, center of mass and central inertia.
+
+        See Featherstone 2008, Eq 2.78.
+        """
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:

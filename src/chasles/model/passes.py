@@ -111,7 +111,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operation count for offset r of body i, and whether its children need forces."""
+    """Return the operation count for offset r of body i, and True if its children need forces."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides

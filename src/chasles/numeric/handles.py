@@ -99,10 +99,11 @@ def loaded(
 
 
 def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Join two subchains, and return the result and a record for `parted` (Eq 7.57 to 7.63).
+    """Join two subchains, and return the result and a record for `parted`.
 
-    The joint connects the last body of A to the first body of B. The joint force on B is f = Y (g +
-    S qdd), with Y = (Phi_B + X Phi_A X')^-1. Since S'f = tau - armature qdd, f = W g + Y S tau / D.
+    See Featherstone 2008, Eq 7.57 to 7.63. The joint connects the last body of A to the first body
+    of B. The joint force on B is f = Y (g + S qdd), with Y = (Phi_B + X Phi_A X')^-1. Since S'f =
+    tau - armature qdd, f = W g + Y S tau / D.
     """
     (A11, A12, A22, a1, a2), (B11, B12, B22, b1, b2) = _piece(A), _piece(B)
     X, S, c = _hinge(hinge)

@@ -175,7 +175,10 @@ def _bridge(
 
 
 def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) -> Bridge:
-    """Return the `Bridge` for a loop joint, in successor frame coordinates (Eq 3.40 to 3.44)."""
+    """Return the `Bridge` for a loop joint, in successor frame coordinates.
+
+    See Featherstone 2008, Eq 3.40 to 3.44.
+    """
     P, S = loop.predecessor, loop.successor
     X = across(loop, around(model, loop, x)).transform()
     qJ, X_p = loop.joint.fit(X), X @ P.placement

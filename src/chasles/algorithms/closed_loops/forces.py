@@ -139,7 +139,10 @@ def closed_joint_reactions(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> Reactions:
-    """Return the joint reactions, including loop-joint forces on both connected links (Eq 8.2)."""
+    """Return the joint reactions, including loop-joint forces on both connected links.
+
+    See Featherstone 2008, Eq 8.2.
+    """
     loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.parts))}
     for load in _loop_loads(model, q, multipliers):
         loads[load.body] += load.f

@@ -264,7 +264,10 @@ def constrained_dynamics_divide_and_conquer(
 
 
 def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]:
-    """Return the forces on both links for each constraint force of a loop joint (Eq 8.28)."""
+    """Return the forces on both links for each constraint force of a loop joint.
+
+    See Featherstone 2008, Eq 8.28.
+    """
     P, S = loop.predecessor, loop.successor
     M = around(model, loop, q)
     X = across(loop, M).transform()
@@ -356,7 +359,10 @@ def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
 
 
 def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
-    """Join two pieces at a hinge (Eq 7.57 to 7.63). `first` contains the hinge's parent body."""
+    """Join two pieces at a hinge. `first` contains the hinge's parent body.
+
+    See Featherstone 2008, Eq 7.57 to 7.63.
+    """
     X, i, p = hinge.X, hinge.i, hinge.p
     on_parent, on_child = X.T @ hinge.T, hinge.T * -1.0
     U = {h: first.Phi[h, p] @ on_parent for h in first.b}

@@ -118,7 +118,8 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
 def centered_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
     """Return T: the twists of each body for unit velocities of the joints that move it.
 
-    See Eq 6.2.12 and 6.2.14. Twists are at the center of mass, in body axes.
+    See Balafoutis and Patel 1991, Eq 6.2.12 and 6.2.14. Twists are at the center of mass, in body
+    axes.
     """
     T: dict[int, dict[int, Motions]] = {WORLD: {}}
     centered = {}

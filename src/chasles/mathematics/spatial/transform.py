@@ -39,7 +39,7 @@ class Transform:
     `X @ v` and `X @ f` transform motions and forces from A to B. `X.inverse()` transforms all
     quantities from B to A, and `X.T` only forces and inertias; no matrix is inverted. For inertias
     and other dyadics, `X @ I` is X* I X^-1, `X.T @ I` is X' I X, and `X @ Phi` is X Phi X'
-    (table 2.5).
+    (Featherstone 2008, table 2.5).
     """
 
     E: Rotation
