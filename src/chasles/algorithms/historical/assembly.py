@@ -236,11 +236,11 @@ def constrained_dynamics_divide_and_conquer(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """Assemble the tree with handles at loop joints, then close the loops (Featherstone 2008, 7.5).
+    """Assemble the tree with handles at loop joints, then close the loops.
 
-    A handle is a body on which a loop joint exerts a force. The entries of A = K H^-1 K' are
-    inverse inertias between handles. The multipliers solve A lam = k - K qdd, where qdd are the
-    accelerations of the open tree.
+    See Featherstone 2008, section 7.5. A handle is a body on which a loop joint exerts a force. The
+    entries of A = K H^-1 K' are inverse inertias between handles. The multipliers solve A lam = k -
+    K qdd, where qdd are the accelerations of the open tree.
     """
     K, k, stray = closing(model, q, qd, stabilization)
     pushes = [push for loop in model.loops for push in loop_pushes(model, loop, q)]

@@ -21,7 +21,7 @@ def dM(X: Velocity | Screw, M: Position) -> Block:
 def dM_inverse(X: Velocity, M: Position) -> Block:
     """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1, with W_(1) in the second frame.
 
-    See Legnani et al. 1996, appendix, A1.
+    See Legnani et al. 1996, part II, appendix, A1.
     """
     return -M.to_second(X) @ M.inverse()
 
@@ -29,7 +29,7 @@ def dM_inverse(X: Velocity, M: Position) -> Block:
 def dL(X: Velocity | Screw, L: Screw) -> Velocity:
     """Return dL_i/dt = W L_i - L_i W, or dL_i/dq_m for X = L_m with m < i.
 
-    See Legnani et al. 1996, appendix, A2. W is the velocity of the body before joint i.
+    See Legnani et al. 1996, part II, appendix, A2. W is the velocity of the body before joint i.
     """
     return X.bracket(L)
 
