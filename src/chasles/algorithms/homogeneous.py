@@ -295,7 +295,7 @@ def _rate(joint: Joint, q: Vector, v: Vector) -> Vector:
 
 
 def _curve(joint: Joint, q: Vector, v: Vector) -> Vector:
-    """Return the second time derivatives of a joint's coordinates for constant v."""
+    """Return the second time derivatives of a joint's coordinates for a constant velocity v."""
     if joint.additive:
         return Vector.zero(joint.nq)
     rates = by_time(lambda s, q, v: list(_rate(joint, joint.integrate(q, v * s), v)), q, v)

@@ -20,7 +20,7 @@ Rule = Callable[..., "Number | None"]
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Pause the garbage collector, which would visit all nodes of a long trace again and again."""
+    """Pause the garbage collector, which would repeatedly visit all nodes of a long trace."""
     collects = gc.isenabled()
     gc.disable()
     try:

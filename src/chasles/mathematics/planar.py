@@ -31,7 +31,7 @@ class PlanarMotion(Additive):
     y: Number
 
     def dot(self, f: "PlanarForce") -> Number:
-        """Return the scalar product with a force, which is the power of a velocity."""
+        """Return the scalar product with a force (the power, if the motion is a velocity)."""
         return self.w * f.n + self.x * f.x + self.y * f.y
 
     def cross(self, other: Carried) -> Carried:
@@ -122,15 +122,19 @@ class PlanarTransform:
         return self.c * x + self.s * y, self.c * y - self.s * x
 
     def nearly(self) -> PlanarMotion:
-        """Return the displacement from A to a nearby frame B, to first order (XtoV, table A.1)."""
+        """Return the displacement from A to a nearby frame B, to first order.
+
+        The function is XtoV in Featherstone 2008, table A.1.
+        """
         X = self.matrix()
         return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
 
     def halfway(self) -> PlanarMotion:
-        """Return the displacement v from A to B, to second order (XtoV, accurate form).
+        """Return the displacement v from A to B, to second order.
 
-        The displacement has the same coordinates in both frames: X v = v. The velocity that moves A
-        to B in unit time is asin(w) / w times v.
+        The function is the accurate form of XtoV (see `nearly`). The displacement
+        has the same coordinates in both frames: X v = v. The velocity that moves A to B in unit
+        time is asin(w) / w times v.
         """
         X = self.matrix()
         w, a, b, c = X[1, 2], X[2, 0], X[1, 0], X[1, 1]

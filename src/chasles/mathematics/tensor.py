@@ -394,8 +394,8 @@ class Center:
 class GeneralizedLink(NamedTuple):
     """Composite body of a moving link and all links beyond it.
 
-    m is the mass, U the first moment, Ud the rate of U, E the inertia, and L the tensor in
-    (Balafoutis and Patel 1991, Eq 7.3.18d). All moments are about the link origin.
+    m is the mass, U the first moment, Ud the rate of U, E the inertia, and L the tensor defined in
+    Balafoutis and Patel 1991, Eq 7.3.18d. All moments are about the link origin.
     """
 
     m: Number

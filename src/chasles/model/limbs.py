@@ -18,7 +18,10 @@ Different = Callable[[Sequence[float]], Sequence[Number]]
 
 @dataclass(frozen=True)
 class Alike:
-    """Limbs of a model grouped by structure, and the parameters that differ within a group."""
+    """Limbs of a model grouped by structure, and the parameters that differ within a group.
+
+    `kinds` contains the groups, with each limb as a tuple of body indices.
+    """
 
     model: Model
     kinds: tuple[tuple[tuple[int, ...], ...], ...]

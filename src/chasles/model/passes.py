@@ -293,8 +293,8 @@ def _offsets(model: Model) -> Iterator[Number]:
 # Several parallel joints rotate a body by the sum of their angles relative to its carrier, which is
 # the body before the first of these joints. If the carrier rotates about an axis that is fixed in
 # the base, its angular velocity has one component, or two components after rotation by the sum of
-# angles. This takes fewer operations than a rotation at each joint. The carrier of any other body
-# is its parent.
+# angles. A rotation by the sum takes fewer operations than a rotation at each joint. The carrier of
+# any other body is its parent.
 
 
 class Turn(NamedTuple):

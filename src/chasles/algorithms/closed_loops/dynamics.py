@@ -274,9 +274,9 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
 
     See Featherstone 2008, Eq 8.48-8.51. The step d solves the position constraints K d = -residual,
     with d = 0 in the independent coordinates. The velocities are G yd + g, where yd are the
-    independent velocities in qd and g follows from b in K qd = b for time-driven mechanisms. The
-    margin has the sign of the product of `ratios`. The sign changes when the motion passes a
-    position that is singular for these independent coordinates.
+    independent velocities in qd and g follows from b in K qd = b for mechanisms with prescribed
+    motions. The margin has the sign of the product of `ratios`. The sign changes when the motion
+    passes a position that is singular for these independent coordinates.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
     K = constraints(model, q, rows)
