@@ -56,7 +56,7 @@ def dh_table(model: Model, convention: Convention, tool: str | None = None) -> D
 
     The table describes an arm with the same coordinates, motion and masses. Link frames that
     satisfy the convention are kept. Otherwise, frames follow the rules of Balafoutis and Patel
-    (1991, section 2.3): the origin is where the common normal meets the joint axis, and the x axis
+    (1991, section 2.3). The origin is where the common normal meets the joint axis, and the x axis
     is along the normal (along z(i) x z(i+1) where axes intersect). For parallel axes, the normal
     nearest to the previous origin is used. Fixed links are omitted. `tool` is the frame at the end
     of the table (default: the robot's last frame on the last link).

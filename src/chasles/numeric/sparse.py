@@ -31,7 +31,7 @@ class _Row(NamedTuple):
 class Operations(NamedTuple):
     """Operation counts for a tree with n rows (Featherstone 2008, table 6.6).
 
-    If d is the number of rows on the path from a row to the root, D1 and D2 are the sums of d - 1
+    Let d be the number of rows on the path from a row to the root. D1 and D2 are the sums of d - 1
     and of d (d - 1) / 2 over all rows (Featherstone 2008, Eq 6.26 and 6.27). A factorization takes
     D2 multiplications, D2 additions and D1 divisions; LTL also takes n square roots. A solution
     takes 2 D1 multiplications, 2 D1 additions and n divisions (2 n for LTL).

@@ -224,8 +224,8 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
     The motion subspaces S and the composite inertia I of all bodies beyond a joint are in base
     coordinates. D_ab = S_a . I S_b, where I belongs to the outer joint. If velocities are not rates
     of coordinates, D is differentiated in the tangent space (`integrate`) and the Boltzmann-Hamel
-    equations apply: ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to C_bc(a), where [a, b] is the
-    bracket of two motion subspaces of one joint.
+    equations apply. Then ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to C_bc(a), where [a, b] is
+    the bracket of two motion subspaces of one joint.
     """
     S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()
