@@ -39,9 +39,12 @@ DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method("recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"),
     "forward_dynamics": Method("recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"),
 }  # fmt: skip
-"""Recursive algorithms for the derivatives of a function. They need fewer operations than the
-program obtained by differentiating the function. A recursion returns one derivative for each array
-argument, in the order of the arguments. For all other functions, the program is differentiated."""
+"""Recursive algorithms for the derivatives of functions.
+
+A recursion needs fewer operations than the program obtained by differentiating the function, and
+returns one derivative for each array argument, in the order of the arguments. For all other
+functions, the program is differentiated.
+"""
 
 SUMMED = ("parallel-axes",)
 """Model pass that the `parallel-axes` methods require.
@@ -88,7 +91,7 @@ KINEMATIC: dict[str, tuple[Method, ...]] = {
     "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
     "difference": (Method("spatial", "spatial.kinematics:difference"),),
 }
-"""Functions that do not depend on masses. A robot without masses supports only these."""
+"""Functions that do not depend on masses, and so are available for a robot without masses."""
 
 DYNAMIC: dict[str, tuple[Method, ...]] = {
     "generalized_jacobian": (Method("spatial", "spatial.operational_space:generalized_jacobian", needs=all_of(undriven_joints, unheld_base)),),
@@ -148,7 +151,7 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that factor or invert the mass matrix. Every joint must move some inertia."""
+"""Functions that factor or invert the mass matrix, for which every joint must move inertia."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
@@ -221,8 +224,10 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }  # fmt: skip
-"""Methods that run only if selected with `method=`. They are kept for reference. Most are in the
-package `historical`; some are in the same modules as the default methods."""
+"""Methods that are kept for reference and run only if selected with `method=`.
+
+Most are in the package `historical`; some are in the same modules as the default methods.
+"""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     function: (
@@ -249,7 +254,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "closing_acceleration": (Method("minimal", "closed_loops.dynamics:closing_acceleration"),),
 }  # fmt: skip
 """Closed-loop functions that need a closure, i.e. a choice of loop equations and dependent
-coordinates. Public functions call them and check the conditioning of each state.
+coordinates. Public functions call these functions and check the conditioning of each state.
 """
 
 SENSING: dict[str, tuple[Method, ...]] = {

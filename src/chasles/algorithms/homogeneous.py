@@ -24,13 +24,13 @@ def forward_kinematics(model: Model, q: spaces.Position, *, frame: Frame) -> spa
 
 
 def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
-    """Return the closure error of each loop in the constrained directions (Eq II.4).
+    """Return the closure error of each loop in the constrained directions.
 
-    Around a closed loop, the product M of the position matrices is the identity. The loop joint
-    absorbs the displacement in its free directions. The rotation vector and translation that remain
-    are expressed in the successor frame and projected onto T. At a closed position, the derivative
-    of this error is A from `loop_matrix`. The residuals phi(q) of couplings are appended. They are
-    zero for velocity constraints.
+    See Legnani et al. 1996, Eq II.4. Around a closed loop, the product M of the position matrices
+    is the identity. The loop joint absorbs the displacement in its free directions. The rotation
+    vector and translation that remain are expressed in the successor frame and projected onto T. At
+    a closed position, the derivative of this error is A from `loop_matrix`. The residuals phi(q) of
+    couplings, which are zero for velocity constraints, are appended.
     """
     r = []
     for loop in model.loops:
@@ -103,9 +103,9 @@ def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
     """Return the loop matrix A in A qd = b (see `loop_rate`).
 
-    Each column contains (u, b) of a screw L_i around a loop (Eq II.7), expressed in the successor
-    frame of the loop joint and projected onto the constrained directions. The coupling matrices are
-    appended.
+    Each column contains (u, b) of a screw L_i around a loop (Legnani et al. 1996, Eq II.7),
+    expressed in the successor frame of the loop joint and projected onto the constrained
+    directions. The coupling matrices are appended.
     """
     A: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -129,9 +129,9 @@ def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, d
 def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
     """Return b in A qd = b, which is nonzero only for time-dependent joints or couplings.
 
-    For a loop, b is minus the velocity around the loop due to driven joints. For a coupling, b is
-    -d phi/dt (Featherstone 2008, section 3.5), or the velocity that a velocity constraint
-    prescribes.
+    For a loop, b is minus the velocity around the loop due to joints with prescribed motions. For a
+    coupling, b is -d phi/dt (Featherstone 2008, section 3.5), or the velocity that a velocity
+    constraint prescribes.
     """
     driven = model.undriven(1)
     drifts = [Vector.zero(loop.rows) for loop in model.loops]
@@ -143,11 +143,12 @@ def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.LoopVector:
-    """Return b in A qdd = b, from W and H with all qdd zero (Eq II.3bis and II.6).
+    """Return b in A qdd = b, from W and H with all qdd zero.
 
-    For a weld, the relative H across the loop joint is zero. For other loop joints, it is computed
-    from the joint velocities, which follow from the velocities around the loop if A qd = 0. For a
-    coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt). Accelerations of driven joints are included.
+    See Legnani et al. 1996, Eq II.3bis and II.6. For a weld, the relative H across the loop joint
+    is zero. For other loop joints, the relative H is computed from the joint velocities, which
+    follow from the velocities around the loop if A qd = 0. Prescribed joint accelerations are
+    included. For a coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt).
     """
     b, driven = [], model.undriven(2)
     for loop in model.loops:
@@ -208,7 +209,10 @@ def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dic
 
 
 def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """Return psi for qd = 0 (see `coupling_matrix`): d phi/dt at fixed q, or phi_0 in Eq 3.29."""
+    """Return psi (see `coupling_matrix`) for qd = 0.
+
+    psi is then d phi/dt at fixed q, or phi_0 (Featherstone 2008, Eq 3.29).
+    """
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, placed(model, WORLD, coupling.carried, q))
     return Vector(tuple(replayed(psi, given | constraints.resting(psi))))
@@ -217,7 +221,10 @@ def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vect
 def coupling_bias(
     model: Model, coupling: Coupling, q: spaces.Position, qd: spaces.Velocity
 ) -> Vector:
-    """Return k = -d psi/dt with all qdd zero. K qdd = k then keeps psi constant (Eq 3.11)."""
+    """Return k = -d psi/dt with all qdd zero.
+
+    K qdd = k then keeps psi (see `coupling_matrix`) constant (Featherstone 2008, Eq 3.11).
+    """
     M = placed(model, WORLD, coupling.carried, q)
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, M)
@@ -288,7 +295,7 @@ def _rate(joint: Joint, q: Vector, v: Vector) -> Vector:
 
 
 def _curve(joint: Joint, q: Vector, v: Vector) -> Vector:
-    """Return the second time derivatives of a joint's coordinates for constant v."""
+    """Return the second time derivatives of a joint's coordinates for a constant velocity v."""
     if joint.additive:
         return Vector.zero(joint.nq)
     rates = by_time(lambda s, q, v: list(_rate(joint, joint.integrate(q, v * s), v)), q, v)

@@ -22,7 +22,7 @@ from chasles.model.model import WORLD, Frame, Model
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Property matrices [D] of a joint, or their time derivatives, one per degree of freedom."""
+    """Property matrices [D] of a joint (4x4 matrices of its screws), or their time derivatives."""
 
     columns: tuple[Velocity, ...]
 
@@ -54,7 +54,7 @@ def joint_motion_rates(
     The property matrix D of a joint moves with the joint's body: Ddot = Omega D - D Omega (Mitra,
     Eq 3). The Leibniz rule gives n derivatives of D and n - 1 derivatives of Omega for n time
     derivatives of q. D[j][k] is the k-th derivative of the j-th derivative of D relative to the
-    body. For j > 0 it is zero unless S changes in body coordinates.
+    body. For j > 0, this derivative is zero unless S changes in body coordinates.
 
     Mitra expresses all quantities in the base frame. Here, `view` may also move with the body. All
     velocities and derivatives are then relative to the view.
@@ -87,8 +87,8 @@ def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
 def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
     """Return Omega, A_H, J_H, ...: the time derivatives of M times M^-1 (Mitra, 2.6 and 2.7).
 
-    They are computed from Omega and its derivatives by the Leibniz rule: Mdot = Omega M, Mddot M^-1
-    = Omegadot + Omega Omega, and so on.
+    These matrices are computed from Omega and its derivatives by the Leibniz rule: Mdot = Omega M,
+    Mddot M^-1 = Omegadot + Omega Omega, and so on.
     """
     found: list[Block] = []
     for k in range(len(Omega)):
@@ -106,8 +106,8 @@ def jacobian_rates(
 ) -> spaces.Jacobian:
     """Return Jdot for one rate (qd), Jddot for two rates (qd, qdd), and so on.
 
-    The entries of J are differentiated. Its columns are the properties D relative to the point `at`
-    and the selected axes (Mitra, 2.9).
+    The entries of J are differentiated. The columns of J are the properties D relative to the point
+    `at` and the selected axes (Mitra, 2.9).
     """
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)

@@ -9,14 +9,13 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Requirement on a model and its options. Returns the reason why it is not met, or an empty string.
-"""
+"""Function of a model and options that returns why a requirement is not met, or ""."""
 
 
 def all_of(*needs: Need) -> Need:
     """Combine several requirements into one.
 
-    The result is the reason returned by the first unmet requirement, or an empty string.
+    The combined requirement returns the reason of the first unmet requirement, or an empty string.
     """
     return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
 
@@ -27,7 +26,7 @@ def floating_base(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every joint moves some inertia, so that M can be factored.
+    """Require that every joint moves some inertia, so that the mass matrix M can be factored.
 
     If some joint accelerations are known, only the block of M for the remaining joints is factored.
     """
@@ -54,7 +53,7 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every body has an invertible inertia. This excludes robots with rotors."""
+    """Require that every body has an invertible inertia, which excludes robots with rotors."""
     for body in model.parts:
         if not is_solid(body.inertia):
             return (
@@ -134,18 +133,32 @@ def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
 class Method:
     """One method to compute a function.
 
-    `source` is "module:function", or "module" if the function has the name of its module. The
-    module is in this package and is loaded on first use. `inertias` is the pass that regroups
-    inertias ("moments" or "products", see `model/passes`). It is set only if the result depends
-    solely on the equations of motion. `passes` lists the passes that the method always requires.
-    `followers` is False if mimic joints are not supported, as in recursions that solve for one
-    joint acceleration at a time. `by_name` is True if the method runs only when selected, because
-    other methods need fewer operations. `smooth` is False if differentiating the program does not
-    give the derivative of the result, as in an iteration that ends early. `needs` checks
-    requirements on the robot and the options. `steep` is True if the operation count grows as n^3
-    or faster, where n is the number of degrees of freedom; such methods suit arms only. `shallow`
-    is True if the operation count grows with the square of the tree depth or faster; such methods
-    suit trees with short branches only.
+    Attributes
+    ----------
+    source
+        "module:function", or "module" if the function has the name of its module. The module is in
+        this package and is loaded on first use.
+    inertias
+        Pass that regroups inertias ("moments" or "products", see `model/passes`), set only if the
+        result depends solely on the equations of motion.
+    passes
+        Passes that the method always requires.
+    followers
+        False if mimic joints are not supported, as in recursions that solve for one joint
+        acceleration at a time.
+    by_name
+        True if the method runs only when selected, because other methods need fewer operations.
+    smooth
+        False if differentiating the program does not give the derivative of the result, as in an
+        iteration that ends early.
+    needs
+        Function that checks requirements on the robot and the options.
+    steep
+        True if the operation count grows as n^3 or faster, where n is the number of degrees of
+        freedom. Such methods suit arms only.
+    shallow
+        True if the operation count grows with the square of the tree depth or faster. Such methods
+        suit trees with short branches only.
     """
 
     name: str

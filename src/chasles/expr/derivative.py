@@ -92,7 +92,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
     Returns
     -------
     derivative : Program
-        Program with the inputs of `program`, followed by the directions `d_<in>`. Its outputs are
+        Program with the inputs of `program`, followed by the directions `d_<in>`. The outputs are
         `d_<out>`.
 
     Raises
@@ -139,7 +139,7 @@ def reverse(program: Program, wrt: Sequence[str]) -> Program:
     Returns
     -------
     derivative : Program
-        Program with the inputs of `program`, followed by the covectors `bar_<out>`. Its outputs are
+        Program with the inputs of `program`, followed by the covectors `bar_<out>`. The outputs are
         `bar_<in>`.
 
     Raises

@@ -2,7 +2,8 @@
 
 The legs of a quadruped differ only in a few parameters. If these parameters are symbols, and
 corresponding inputs of all legs have the same digest (hash), then corresponding operations of all
-legs also have the same digest. A vector operation with one lane per leg can compute them together.
+legs also have the same digest. A vector operation with one lane per leg can compute these
+operations together.
 """
 
 from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ class Op:
     the derivative of the result with respect to each argument, as expressions made with `build`.
     `counts_as` is the field of `Count` that counts the operation.
 
-    Operations that return one of their arguments define `chooses(build, args)`. It returns a
+    Operations that return one of their arguments define `chooses(build, args)`, which returns a
     condition, the index of the argument selected if the condition is true, and the index of the
     argument selected otherwise. The derivative uses the same selection, because zero times an
     infinite slope would be NaN.

@@ -102,8 +102,8 @@ _ONE = {"sines and cosines": "sine or cosine"}
 class Interface:
     """Inputs and outputs of a program.
 
-    `nonzero` lists the quaternions among the inputs, which must not be zero. Each is represented by
-    the index of the input and the index of the first of its four entries.
+    `nonzero` lists the quaternions among the inputs, which must not be zero. Each quaternion is
+    represented by the index of the input and the index of the first of its four entries.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Program(Interface):
     """Straight-line program. Each instruction follows its arguments.
 
     `results` contains, for each output, the instruction indices of its entries in C order. A
-    program is immutable and does not refer to the trace that created it. It can be pickled, printed
+    program is immutable, does not refer to the trace that created it, and can be pickled, printed
     and hashed.
     """
 
@@ -133,13 +133,13 @@ class Program(Interface):
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
     """Limb index of every input and output entry, or -1 if the entry belongs to no limb.
 
-    Backends may use this hint to split a program. It does not affect results.
+    Backends may use this hint, which does not affect results, to split a program.
     """
     alike: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
     """Groups of instructions that perform the same operation in different limbs.
 
-    Each group has one instruction per limb (`expr.lanes`). Backends may use this hint to vectorize
-    the instructions. It does not affect results."""
+    Each group has one instruction per limb (`expr.lanes`). Backends may use this hint, which does
+    not affect results, to vectorize the instructions."""
 
     tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """Names of inputs and outputs that are stored as SIMD vectors, with one state per lane, between
@@ -374,7 +374,7 @@ class Program(Interface):
 
     @cached_property
     def live(self) -> int:
-        """Largest number of values that are live at the same time."""
+        """Maximum number of values that are live at the same time."""
         last = {a: k for k, i in enumerate(self.code) for a in i.args}
         last.update({r: len(self.code) for group in self.results for r in group})
         alive = peak = 0

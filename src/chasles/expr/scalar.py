@@ -1,4 +1,4 @@
-"""Expression nodes. An arena interns them, so that equal expressions are the same object."""
+"""Expression nodes, which an arena interns so that equal expressions are the same object."""
 
 import gc
 import hashlib
@@ -20,7 +20,7 @@ Rule = Callable[..., "Number | None"]
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Pause the garbage collector, which would visit all nodes of a long trace again and again."""
+    """Pause the garbage collector, which would repeatedly visit all nodes of a long trace."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -48,7 +48,7 @@ _COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
 
 
 class Scalar:
-    """Expression node. Use Python operators and the functions of `chasles.expr` to create it.
+    """Expression node, created with Python operators and the functions of `chasles.expr`.
 
     Arguments of commutative operations are sorted by `digest`. The digest depends only on the
     structure of the expression, not on memory addresses or the order of tracing. In an `ordered`
@@ -162,9 +162,9 @@ class Seat(NamedTuple):
 class Arena:
     """Container for the nodes of one trace. Threads must not share an arena.
 
-    As a context manager, the arena clears its nodes on exit. This breaks reference cycles, so the
-    nodes are freed immediately. The garbage collector is disabled inside the context, because it
-    would have to visit all nodes.
+    As a context manager, the arena clears its nodes on exit, which breaks reference cycles and
+    frees the nodes immediately. The garbage collector, which would have to visit all nodes, is
+    disabled inside the context.
 
     Parameters
     ----------
@@ -579,7 +579,7 @@ def less(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        Condition for `select`. It is 0.0 if a or b is NaN.
+        Condition for `select`, which is 0.0 if a or b is NaN.
 
     Examples
     --------
@@ -601,7 +601,7 @@ def less_equal(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        Condition for `select`. It is 0.0 if a or b is NaN.
+        Condition for `select`, which is 0.0 if a or b is NaN.
 
     Examples
     --------
@@ -623,7 +623,7 @@ def equal(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        Condition for `select`. It is 0.0 if a or b is NaN.
+        Condition for `select`, which is 0.0 if a or b is NaN.
 
     Examples
     --------

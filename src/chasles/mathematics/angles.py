@@ -1,7 +1,7 @@
 """Convert between rotations and Cardan or Euler angles.
 
 There are six Cardan sequences (x, y and z in any order) and six Euler sequences (first and third
-axes equal). The axes are either moving, R = R1 R2 R3, or fixed, R = R3 R2 R1. This gives twelve
+axes equal). The axes are either moving, R = R1 R2 R3, or fixed, R = R3 R2 R1. There are thus twelve
 Cardan and twelve Euler conventions.
 """
 
@@ -77,8 +77,8 @@ def _euler(R: Matrix, i: int, j: int) -> tuple[Number, Number, Number]:
 def _turned_back(R: Matrix, a: Number, e: float, j: int, l: int, p: int, q: int) -> list[Number]:
     """Undo the first rotation of R, and return the entries in columns p and q of row j.
 
-    The third angle is computed from these entries. This keeps it consistent with the first angle,
-    even if the first angle is inaccurate.
+    A third angle that is computed from these entries is consistent with the first angle, even if
+    the first angle is inaccurate.
     """
     c, s = cos(a), e * sin(a)
     return [c * R[j, column] + s * R[l, column] for column in (p, q)]

@@ -133,12 +133,12 @@ class Vector:
         Parameters
         ----------
         other : Vector
-            Vector of three numbers.
+            Vector of three entries.
 
         Returns
         -------
         product : Vector
-            Vector of three numbers.
+            Vector of three entries.
 
         Examples
         --------
@@ -208,7 +208,7 @@ class Matrix:
         Parameters
         ----------
         v : Vector
-            Vector of three numbers.
+            Vector of three entries.
 
         Returns
         -------
@@ -403,8 +403,8 @@ class Symmetric(Additive):
 def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list[Number]]:
     """Factorize A = L' D L with a unit lower triangular L (Featherstone 2008, table 6.3).
 
-    Elimination runs from the last row to the first. For a mass matrix in tree order, it causes no
-    fill-in: branch-induced zeros (section 6.4) remain zero and cost no operations.
+    Elimination runs from the last row to the first. For a mass matrix in tree order, elimination
+    causes no fill-in: branch-induced zeros (section 6.4) remain zero and cost no operations.
     """
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]

@@ -31,11 +31,11 @@ class PlanarMotion(Additive):
     y: Number
 
     def dot(self, f: "PlanarForce") -> Number:
-        """Return the scalar product with a force. For a velocity, this is the power."""
+        """Return the scalar product with a force (the power, if the motion is a velocity)."""
         return self.w * f.n + self.x * f.x + self.y * f.y
 
     def cross(self, other: Carried) -> Carried:
-        """Return the cross product crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
+        """Return the cross product crm(v) m or crf(v) f (Featherstone 2008, Eq 2.75 and 2.76)."""
         w, x, y = self.w, self.x, self.y
         if isinstance(other, PlanarMotion):
             return PlanarMotion(0.0, y * other.w - w * other.y, w * other.x - x * other.w)
@@ -72,7 +72,10 @@ class PlanarTransform:
 
     @staticmethod
     def of(angle: Number, x: Number = 0.0, y: Number = 0.0) -> "PlanarTransform":
-        """Return the transform Xpln to a frame that is translated and then rotated (Eq 2.77)."""
+        """Return the transform Xpln to a frame that is translated and then rotated.
+
+        See Featherstone 2008, Eq 2.77.
+        """
         return PlanarTransform(cos(angle), sin(angle), x, y)
 
     def matrix(self) -> Matrix:
@@ -119,15 +122,19 @@ class PlanarTransform:
         return self.c * x + self.s * y, self.c * y - self.s * x
 
     def nearly(self) -> PlanarMotion:
-        """Return the displacement from A to a nearby frame B, to first order (XtoV, table A.1)."""
+        """Return the displacement from A to a nearby frame B, to first order.
+
+        The function is XtoV in Featherstone 2008, table A.1.
+        """
         X = self.matrix()
         return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
 
     def halfway(self) -> PlanarMotion:
-        """Return the displacement v from A to B, to second order (XtoV, accurate form).
+        """Return the displacement v from A to B, to second order.
 
-        The displacement has the same coordinates in both frames: X v = v. The velocity that moves A
-        to B in unit time is asin(w) / w times v.
+        The function is the accurate form of XtoV (see `nearly`). The displacement
+        has the same coordinates in both frames: X v = v. The velocity that moves A to B in unit
+        time is asin(w) / w times v.
         """
         X = self.matrix()
         w, a, b, c = X[1, 2], X[2, 0], X[1, 0], X[1, 1]
@@ -145,7 +152,10 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """Create an inertia from the mass, center of mass and central inertia (Eq 2.78)."""
+        """Create an inertia from the mass, center of mass and central inertia.
+
+        See Featherstone 2008, Eq 2.78.
+        """
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:
@@ -164,8 +174,8 @@ class PlanarInertia(Additive):
 class PlanarArticulatedInertia(Additive):
     """Planar articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]].
 
-    It maps the acceleration of a body in an articulated system to the force on the body. It does
-    not map velocity to momentum (Featherstone 2008, section 7.1).
+    The inertia maps the acceleration of a body in an articulated system to the force on the body,
+    but does not map velocity to momentum (Featherstone 2008, section 7.1).
     """
 
     I: Number

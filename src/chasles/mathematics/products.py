@@ -1,8 +1,8 @@
 """Matrix products that a backend may compute in a loop, and factors of the inverse mass matrix.
 
 For a large robot, the inverse mass matrix and its products account for most operations in some
-programs. They are products of sparse factors. A program can compute only the factors and let the
-backend multiply them.
+programs. These matrices are products of sparse factors, so a program can compute only the factors
+and let the backend multiply them.
 """
 
 from collections.abc import Sequence

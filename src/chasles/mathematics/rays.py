@@ -93,7 +93,7 @@ def _box(ray: Ray, size: Sequence[float]) -> Number:
 
 
 def _plane(ray: Ray, size: Sequence[float]) -> Number:
-    """Return the distance to a plane. Rays hit it only from above and within its edges."""
+    """Return the distance to a plane, which rays hit only from above and within its edges."""
     p, v = ray
     t, hit = _crossing(p[2], v[2])
     inside = [select(hit, less(v[2], -_TINY), 0.0)]

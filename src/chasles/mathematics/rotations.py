@@ -2,7 +2,7 @@
 
 A `Rotation` E transforms coordinates in one frame to coordinates in a rotated frame, like
 Featherstone's rx, ry and rz. E is the transpose of the matrix that rotates a vector. Quaternions
-(w, x, y, z) describe the orientation of the rotated frame in the original frame. They need not be
+(w, x, y, z) describe the orientation of the rotated frame in the original frame, and need not be
 normalized.
 """
 
@@ -63,7 +63,10 @@ class Plane:
         return Symmetric.of(Matrix(tuple(map(tuple, out))))
 
     def similarity(self, A: Matrix) -> Matrix:
-        """Return E A E' for any matrix A in 12 multiplications and 12 additions (section A.5)."""
+        """Return E A E' for any matrix A in 12 multiplications and 12 additions.
+
+        See Featherstone 2008, section A.5.
+        """
         k, i, j = self.others
         c, s, rows = self.c, self.s, A.rows
         out = [list(r) for r in rows]

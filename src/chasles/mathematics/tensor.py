@@ -22,7 +22,10 @@ _INDICES = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Fourth:
-    """Fourth-order tensor T (x) S, with components t_ij s_kl (3.2.19)."""
+    """Fourth-order tensor T (x) S, with components t_ij s_kl.
+
+    See Balafoutis and Patel 1991, Eq 3.2.19.
+    """
 
     T: Matrix
     S: Matrix
@@ -55,8 +58,8 @@ def tensor_product(u: Matrix, v: Matrix) -> Fourth: ...
 def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
     """Return the tensor product of two vectors or two tensors.
 
-    For vectors, it is the dyad with (u (x) v) r = u (v . r) (3.2.3). For tensors, it is a
-    fourth-order tensor.
+    For vectors, the product is the dyad with (u (x) v) r = u (v . r) (Balafoutis and Patel 1991, Eq
+    3.2.3). For tensors, the product is a fourth-order tensor.
     """
     if type(u) is Vector and type(v) is Vector:
         return Matrix(tuple(tuple(a * b for b in v) for a in u))
@@ -70,7 +73,7 @@ def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
 
 
 def wedge(u: Vector, v: Vector) -> Matrix:
-    """Return the skew tensor u ^ v = u (x) v - v (x) u (3.3.9)."""
+    """Return the skew tensor u ^ v = u (x) v - v (x) u (Balafoutis and Patel 1991, Eq 3.3.9)."""
     return tensor_product(u, v) - tensor_product(v, u)
 
 
@@ -80,7 +83,10 @@ def trace(T: Matrix) -> Number:
 
 
 def double_dot(T: Matrix, S: Matrix) -> Number:
-    """Return the double dot product T : S = tr(T S), without a transpose (3.2.30)."""
+    """Return the double dot product T : S = tr(T S), without a transpose.
+
+    See Balafoutis and Patel 1991, Eq 3.2.30.
+    """
     total: Number = 0.0
     for row, column in zip(T.rows, S.T.rows, strict=True):
         total = total + Vector(row).dot(Vector(column))
@@ -88,14 +94,15 @@ def double_dot(T: Matrix, S: Matrix) -> Number:
 
 
 def norm(T: Matrix) -> Number:
-    """Return the norm sqrt(T : T') (3.2.31)."""
+    """Return the norm sqrt(T : T') (Balafoutis and Patel 1991, Eq 3.2.31)."""
     return sqrt(double_dot(T, T.T))
 
 
 def angle(T: Matrix, S: Matrix) -> Number:
-    """Return the angle (rad) between two tensors, whose cosine is T : S' / (|T| |S|) (3.2.33).
+    """Return the angle (rad) between two tensors, whose cosine is T : S' / (|T| |S|).
 
-    The half angle is computed first, which is accurate for nearly parallel tensors.
+    See Balafoutis and Patel 1991, Eq 3.2.33. The half angle is computed first, which is accurate
+    for nearly parallel tensors.
     """
     t, s = T * (1.0 / norm(T)), S * (1.0 / norm(S))
     return 2.0 * atan2(norm(t - s), norm(t + s))
@@ -105,27 +112,36 @@ def angle(T: Matrix, S: Matrix) -> Number:
 
 
 def symmetric_part(T: Matrix) -> Symmetric:
-    """Return the symmetric part T+ = (T + T') / 2 (3.3.7)."""
+    """Return the symmetric part T+ = (T + T') / 2 (Balafoutis and Patel 1991, Eq 3.3.7)."""
     return Symmetric.of((T + T.T) * 0.5)
 
 
 def skew_part(T: Matrix) -> Matrix:
-    """Return the skew-symmetric part T- = (T - T') / 2 (3.3.8)."""
+    """Return the skew-symmetric part T- = (T - T') / 2 (Balafoutis and Patel 1991, Eq 3.3.8)."""
     return (T - T.T) * 0.5
 
 
 def along(e: Vector) -> Matrix:
-    """Return P_e = e (x) e, the projection onto the unit vector e (3.3.10)."""
+    """Return P_e = e (x) e, the projection onto the unit vector e.
+
+    See Balafoutis and Patel 1991, Eq 3.3.10.
+    """
     return tensor_product(e, e)
 
 
 def across(e: Vector) -> Matrix:
-    """Return P^e = 1 - e (x) e, the projection onto the plane normal to e (3.3.11)."""
+    """Return P^e = 1 - e (x) e, the projection onto the plane normal to e.
+
+    See Balafoutis and Patel 1991, Eq 3.3.11.
+    """
     return Matrix.identity() - along(e)
 
 
 def vect(T: Matrix) -> Vector:
-    """Return the axial vector eps_ijk t_kj / 2 of a tensor (3.3.25)."""
+    """Return the axial vector eps_ijk t_kj / 2 of a tensor.
+
+    See Balafoutis and Patel 1991, Eq 3.3.25.
+    """
     return Vector.of(T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]) * 0.5
 
 
@@ -134,7 +150,7 @@ def dual(x: Vector) -> Matrix: ...
 @overload
 def dual(x: Matrix) -> Vector: ...
 def dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return the dual of a vector or a skew tensor (3.3.29-33).
+    """Return the dual of a vector or a skew tensor (Balafoutis and Patel 1991, Eq 3.3.29-33).
 
     The dual of a vector u is the tensor u~ with u~ v = u x v. The dual of u~ is u.
     """
@@ -151,7 +167,10 @@ def left_dual(x: Vector) -> Matrix: ...
 @overload
 def left_dual(x: Matrix) -> Vector: ...
 def left_dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return the left-handed dual, which is the negative of `dual` (3.3.34)."""
+    """Return the left-handed dual, which is the negative of `dual`.
+
+    See Balafoutis and Patel 1991, Eq 3.3.34.
+    """
     return -dual(x)
 
 
@@ -159,12 +178,15 @@ def left_dual(x: Vector | Matrix) -> Matrix | Vector:
 
 
 def change_basis(A: Matrix, x: Mapped) -> Mapped:
-    """Transform a vector or tensor to another orthonormal basis: A v or A T A' (3.3.1)."""
+    """Transform a vector or tensor to another orthonormal basis: A v or A T A'.
+
+    See Balafoutis and Patel 1991, Eq 3.3.1.
+    """
     return A @ x @ A.T if isinstance(x, Matrix) else A @ x
 
 
 class Invariants(NamedTuple):
-    """Invariants of a tensor under a change of basis (3.3.18-21)."""
+    """Invariants of a tensor under a change of basis (Balafoutis and Patel 1991, Eq 3.3.18-21)."""
 
     I1: Number
     I2: Number
@@ -181,10 +203,11 @@ def invariants(T: Matrix) -> Invariants:
 
 
 def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
-    """Return the eigenvalues of T in ascending order, each with a unit eigenvector (3.3.17).
+    """Return the eigenvalues of T in ascending order, each with a unit eigenvector.
 
-    T is the sum of eigenvalue * along(eigenvector). Symbols are not supported, because eigenvectors
-    are not smooth functions of T where eigenvalues are equal.
+    See Balafoutis and Patel 1991, Eq 3.3.17. T is the sum of eigenvalue * along(eigenvector).
+    Symbols are not supported, because eigenvectors are not smooth functions of T where eigenvalues
+    are equal.
     """
     import numpy as np  # imported only if needed
 
@@ -200,20 +223,20 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
 
 
 def angular_velocity(R: Matrix, Rd: Matrix) -> Matrix:
-    """Return the angular velocity tensor w~ = Rd R' for an orientation R with rate Rd (4.2.5).
+    """Return the angular velocity tensor w~ = Rd R' for an orientation R with rate Rd.
 
-    w~ is expressed in the basis to which R transforms.
+    See Balafoutis and Patel 1991, Eq 4.2.5. w~ is expressed in the basis to which R transforms.
     """
     return Rd @ R.T
 
 
 @dataclass(frozen=True, slots=True)
 class AngularAcceleration:
-    """Angular acceleration tensor Omega = wd~ + w~ w~ = Rdd R' (4.2.7).
+    """Angular acceleration tensor Omega = wd~ + w~ w~ = Rdd R'.
 
-    Omega r is the second derivative of a body-fixed vector r. `tensor` is computed from the vectors
-    w and wd in 6 multiplications and 9 additions. Its axial vector (`vect`) is wd, and its
-    symmetric part is w~ w~.
+    See Balafoutis and Patel 1991, Eq 4.2.7. Omega r is the second derivative of a body-fixed vector
+    r. `tensor` is computed from the vectors w and wd in 6 multiplications and 9 additions. The
+    axial vector (`vect`) of the tensor is wd, and its symmetric part is w~ w~.
     """
 
     w: Vector
@@ -241,10 +264,11 @@ class AngularAcceleration:
         return self.tensor @ r
 
     def moment(self, J: Symmetric) -> Vector:
-        """Return the moment dual(Omega J - (Omega J)') on a body with Euler tensor J (4.3.41).
+        """Return the moment dual(Omega J - (Omega J)') on a body with Euler tensor J.
 
-        This takes 15 multiplications and 15 additions, because only differences between diagonal
-        entries of Omega are needed (section 5.3).
+        See Balafoutis and Patel 1991, Eq 4.3.41. The computation takes 15 multiplications and 15
+        additions, because only differences between diagonal entries of Omega are needed (Balafoutis
+        and Patel 1991, section 5.3).
         """
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
         return Vector.of(
@@ -280,18 +304,19 @@ def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
 
 # Mass distribution --------------------------------------------------------------------------------
 #
-# I is the inertia tensor. Its off-diagonal entries are negative products of inertia. J is the Euler
-# tensor, the integral of r (x) r dm. Its off-diagonal entries are positive products of inertia.
+# I is the inertia tensor, whose off-diagonal entries are negative products of inertia. J is the
+# Euler tensor, the integral of r (x) r dm, whose off-diagonal entries are positive products of
+# inertia.
 
 
 def euler_from_inertia(I: Symmetric) -> Symmetric:
-    """Return the Euler tensor J = tr(I)/2 1 - I (4.3.14)."""
+    """Return the Euler tensor J = tr(I)/2 1 - I (Balafoutis and Patel 1991, Eq 4.3.14)."""
     half = (I.xx + I.yy + I.zz) * 0.5
     return Symmetric(half - I.xx, half - I.yy, half - I.zz, -I.xy, -I.xz, -I.yz)
 
 
 def inertia_from_euler(J: Symmetric) -> Symmetric:
-    """Return the inertia tensor I = tr(J) 1 - J (4.3.13)."""
+    """Return the inertia tensor I = tr(J) 1 - J (Balafoutis and Patel 1991, Eq 4.3.13)."""
     return Symmetric(J.yy + J.zz, J.xx + J.zz, J.xx + J.yy, -J.xy, -J.xz, -J.yz)
 
 
@@ -301,7 +326,7 @@ def point_mass(m: Number, r: Vector) -> RigidInertia:
 
 
 def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """Return the inertia I_o = I_c - m r~ r~ about a point o (4.3.8).
+    """Return the inertia I_o = I_c - m r~ r~ about a point o (Balafoutis and Patel 1991, Eq 4.3.8).
 
     r is the vector from o to the center of mass.
     """
@@ -309,22 +334,28 @@ def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
 
 
 def euler_about(J: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """Return the Euler tensor J_o = J_c + m r (x) r about a point o (4.3.12)."""
+    """Return the Euler tensor J_o = J_c + m r (x) r about a point o.
+
+    See Balafoutis and Patel 1991, Eq 4.3.12.
+    """
     x, y, z = r
     a, b, c = r * m
     return J + Symmetric(a * x, b * y, c * z, a * y, a * z, b * z)
 
 
 def inertia_rate(w: Vector, I: Symmetric) -> Symmetric:
-    """Return the rate w~ I - I w~ of an inertia or Euler tensor at angular velocity w (4.3.16)."""
+    """Return the rate w~ I - I w~ of an inertia or Euler tensor at angular velocity w.
+
+    See Balafoutis and Patel 1991, Eq 4.3.16.
+    """
     half = dual(w) @ I.matrix()
     return Symmetric.of(half + half.T)
 
 
 def angular_momentum(w: Vector, J: Symmetric) -> Vector:
-    """Return the angular momentum dual(J w~ - (J w~)') about the reference point of J (4.3.30).
+    """Return the angular momentum dual(J w~ - (J w~)') about the reference point of J.
 
-    The reference point must be at rest.
+    See Balafoutis and Patel 1991, Eq 4.3.30. The reference point must be at rest.
     """
     half = J.matrix() @ dual(w)
     return dual(half - half.T)
@@ -349,7 +380,7 @@ class Center:
 
     @staticmethod
     def together(parts: Sequence["Center"]) -> "Center":
-        """Combine several bodies into a composite body (6.2.5-7)."""
+        """Combine several bodies into a composite body (Balafoutis and Patel 1991, Eq 6.2.5-7)."""
         m: Number = 0.0
         h, I = Vector.zero(), Symmetric.zero()
         for part in parts:
@@ -363,8 +394,8 @@ class Center:
 class GeneralizedLink(NamedTuple):
     """Composite body of a moving link and all links beyond it.
 
-    m is the mass, U the first moment, Ud the rate of U, E the inertia, and L the tensor in
-    (7.3.18d). All moments are about the link origin.
+    m is the mass, U the first moment, Ud the rate of U, E the inertia, and L the tensor defined in
+    Balafoutis and Patel 1991, Eq 7.3.18d. All moments are about the link origin.
     """
 
     m: Number
@@ -374,10 +405,11 @@ class GeneralizedLink(NamedTuple):
     L: Matrix
 
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """Return the wrench about the link origin due to a change in the link's motion (7.3.18e-k).
+        """Return the wrench about the link origin due to a change in the link's motion.
 
-        zdd and xdd are the changes in the angular acceleration and in the acceleration of the
-        origin. zd2 is twice the change in the angular velocity.
+        See Balafoutis and Patel 1991, Eq 7.3.18e-k. zdd and xdd are the changes in the angular
+        acceleration and in the acceleration of the origin. zd2 is twice the change in the angular
+        velocity.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

@@ -1,8 +1,8 @@
 """Solve equations in the cosine and sine of an angle, for closed-form inverse kinematics.
 
 The solutions are intersections of a line or a conic with the unit circle. The functions have no
-conditional branches, so that they can be traced. They return all roots, each with a flag that is 1
-if the root is real.
+conditional branches, so that they can be traced. Each function returns all roots, with a flag for
+each root that is 1 if the root is real.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ simple root."""
 
 
 Line = tuple[Number, Number, Number]
-"""Coefficients a, b and k of the line a c + b s = k."""
+"""Coefficients a, b and k of the line a c + b s = k, where c and s are a cosine and a sine."""
 
 
 class Angle(NamedTuple):
@@ -47,7 +47,7 @@ class Angle(NamedTuple):
 
 
 def line(a: Number, b: Number, k: Number) -> list[Angle]:
-    """Return both angles that satisfy a c + b s = k, or the angle 0 if a = b = k = 0."""
+    """Return both angles (cosine c, sine s) with a c + b s = k, or the angle 0 if a = b = k = 0."""
     square = a * a + b * b
     gap = square - k * k
     whole = less(TINY, square)
@@ -73,9 +73,9 @@ def between(x: Number, y: Number) -> Angle:
 def conic(terms: Sequence[Number]) -> list[Angle]:
     """Return the four angles that satisfy k + a c + b s + d c^2 + e c s + f s^2 = 0.
 
-    `terms` contains k, a, b, d, e and f. For some x, the conic plus x times the unit circle
-    degenerates to a pair of lines. x is a root of a cubic, which always has a root for which the
-    lines are real.
+    c and s are the cosine and sine of the angle, and `terms` contains k, a, b, d, e and f. For some
+    x, the conic plus x times the unit circle degenerates to a pair of lines. x is a root of a
+    cubic, which always has a root for which the lines are real.
     """
     k, a, b, d, e, f = terms
     # Rotate the axes by `tilt` and subtract a multiple of c^2 + s^2 - 1 to remove the terms in c s

@@ -135,7 +135,7 @@ class FrameState:
         Returns
         -------
         list of Number
-            Derivatives of the rotation matrix by rows (9 numbers) and of the position (3 numbers).
+            Derivatives of the rotation matrix by rows (9 entries) and of the position (3 entries).
 
         Examples
         --------
@@ -151,10 +151,11 @@ class FrameState:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A constraint in a model.
+    """User-defined constraint of a model.
 
     `places` and `rates` contain (body, index in the body's joint) for each coordinate and velocity.
-    `t` is the time, if the constraint depends on it. It is a symbol while a function is traced.
+    If the constraint depends on time, `t` is the time, or a symbol for it while a function is
+    traced.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -162,7 +163,7 @@ class Coupling:
     t: Number | None = None
     rates: tuple[tuple[int, int], ...] = ()
     carried: tuple[int, ...] = ()
-    """Bodies that move the constraint's frames."""
+    """Indices of the bodies that move the constraint's frames."""
 
     @property
     def name(self) -> str:
@@ -186,10 +187,7 @@ class Coupling:
 
     @property
     def steady(self) -> bool:
-        """True if the constraint does no work.
-
-        The constraint then does not depend on time and does not prescribe a velocity.
-        """
+        """True if the constraint does no work: no time dependence and no prescribed velocity."""
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
@@ -237,8 +235,8 @@ def velocities(residual: Program) -> Program:
 
     Holonomic residuals are differentiated with respect to time; other residuals are unchanged. The
     additional inputs are `rate` (time derivative of `q`) and `twist` (twist of `pose`). psi is
-    linear in the velocities. At zero velocity, it contains only time derivatives and prescribed
-    velocities.
+    linear in the velocities, and at zero velocity consists only of explicit time derivatives and
+    prescribed velocities.
     """
     sizes = {v.name: v.size for v in residual.inputs}
     sizes |= {"rate": sizes["q"]} if "q" in sizes else {}
@@ -256,7 +254,7 @@ def velocities(residual: Program) -> Program:
 
 
 def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[Number]]:
-    """Return the time derivatives of position inputs, for forward differentiation.
+    """Return the time derivatives d_q, d_pose and d_t of a constraint's position inputs.
 
     `given` contains the values of the inputs, including `rate` and `twist`.
     """
@@ -282,14 +280,14 @@ def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
 
 @cache
 def slopes(residual: Program) -> Program:
-    """Return the program for the derivatives of psi with respect to its velocity inputs."""
+    """Return the program for the derivatives of `velocities(residual)` by its velocity inputs."""
     psi = velocities(residual)
     return derivatives(psi, moving(psi), mode="reverse")
 
 
 @cache
 def accelerations(residual: Program) -> Program:
-    """Return the program for the directional derivative of psi with respect to all inputs."""
+    """Return the program for the directional derivative of `velocities(residual)` by all inputs."""
     psi = velocities(residual)
     return forward(psi, [v.name for v in psi.inputs])
 

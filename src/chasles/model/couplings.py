@@ -1,7 +1,7 @@
 """Couplings between coordinates, velocities and frames, and prescribed joint motions.
 
-Couplings and motions are user-defined functions that use `chasles.expr`. They are traced once, and
-their time derivatives are computed from the traced programs.
+Couplings and motions are user-defined functions that use `chasles.expr`. Each function is traced
+once, and its time derivatives are computed from the traced program.
 """
 
 import inspect
@@ -66,8 +66,9 @@ def coupling(
     A residual without velocities constrains positions (holonomic). A residual with velocities
     constrains only velocities (nonholonomic) and must be linear in them; examples are knife edges
     and rolling wheels (Featherstone 2008, Eq 3.29, 3.30). The function is called once, with
-    symbols, and must use arithmetic and the functions of `chasles.expr` (sin, cos, sqrt, atan2,
-    ...). It should be smooth, and its gradient should not vanish where the function is zero.
+    symbolic arguments, and must use arithmetic and the functions of `chasles.expr` (sin, cos, sqrt,
+    atan2, ...). The function should be smooth, and its gradient should not vanish where the
+    function is zero.
 
     Examples
     --------
@@ -332,8 +333,8 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     function : callable
         Function of the time (s) that returns a number, or a sequence of all coordinates of the
         joint, in rad and m. Quaternions need not have unit length. The function is called once,
-        with a symbol, and must use arithmetic and the functions of `chasles.expr`. It should be
-        smooth.
+        with a symbolic time. The function should be smooth, and must use arithmetic and the
+        functions of `chasles.expr`.
     joint : str, optional
         Name of the joint, for error messages.
 
@@ -377,8 +378,8 @@ def motion(function: Motion, *, joint: str = "") -> Program:
 class Drive:
     """Prescribed motion of a joint.
 
-    `ratio` and `offset` modify the motion for a joint that mimics another joint. `t` is the time.
-    It is None before evaluation and a symbol while a function is traced.
+    `ratio` and `offset` modify the motion for a joint that mimics another joint. `t` is the time:
+    None before evaluation, and a symbol while a function is traced.
     """
 
     motion: Program

@@ -13,7 +13,7 @@ from chasles.model.description import JointData, LoopData, faulty, part_of
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
-"""Relative tolerance for comparing methods; rounding errors in derivatives are smaller."""
+"""Relative tolerance for comparing the results of two methods, above the rounding errors."""
 
 
 def check_custom(data: JointData, joint: Joint) -> None:

@@ -119,14 +119,14 @@ class DHRow:
 
 
 _SAME = ("armature", "damping", "friction", "pitch", "where")
-"""Fields that are copied to `JointData`."""
+"""Fields of `DHRow` that are copied to `JointData`."""
 
 REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
-"""Fields that every row must have."""
+"""Fields that every row of a Denavit-Hartenberg table must have."""
 
 
 def row_of(given: Mapping[str, Any]) -> DHRow:
-    """Create a row from its fields by name. Missing or unknown fields raise an error."""
+    """Create a `DHRow` from a mapping; raise an error for missing or unknown fields."""
     for key in given:
         if key not in FIELDS:
             raise ModelError("E-DH-001", f"unknown field {key!r}", suggest(str(key), FIELDS))

@@ -31,7 +31,7 @@ from chasles.model.shapes import HeightFieldData, ShapeData
 class Limits:
     """Position, velocity and effort limits of a joint (infinite by default).
 
-    For a spherical joint, `upper` is the largest rotation angle.
+    For a spherical joint, `upper` is the maximum rotation angle.
     """
 
     lower: float = -math.inf
@@ -58,7 +58,7 @@ class LinkData:
     where
         "file:line".
     massless
-        True if the link has no inertia on purpose.
+        True if the link is meant to have no inertia.
     lifted
         Fraction of the link's weight that is compensated (`gravcomp` in MuJoCo).
     """
@@ -278,7 +278,7 @@ class Precision:
     Attributes
     ----------
     significant, decimals
-        Largest number of significant digits, and of decimal places, in the file's numbers.
+        Maximum number of significant digits and of decimal places of the numbers in the file.
     loops
         Tolerance for inconsistent loop equations, in rad and relative to the loop size. If None,
         the tolerance is derived from the digits.
@@ -394,13 +394,13 @@ Named = Part | FrameData | Description
 
 
 def part_of(data: Named) -> str:
-    """Return the kind and name of a part, for messages."""
+    """Return the kind and name of a described object for error messages, such as "link 'arm'"."""
     word = type(data).__name__.removesuffix("Data").lower()
     return f"{'robot' if isinstance(data, Description) else word} {data.name!r}"
 
 
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
-    """Create an error that gives the name, file and line of a part."""
+    """Create an error that gives the name, file and line of a described object."""
     return ModelError(code, problem, remedy, part=part_of(data), file=getattr(data, "where", ""))
 
 

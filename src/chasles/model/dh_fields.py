@@ -25,7 +25,7 @@ _ROUNDED = 1e-9
 
 
 def number(value: Any) -> float:
-    """Convert a value to float. Raise an error if it exceeds `LARGEST` or is not a number."""
+    """Convert a value to float; raise an error if it is not a number or exceeds `LARGEST`."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError
     if not abs(x := float(value)) <= LARGEST:
@@ -55,7 +55,7 @@ def rotation(value: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def choice(*words: str) -> Callable[[Any], str]:
-    """Return a converter that accepts one of several words."""
+    """Return a converter that accepts only the given strings."""
 
     def convert(value: Any) -> str:
         if not isinstance(value, str) or value not in words:
@@ -66,7 +66,7 @@ def choice(*words: str) -> Callable[[Any], str]:
 
 
 def _within(key: str) -> "Field":
-    """Return a field for numbers in the range that `RANGES` defines."""
+    """Return a field for numbers in the range `RANGES[key]`."""
     row = RANGES[key]
 
     def convert(value: Any) -> float:
@@ -87,7 +87,7 @@ def _interval(value: Any) -> tuple[float, float]:
 
 
 def _moments(value: Any) -> tuple[float, ...]:
-    """Convert three or six moments, or a symmetric matrix, to xx, yy, zz, xy, xz, yz."""
+    """Convert three or six entries of an inertia tensor, or all nine, to xx, yy, zz, xy, xz, yz."""
     entries = tuple(value)
     if len(entries) != 3:
         return numbers(6)(entries)
@@ -128,14 +128,14 @@ FIELDS: dict[str, Field] = {
     **{key: _within(f"limits.{key}") for key in ("velocity", "effort")},
     **dict.fromkeys(("name", "link"), _NAME),
 }
-"""Fields of a row in `DHRow` and in files."""
+"""Fields of a row of a Denavit-Hartenberg table, by name."""
 
 TABLE: dict[str, Field] = {
     "convention": Field(choice("modified", "standard"), "'modified' or 'standard'"),
     "name": _NAME,
     "gravity": Field(numbers(3), "three finite numbers"),
 }
-"""Fields of a table, except for rows and poses."""
+"""Fields of a Denavit-Hartenberg table other than its rows and poses, by name."""
 
 
 def checked(known: dict[str, Field], key: str, value: Any) -> Any:

@@ -56,7 +56,7 @@ def dh_table(model: Model, convention: Convention, tool: str | None = None) -> D
 
     The table describes an arm with the same coordinates, motion and masses. Link frames that
     satisfy the convention are kept. Otherwise, frames follow the rules of Balafoutis and Patel
-    (1991, section 2.3): the origin is where the common normal meets the joint axis, and the x axis
+    (1991, section 2.3). The origin is where the common normal meets the joint axis, and the x axis
     is along the normal (along z(i) x z(i+1) where axes intersect). For parallel axes, the normal
     nearest to the previous origin is used. Fixed links are omitted. `tool` is the frame at the end
     of the table (default: the robot's last frame on the last link).
@@ -149,9 +149,9 @@ def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | No
 
 
 def _fits(f: Factors) -> bool:
-    """Return True if a pose is a product X Z.
+    """Return True if a pose is a screw displacement along x followed by one along z.
 
-    Its first x axis and its last z axis then meet at a right angle.
+    The x axis of the first frame and the z axis of the last frame then meet at a right angle.
     """
     return max(abs(f.tilt), abs(f.across) / max(1.0, abs(f.d))) < _ROUNDING
 
@@ -206,8 +206,8 @@ def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
 def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
     """Return the frame on the last joint axis.
 
-    It coincides with the tool frame if the tool is on the axis. Otherwise, in the standard
-    convention, its x axis meets the tool's z axis.
+    The frame coincides with the tool frame if the tool is on the axis. Otherwise, in the standard
+    convention, the frame's x axis meets the tool's z axis.
     """
     f = factors(tip)
     if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
@@ -217,7 +217,7 @@ def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
 
 
 def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
-    """Return the displacement X in the last row, which ends at frame dh<n> or at the tool."""
+    """Return the screw displacement along x in the last row, ending at frame dh<n> or the tool."""
     n = len(model.bodies)
     known = model.frames.get(f"dh{n}")
     ends = [matrix(known.placement)] if known is not None and known.body == n - 1 else []

@@ -29,11 +29,11 @@ from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
-"""Largest accepted residual of a coupling between locked joints."""
+"""Tolerance for the residual of a coupling between locked joints."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
-    """Fix joints at the given coordinates. Followers of locked joints are also locked."""
+    """Lock joints at the given coordinates, together with the joints that mimic them."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     locked: dict[str, Vector] = {}
     for name, q in positions.items():
@@ -87,7 +87,7 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Remove locked joints from rotors, and remove rotors that no joint drives.
+    """Remove locked joints from tendons and rotors, and drop those that no joint drives.
 
     `positions` contains the coordinates of the locked joints.
     """
@@ -144,7 +144,7 @@ def _coupled_still(
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
-    """Return the joint of body i, fixed at coordinates q."""
+    """Return the joint of body i as a fixed joint at coordinates q."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = body.data.parent
@@ -311,7 +311,7 @@ def _keys_within(
 
 
 def _around(source: Description, links: Container[str | None]) -> FluidData | None:
-    """Remove fluid boxes that are not on the given links."""
+    """Return the fluid with only the boxes of the given links, or None if there is no fluid."""
     if source.fluid is None:
         return None
     boxes = tuple(box for box in source.fluid.boxes if box.link in links)

@@ -95,7 +95,7 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
 
 
 def a_flag(what: str, value: Any, part: str = "") -> bool:
-    """Convert an argument to bool. Raise an error for an array or similar value."""
+    """Convert an argument to bool; raise an error if it has no truth value, such as an array."""
     try:
         return bool(value)
     except Exception:
@@ -123,7 +123,7 @@ def a_generator(value: Any, part: str = "") -> np.random.Generator:
 
 
 UNHASHABLE = (TypeError, ValueError)
-"""Exceptions that `hash` raises. A writable memoryview raises ValueError."""
+"""Exceptions that `hash` can raise (ValueError for a writable memoryview)."""
 
 
 def check_hash(function: str, name: str, value: Any) -> None:
@@ -185,7 +185,10 @@ def value_fault(key: str, value: Any) -> str:
 
 
 class Entry(NamedTuple):
-    """The numbers in one field of a link, joint or other part; messages call the field `name`."""
+    """Values of one numeric field of a link, joint or other described object (`part`).
+
+    `key` is the field's key in `RANGES`, and `name` is its name in error messages.
+    """
 
     part: Named
     key: str
@@ -194,7 +197,7 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> str:
-        """File and line of the part, or "" if it does not come from a file."""
+        """File and line of the described object, or "" if it does not come from a file."""
         where: str = getattr(self.part, "where", "")
         return where
 
@@ -204,12 +207,12 @@ class Entry(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Return True if all numbers are symbols or within their range."""
+        """Return True if all values are symbols or within the range of the field."""
         return all(isinstance(x, Scalar) or _plain(x, self.row) for x in self.numbers)
 
     @property
     def finite(self) -> bool:
-        """Return True if all numbers are symbols or finite, so that a file can be loaded."""
+        """Return True if all values are symbols or finite; otherwise, a file cannot be loaded."""
         return all(isinstance(x, Scalar) or _plain(x, ANY) for x in self.numbers)
 
 
@@ -218,7 +221,7 @@ def _plain(x: Any, row: Range) -> bool:
 
 
 def entries(source: Description) -> Iterator[Entry]:
-    """Yield an entry for each numeric field of a mechanism's parts."""
+    """Yield an `Entry` for each numeric field in a description."""
     yield Entry(source, "robot.gravity", "gravity", tuple(source.gravity))
     for link in source.links:
         yield from _link_entries(link)
@@ -254,11 +257,11 @@ _INTERVALS: dict[type, tuple[str, ...]] = {
     RotorData: ("rest", "forces", "limits"),
     ActuatorData: ("controls", "forces", "activations"),
 }
-"""Fields that have a lower and an upper limit."""
+"""Names of the fields that are (lower, upper) intervals, by class."""
 
 
 def _fields(part: Named, kind: str, names: Iterable[str]) -> Iterator[Entry]:
-    """Yield an entry for each named field of a part."""
+    """Yield an `Entry` for each named field of a described object."""
     for name in names:
         found = getattr(part, name)
         yield Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
@@ -336,7 +339,7 @@ def reversed_limits(joint: JointData) -> bool:
 
 
 def outside(source: Description) -> Iterator[Entry]:
-    """Return the fields whose numbers are finite but outside their ranges."""
+    """Return the numeric fields whose values are finite but outside their ranges."""
     return (entry for entry in entries(source) if entry.finite and not entry.fits)
 
 
@@ -384,7 +387,7 @@ def admitted(source: Description) -> Description:
 
 
 def _taken(found: Iterable[Entry], source: Description, notes: list[str]) -> dict[str, Any]:
-    """Return replacements for fields with negative numbers, and add a note for each field."""
+    """Return valid values for fields with negative numbers, by name, and add a note for each."""
     changed: dict[str, Any] = {}
     for entry in found:
         taken = entry.row.taken

@@ -38,10 +38,10 @@ def from_graph(
 ) -> Description:
     """Create a mechanism from links and joints that may form loops.
 
-    Each joint connects two links, or the world (parent None) and a link. Its frame is `pose` in the
-    parent and `child_pose` in the child. `base` is the link that is fixed to the world, if any.
-    `loops` contains the names of joints that close loops, and `actuated` the names of actuated
-    joints.
+    Each joint connects two links, or the world (parent None) and a link. The joint frame has the
+    pose `pose` in the parent and `child_pose` in the child. `base` is the link that is fixed to the
+    world, if any. `loops` contains the names of joints that close loops, and `actuated` the names
+    of actuated joints.
 
     Further loop joints are chosen if needed. The tree includes as many joints that need coordinates
     as possible, and is as shallow as possible. A joint needs coordinates if it is actuated, coupled

@@ -1,4 +1,4 @@
-"""Find limbs of a model that have the same structure.
+"""Find limbs (unbranched chains of bodies) of a model that have the same structure.
 
 Such limbs have the same sequence of joints and differ only in parameter values. If these values are
 replaced with symbols, tracing an algorithm gives the same code for each limb (`expr.lanes`).
@@ -18,7 +18,10 @@ Different = Callable[[Sequence[float]], Sequence[Number]]
 
 @dataclass(frozen=True)
 class Alike:
-    """Limbs of a model grouped by structure, and the parameters that differ within a group."""
+    """Limbs of a model grouped by structure, and the parameters that differ within a group.
+
+    `kinds` contains the groups, with each limb as a tuple of body indices.
+    """
 
     model: Model
     kinds: tuple[tuple[tuple[int, ...], ...], ...]

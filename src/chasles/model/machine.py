@@ -130,7 +130,7 @@ DYNAMICS = ("none", "integrator", "filter")
 """Kinds of dynamics that relate an actuator's control to its input."""
 
 TRANSMISSIONS = ("joint", "tendon", "site", "crank", "")
-"""Kinds of parts that an actuator can drive."""
+"""Kinds of objects that an actuator can drive (values of `ActuatorData.kind`)."""
 
 
 class BoxData(NamedTuple):

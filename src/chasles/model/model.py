@@ -42,7 +42,7 @@ class Follow(NamedTuple):
 
 
 LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
-"""Derivatives of joint loads with respect to q and qd, as blocks keyed by pairs of bodies."""
+"""Derivatives of passive joint loads with respect to q and qd, as blocks keyed by body pairs."""
 
 
 class Share(NamedTuple):
@@ -92,7 +92,7 @@ class Body:
 
     @property
     def turned(self) -> bool:
-        """True for a rotor, which is driven by joints."""
+        """True if the body is a rotor, which is driven by other joints."""
         return bool(self.geared or self.path)
 
     @property
@@ -191,15 +191,15 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia if loops are ignored. They make the mass matrix singular."""
+    """Joints that move no inertia if loops are ignored, and so make the mass matrix singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Carriers of bodies whose carrier is not the parent (see `passes` for the definition)."""
+    """For bodies on parallel axes, the body before the first parallel joint (`passes.Turn`)."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
     """True if damping and friction of joints, tendons and fluid are ignored."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
-    """Function that returns the derivatives of joint loads with respect to q and qd."""
+    """Function that returns the derivatives of passive joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Function that is called before each step of a recursion over the bodies."""
 
@@ -524,7 +524,7 @@ class Model:
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """Bodies whose joints have coordinates, parents first, so that factors have no fill-in."""
+        """Bodies whose joints have coordinates, parents first (factors of M have no fill-in)."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
@@ -534,12 +534,12 @@ class Model:
 
     @cached_property
     def limits(self) -> Mapping[int, Limits]:
-        """Limits of joints with coordinates, reduced so that mimic joints stay within limits."""
+        """Limits of joints with coordinates, reduced to keep mimic joints within their limits."""
         return self._limits[0]
 
     @cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """Bodies of mimic joints whose limits are ignored, because the leader cannot meet them."""
+        """Bodies of mimic joints with ignored limits, which the leader cannot satisfy."""
         return self._limits[1]
 
     @cached_property
@@ -693,7 +693,7 @@ class Model:
             Velocities, accelerations or small steps of the model (nv).
         order : int, optional
             Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps. Steps of
-            driven joints are zero.
+            joints with prescribed motions are zero.
 
         Returns
         -------
@@ -746,7 +746,7 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Return the rates of every joint if only the driven joints move.
+        """Return the rates of every joint if only joints with prescribed motions move.
 
         Parameters
         ----------
@@ -785,7 +785,7 @@ class Model:
         return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.parts)}
 
     def shares(self, i: int) -> tuple[Share, ...]:
-        """Return the degrees of freedom that move joint i. A driven joint has none.
+        """Return the degrees of freedom that move joint i (none if its motion is prescribed).
 
         Parameters
         ----------
@@ -839,12 +839,12 @@ class Model:
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Convert joint forces to generalized forces; forces on followers are added to leaders.
+        """Convert joint torques to generalized forces; torques of followers are added to leaders.
 
         Parameters
         ----------
         tau : mapping from int to Vector
-            Joint forces of all joints, including followers, by body (N m or N).
+            Torque or force of each joint, including followers, by body (N m or N).
 
         Returns
         -------

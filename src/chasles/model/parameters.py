@@ -37,7 +37,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 }
 
 JOINT_NUMBERS = ("stiffness", "damping", "friction", "armature")
-"""Joint parameters that are single numbers."""
+"""Names of the joint parameters that are scalars."""
 
 
 def shape(source: Description, name: str) -> tuple[int, ...]:

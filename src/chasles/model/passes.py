@@ -70,7 +70,7 @@ def sparse_frames(model: Model) -> Model:
 
 
 def _slides(model: Model) -> dict[int, float]:
-    """Choose the shift of each origin along z, from the base to the leaf bodies.
+    """Choose the shift of each body frame along its z axis, from the base to the leaf bodies.
 
     Among shifts with equal operation counts, the shift that moves offsets toward the leaf bodies is
     chosen. Shifts are limited to twice the longest offset; otherwise, they could grow without bound
@@ -87,7 +87,7 @@ def _slides(model: Model) -> dict[int, float]:
 
 
 def _options(model: Model, i: int, carried: float) -> list[float]:
-    """Return candidate shifts: zero, and shifts that make an entry of an adjacent offset zero."""
+    """Return candidate shifts along z: zero, and those that zero an entry of an adjacent offset."""
     joint = model.bodies[i].joint
     z, r = joint.placement.E.T @ Z, joint.placement.r - Z * carried
     beyond = [model.bodies[c].joint.placement.r[2] for c in model.children[i]]
@@ -98,7 +98,11 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operation count of all offsets at body i, and the nonzero count of its own."""
+    """Return the cost of shifting the frame of body i along z.
+
+    The cost is the operation count for the offsets from the parent and to the children, and (to
+    break ties) the number of nonzero entries in the offset from the parent.
+    """
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -107,7 +111,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operation count for offset r of body i, and whether its children need forces."""
+    """Return the operation count for offset r of body i, and True if its children need forces."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -169,19 +173,19 @@ def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
 # Inertias: dynamic equivalence (Featherstone 2008, 9.7) -------------------------------------------
 
 _FLAT = 1e-14
-"""Relative rounding error after a few additions and subtractions of moments of inertia."""
+"""Relative tolerance for I_zz = I_xx + I_yy, above the rounding error of a few additions."""
 
 Choice = Callable[[Symmetric], Number]
 """Function that chooses k for the inertia diag(k, k, 0) moved to the parent (any k is valid)."""
 
 
 def by_moments(I: Symmetric) -> Number:
-    """Return the k that makes I_yy zero, for algorithms that use moments of inertia."""
+    """Return the k (see `Choice`) that makes I_yy zero, for algorithms with moments of inertia."""
     return I.yy
 
 
 def by_products(I: Symmetric) -> Number:
-    """Return the k that makes the integral of z^2 dm zero, for algorithms with 4x4 matrices."""
+    """Return the k (see `Choice`) that makes int z^2 dm zero, for algorithms with 4x4 matrices."""
     return 0.5 * (I.xx + I.yy - I.zz)
 
 
@@ -189,9 +193,9 @@ def equivalent(model: Model, choice: Choice = by_moments) -> Model:
     """Return a model with the same equation of motion and more zeros in its inertias.
 
     From the leaf bodies to the root, the part of a body's inertia that does not affect its joint is
-    moved to the parent. Joint forces and accelerations stay the same. Reactions, momentum, energy
-    and center of mass change, so the result is valid only for the equation of motion. Bodies may
-    have zero or negative mass.
+    moved to the parent. Generalized forces and accelerations stay the same. Reactions, momentum,
+    energy and center of mass change, so the result is valid only for the equation of motion. Bodies
+    may have zero or negative mass.
     """
     inertia = {i: I for i, _, _, I in model.outward()}
     for i, p, joint, _ in model.inward():
@@ -258,8 +262,8 @@ def natural_units(model: Model) -> Model:
     """Change the unit of length to the most frequent offset between axes.
 
     Masses are multiplied by the square of the unit, so that moments and angular accelerations are
-    unchanged. This is valid only if all joints are rotational and neither forces nor positions are
-    computed. Frames and loops are omitted.
+    unchanged. The change of units is valid only if all joints are rotational and neither forces nor
+    positions are computed. Frames and loops are omitted.
     """
     lengths = Counter(_offsets(model))
     if not lengths or not all(body.joint.pivots for body in model.bodies):
@@ -276,7 +280,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Yield the magnitudes of the nonzero offset components that a recursion uses."""
+    """Yield the magnitudes of the nonzero components of offsets between body frames."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3
@@ -289,15 +293,16 @@ def _offsets(model: Model) -> Iterator[Number]:
 # Several parallel joints rotate a body by the sum of their angles relative to its carrier, which is
 # the body before the first of these joints. If the carrier rotates about an axis that is fixed in
 # the base, its angular velocity has one component, or two components after rotation by the sum of
-# angles. This takes fewer operations than a rotation at each joint. The carrier of any other body
-# is its parent.
+# angles. A rotation by the sum takes fewer operations than a rotation at each joint. The carrier of
+# any other body is its parent.
 
 
 class Turn(NamedTuple):
     """Motion of a body relative to its carrier, due to parallel joints.
 
-    `joints` contains the bodies of the parallel joints. `X` is the transform from the carrier to
-    the body. `axis` is the common axis, or zero if the carrier is the parent.
+    `carrier` is the body before the first of the parallel joints, `joints` contains the bodies of
+    these joints, and `X` is the transform from the carrier to the body. `axis` is the common axis,
+    or zero if the carrier is the parent.
     """
 
     carrier: int
@@ -307,7 +312,7 @@ class Turn(NamedTuple):
 
 
 def summed_angles(model: Model) -> Model:
-    """Set `carriers` for bodies whose carrier is not the parent."""
+    """Set `Model.carriers`, to rotate bodies on parallel axes by the sum of the angles."""
     carriers: dict[int, int] = {}
     for i, p, *_ in model.outward():
         if p != WORLD and _turns_on(model, i, carrier := carriers.get(p, model.bodies[p].parent)):

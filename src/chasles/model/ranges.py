@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 LARGEST = 1e100
-"""Largest allowed absolute value. Above it, products of lengths and masses may overflow."""
+"""Largest allowed absolute value, above which products of lengths and masses may overflow."""
 
 
 class Range(NamedTuple):
@@ -161,7 +161,7 @@ RANGES: dict[str, Range] = {
     "ComputedTorque.damping": Range("1/s", 0.0, several=True),
     "ComputedTorque.target": Range("rad or m", several=True),
 }
-"""Ranges, keyed by "owner.field". The owner is a part, a class or a function.
+"""Valid ranges, keyed by "owner.field"; the owner is a kind of object, a class or a function.
 
 Sizes of shapes are checked elsewhere: an invalid shape is omitted, because the motion does not
 depend on it.

@@ -46,8 +46,8 @@ def rolling(
     axis : array_like, shape (3,), optional
         Axis of the blade or wheel, in `frame`.
     touching : bool, optional
-        Add an equation that keeps the contact point on the plane. It is redundant if the joints of
-        the tree already keep the point on the plane.
+        Add an equation that keeps the contact point on the plane. The equation is redundant if the
+        joints of the tree already keep the point on the plane.
     where : str, optional
         File and line of the constraint, for error messages.
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from chasles.mathematics.spatial import Transform
 
 Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
-"""Part to which a sensor is attached, or "" for none; "link" stands for a link's subtree."""
+"""Kind of object that carries a sensor, or "" for none; "link" stands for a link's subtree."""
 
 
 Source = Literal["motion", "control", "time"]
@@ -23,7 +23,7 @@ class SensorTraits(NamedTuple):
     size
         Number of values.
     on
-        Part to which the sensor is attached.
+        Kind of object to which the sensor is attached.
     positive
         True if the cutoff is only an upper limit.
     cuts
@@ -106,8 +106,8 @@ SURFACES = {
 class Surface(NamedTuple):
     """A shape in a frame that a ray can hit, or the zone of a sensor.
 
-    `size` is as in `ShapeData`. For a plane z = 0, it contains the lengths along x and y, which may
-    be infinite. `triangles` contains the triangles of a mesh, with nine coordinates each (m).
+    `size` is as in `ShapeData`. For a plane z = 0, `size` contains the lengths along x and y, which
+    may be infinite. `triangles` contains the triangles of a mesh, with nine coordinates each (m).
     """
 
     frame: str
@@ -166,7 +166,7 @@ class SensorData:
     numbers
         Magnetometer: magnetic field in the world. camera_projection: fx, fy, cx, cy in pixels.
         frame_quaternion: value at the neutral configuration, which determines its sign.
-        joint_limit_*: margin. Range sensor: largest range, in m. Force and torque sensors: a
+        joint_limit_*: margin. Range sensor: maximum range, in m. Force and torque sensors: a
         factor, which is -1 for the force that the link exerts on its parent.
     zone
         Zone in which a touch sensor measures contacts, or zone of a sensor of kind "inside".

@@ -1,10 +1,10 @@
 """Conversion between flat arrays and the arguments and results of algorithms.
 
-A space, used as an annotation, defines the shape of an array for a model. It splits an input array
-into the argument of an algorithm, and joins a result into the entries of an output array (in C
-order). Array entries are in file order. Arguments and results of algorithms are mappings by body
-index, which include followers. This module is long because it keeps the table of spaces next to the
-functions that fill their entries.
+A space is a type annotation that defines the shape of an array for a given model. The space splits
+an input array into the argument of an algorithm, and joins a result into the entries of an output
+array (in C order). Array entries are in file order. Arguments and results of algorithms are
+mappings by body index, which include followers. This module is long because it keeps the table of
+spaces next to the functions that fill their entries.
 """
 
 import math
@@ -42,7 +42,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return the row and column of each packed entry, or [] if there is no packed form."""
+        """Return the row and column of each entry of the packed form, or [] if there is none."""
         return []
 
 
@@ -80,7 +80,7 @@ class EffortSpace(Space):
 
 @dataclass(frozen=True)
 class Listed(Space):
-    """An array whose shape and entries are computed by functions. Inputs must be vectors."""
+    """An array whose shape and entries are computed by functions. Input arrays must be vectors."""
 
     size: Callable[[Model], tuple[int, ...]]
     entries: Callable[[Model, Any], Iterable[Number]]
@@ -96,7 +96,7 @@ class Listed(Space):
 
 
 class SymmetricSpace(Listed):
-    """A symmetric matrix (nv, nv). Its packed form is the lower triangle by rows."""
+    """A symmetric matrix (nv, nv), whose packed form is the lower triangle by rows."""
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
         return [(row, column) for row in range(model.nv) for column in range(row + 1)]
@@ -105,7 +105,7 @@ class SymmetricSpace(Listed):
 class SpatialMatrixSpace(Space):
     """A 6x6 matrix between twists and wrenches.
 
-    For several frames, it has a block for each pair of frames.
+    For several frames, the matrix has a 6x6 block for each pair of frames.
     """
 
     def shape(self, model: Model) -> tuple[int, ...]:
@@ -161,7 +161,7 @@ class TwistsSpace(Space):
 
 @dataclass(frozen=True)
 class TreeSpace(Space):
-    """A matrix with rows and columns in tree order, which `join` converts to file order.
+    """A matrix in tree order (parents first), which `join` converts to file order.
 
     `rows` and `columns` are the numbers of rows and columns divided by nv: 1 for velocities, 2 for
     steps in q followed by velocities.
@@ -198,7 +198,7 @@ class FactorSpace(TreeSpace):
     """A triangular factor of the mass matrix.
 
     The packed form contains the entries for pairs of joints on the same branch. If there are
-    followers or rotors, which may couple branches, it contains the whole triangle.
+    followers or rotors, which may couple branches, the packed form contains the whole triangle.
     """
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -274,8 +274,8 @@ def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[
 def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
     """Assemble the flattened regressor.
 
-    It has ten columns per joint (including followers, in file order) and one row per generalized
-    force.
+    The regressor has ten columns per joint (including followers, in file order) and one row per
+    generalized force.
     """
     dense = _zeros(model.nv, 10 * len(model.bodies))
     place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
@@ -288,7 +288,7 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
 def _multipliers(model: Model, value: Vector) -> list[Number]:
     """Return the Lagrange multipliers of all loop and coupling equations.
 
-    Equations that the closure does not use have zero multipliers.
+    Equations that `Model.closure` does not use have zero multipliers.
     """
     found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
     return [found.get(r, 0.0) for r in range(model.loop_rows)]
@@ -341,7 +341,7 @@ def _stacked(
 
 
 def loop_entries(parts: Sequence[Vector]) -> list[Number]:
-    """Concatenate the entries of all loops."""
+    """Concatenate the vectors of all loops and couplings into one list."""
     return _flat(parts)
 
 
@@ -357,7 +357,7 @@ def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
 
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
-    """Split a vector into one vector for each body in `order`. This is the inverse of `stack`."""
+    """Split a vector into one vector for each body in `order` (the inverse of `stack`)."""
     return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 
@@ -412,7 +412,7 @@ Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""Joint accelerations of the bodies in `Known` and joint forces of the others, or vice versa."""
+"""Accelerations of the joints in `Known` and generalized forces of the others, or vice versa."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -428,7 +428,7 @@ DrivenEffort = Annotated[
         lambda m, value: [x for i in m.driven for x in value[i]],
     ),
 ]
-"""Generalized forces for the degrees of freedom of driven joints, in file order."""
+"""Generalized forces of joints with prescribed motions, in file order."""
 
 JointMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
@@ -447,7 +447,7 @@ TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
-"""A vector in tree order, which is converted to file order."""
+"""A vector in tree order (parents first), which is converted to file order."""
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]

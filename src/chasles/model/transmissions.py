@@ -68,7 +68,7 @@ def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
 
 
 class Actuator(NamedTuple):
-    """An actuator and the part that it drives.
+    """An actuator and the joint, tendon or frame that it drives.
 
     `body` is the body of a driven joint. `activation` is the index of the actuator's activation, or
     -1.
@@ -101,7 +101,7 @@ def actuators(model: Model) -> tuple[Actuator, ...]:
 
 
 def check_actuators(model: Model) -> None:
-    """Raise an error for actuators that are invalid or refer to missing parts."""
+    """Raise an error for actuators that are invalid or refer to missing objects."""
     parts: dict[str, dict[str, object]] = {
         "joint": {body.data.name: None for body in model.bodies},
         "tendon": {data.name: None for data in model.source.rotors},
@@ -131,7 +131,7 @@ def check_actuators(model: Model) -> None:
 
 
 def _driven(data: ActuatorData) -> tuple[str, ...]:
-    """Return the names of the part that an actuator drives and of its reference frame, if any."""
+    """Return the names of the object that an actuator drives and of its reference frame, if any."""
     if not data.kind:
         return ()
     second = data.kind == "crank" or data.reference
@@ -139,7 +139,7 @@ def _driven(data: ActuatorData) -> tuple[str, ...]:
 
 
 def check_states(model: Model) -> None:
-    """Raise an error for initial positions and keyframes with missing parts or wrong sizes."""
+    """Raise an error for initial positions and keyframes with unknown names or wrong sizes."""
     source = model.source
     joints = {joint.name: -1 for joint in source.joints}
     rates = dict(joints)

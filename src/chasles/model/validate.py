@@ -169,7 +169,7 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return the name and distance of each body whose center of mass is farther than `FAR`."""
+    """Return (name, distance in radii of gyration) of bodies with a center of mass beyond `FAR`."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 
@@ -192,7 +192,7 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     mass matrix are still defined. The test uses the pivots of the articulated-body recursion at an
     arbitrary configuration; a pivot that is zero there is zero nearly everywhere. The inertia of a
     follower is added to its leader, and the inertia of a rotor to one of the joints that drive it
-    (its outer product has rank one). A driven joint acts like a fixed joint.
+    (its outer product has rank one). A joint with a prescribed motion acts like a fixed joint.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)

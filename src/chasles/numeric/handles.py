@@ -1,9 +1,10 @@
 """Divide-and-conquer forward dynamics of long chains (Featherstone 2008, section 7.5).
 
-The chain is assembled level by level from subchains, called pieces. At each level, one program
-joins all pairs of adjacent pieces as a batch with one row per pair. Forward dynamics of N joints
-takes about 3 log2(N) batches in succession. The rows of each batch run in parallel, in SIMD lanes
-and threads. Velocities along the chain are computed as a prefix sum with the same number of levels.
+The chain is assembled level by level from subchains, whose two end bodies are called handles. At
+each level, one program joins all pairs of adjacent subchains as a batch with one row per pair.
+Forward dynamics of N joints takes about 3 log2(N) batches in succession. The rows of each batch run
+in parallel, in SIMD lanes and threads. Velocities along the chain are computed as a prefix sum with
+the same number of levels.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,10 +56,11 @@ SIZES = {
 - first, second: a transform and a velocity.
 - inertia: mass, first moment and rotational inertia of the body.
 - inverse: upper triangle of the inverse spatial inertia.
-- hinge: X, the angular and linear entries of S along z, and c.
-- A, B: blocks 11, 12 and 22 of a piece's inverse inertia, and bias accelerations of its handles.
-- record: W, Y S, 1/D, g, the force due to tau, and tau.
-- force: forces on both handles.
+- hinge: X, the angular and linear entries of S along z, and the bias acceleration c.
+- A, B: blocks 11, 12 and 22 of a subchain's inverse inertia, and bias accelerations of its end
+bodies.
+- record: W, Y S, 1/D, g, the force due to tau, and tau (see `joined`).
+- force: forces on both end bodies.
 """
 
 
@@ -75,7 +77,7 @@ def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
 
 
 def composed(first: Numbers, second: Numbers) -> list[Numbers]:
-    """Compose the transforms and velocities of two successive pieces: X2 X1 and X2 v1 + v2."""
+    """Compose the transforms and velocities of two successive subchains: X2 X1 and X2 v1 + v2."""
     X = _transform(second)
     return [(*_flat(X @ _transform(first)), *(X @ _motion(first[12:]) + _motion(second[12:])))]
 
@@ -83,7 +85,7 @@ def composed(first: Numbers, second: Numbers) -> list[Numbers]:
 def loaded(
     inertia: Numbers, inverse: Numbers, joint: Numbers, first: Numbers, second: Numbers
 ) -> list[Numbers]:
-    """Return the arrays `A` and `hinge` for a piece that consists of one body.
+    """Return the arrays `A` and `hinge` (see `SIZES`) for a subchain that consists of one body.
 
     `first` contains the transform and velocity of the body, and `second` the transform X and the
     velocity of its joint.
@@ -97,10 +99,11 @@ def loaded(
 
 
 def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Join two pieces, and return the new piece and a record for `parted` (Eq 7.57 to 7.63).
+    """Join two subchains, and return the result and a record for `parted`.
 
-    The joint connects handle 2 of A to handle 1 of B. The joint force on B is f = Y (g + S qdd),
-    with Y = (Phi_B + X Phi_A X')^-1. Since S'f = tau - armature qdd, f = W g + Y S tau / D.
+    See Featherstone 2008, Eq 7.57 to 7.63. The joint connects the last body of A to the first body
+    of B. The joint force on B is f = Y (g + S qdd), with Y = (Phi_B + X Phi_A X')^-1. Since S'f =
+    tau - armature qdd, f = W g + Y S tau / D.
     """
     (A11, A12, A22, a1, a2), (B11, B12, B22, b1, b2) = _piece(A), _piece(B)
     X, S, c = _hinge(hinge)
@@ -121,7 +124,7 @@ def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Number
 def parted(
     A: Numbers, B: Numbers, hinge: Numbers, record: Numbers, force: Numbers
 ) -> list[Numbers]:
-    """Compute qdd and the forces on the inner handles from the forces on the outer handles."""
+    """Compute qdd and the forces on the joined bodies from the forces on the outer end bodies."""
     X = _transform(hinge)
     W, y, over = _symmetric(record[:21]), Vector(tuple(record[21:27])), record[27]
     across, B12 = _carried(X, _piece(A)[1].T), _piece(B)[1]
@@ -183,7 +186,7 @@ ALGORITHMS = (moved, composed, loaded, joined, parted)
 
 @cache
 def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
-    """Compile one of `ALGORITHMS`. Its inputs are rows of the arrays listed in `SIZES`."""
+    """Compile one of `ALGORITHMS`, whose inputs are rows of the arrays listed in `SIZES`."""
     program = traced(algorithm)
     return backends.prepare(("handles", algorithm.__name__, program.hash), program)
 

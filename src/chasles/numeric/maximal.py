@@ -2,9 +2,9 @@
 
 SciPy factorizes one large sparse system (Featherstone 2008, sections 3.7 and 8.13). This method
 shares no recursion with the compiled methods and supports all closed loops, including redundant
-ones. For chains and ladders, its cost is linear in the number of bodies. The same code builds the
-equations from floats for one state, or from symbols as a program for many states. With a program,
-the sparsity pattern and the elimination order are determined only once.
+ones. For chains and ladder-like mechanisms, the cost is linear in the number of bodies. The same
+code builds the equations from floats for one state, or from symbols as a program for many states.
+With a program, the sparsity pattern and the elimination order are determined only once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ Entries = dict[tuple[int, int], Number]
 
 
 class Bridge(NamedTuple):
-    """Tree joint or loop joint, with (sum of X a over its two bodies) = S qdd + c.
+    """Acceleration equation of a tree or loop joint: (sum of X a over its two bodies) = S qdd + c.
 
     `ends` contains the index of each moving body that the joint connects, and the transform X from
     body to joint coordinates, which is negated for the predecessor. T contains the constraint
@@ -103,7 +103,7 @@ def equations(
     tau: Sequence[Number],
     f_ext: Mapping[int, Force],
 ) -> Equations:
-    """Return the equations for one state. `f_ext` contains forces in body coordinates.
+    """Return the equations for one state. `f_ext` contains external forces in body coordinates.
 
     For a time-dependent model, pass `model.at(t)`. A joint with a prescribed motion constrains all
     six components of the relative acceleration.
@@ -162,7 +162,7 @@ def _bridge(
 ) -> Bridge:
     """Return the `Bridge` for a joint between two bodies.
 
-    If one of them is the world, its acceleration is included in c.
+    If one of the bodies is the world, the acceleration of the world is included in c.
     """
     (s, X_s), (p, X_p) = successor, predecessor
     c, ends = Motion.zero(), []
@@ -175,7 +175,10 @@ def _bridge(
 
 
 def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) -> Bridge:
-    """Return the `Bridge` for a loop joint, in successor frame coordinates (Eq 3.40 to 3.44)."""
+    """Return the `Bridge` for a loop joint, in successor frame coordinates.
+
+    See Featherstone 2008, Eq 3.40 to 3.44.
+    """
     P, S = loop.predecessor, loop.successor
     X = across(loop, around(model, loop, x)).transform()
     qJ, X_p = loop.joint.fit(X), X @ P.placement
@@ -187,7 +190,7 @@ def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) 
 
 
 def _held(joint: Bridge, driven: bool) -> Row:
-    """Return the constraints T' (sum of X a) = T' c. For a driven joint, T spans all directions."""
+    """Return the constraints T' (sum of X a) = T' c. If `driven`, T spans all directions."""
     T = Forces((*joint.T.columns, *joint.Ta.columns)) if driven else joint.T
     return Row(tuple((i, T.T @ X) for i, X in joint.ends), T.T @ joint.c)
 
@@ -261,8 +264,8 @@ class Solution(NamedTuple):
 class Columns(NamedTuple):
     """Sparsity pattern in CSC format, with a column order.
 
-    For each stored value, `slots` contains the index of its entry, and `rows` its row. `starts`
-    contains the index of the first value of each column.
+    For each stored value, `slots` contains its index in the list of entries, and `rows` its row.
+    `starts` contains the index of the first value of each column.
     """
 
     order: np.ndarray
@@ -272,7 +275,7 @@ class Columns(NamedTuple):
 
 
 class Solver:
-    """Solver for [M K'; K -mu] with a fixed sparsity pattern.
+    """Solver for linear systems with the matrix [M K'; K -mu] and a fixed sparsity pattern.
 
     The matrix is nonsingular for any rank of K. Iterative refinement removes the effect of mu
     (proximal method). `M` and `K` contain the row and column indices of the nonzero entries. The

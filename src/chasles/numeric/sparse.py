@@ -29,12 +29,12 @@ class _Row(NamedTuple):
 
 
 class Operations(NamedTuple):
-    """Operation counts from table 6.6 for a tree with n rows.
+    """Operation counts for a tree with n rows (Featherstone 2008, table 6.6).
 
-    If d is the number of rows on the path from a row to the root, D1 and D2 are the sums of d - 1
-    and of d (d - 1) / 2 over all rows (Eq 6.26 and 6.27). A factorization takes D2 multiplications,
-    D2 additions and D1 divisions; LTL also takes n square roots. A solution takes 2 D1
-    multiplications, 2 D1 additions and n divisions (2 n for LTL).
+    Let d be the number of rows on the path from a row to the root. D1 and D2 are the sums of d - 1
+    and of d (d - 1) / 2 over all rows (Featherstone 2008, Eq 6.26 and 6.27). A factorization takes
+    D2 multiplications, D2 additions and D1 divisions; LTL also takes n square roots. A solution
+    takes 2 D1 multiplications, 2 D1 additions and n divisions (2 n for LTL).
     """
 
     n: int
@@ -508,7 +508,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Check the sparsity pattern of H. Return a copy of its lower triangle and a `_Row` per row."""
+    """Check the zeros of H; return a copy of its lower triangle, and the `_Row` of each row."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))

@@ -1,9 +1,9 @@
 """Subspaces of motions and forces, and constrained bodies (Featherstone 2008, chapter 3).
 
 Motion subspaces S (6, m) and force subspaces T (6, k) are represented by columns that span them.
-They are dual: the entries of T' S are powers. Inner products of two motions are never computed,
-because they would depend on the units. If a function returns a basis of a subspace, the choice of
-the basis is arbitrary.
+Motions and forces are dual: the entries of T' S are powers. Inner products of two motions are never
+computed, because they would depend on the units. If a function returns a basis of a subspace, the
+choice of the basis is arbitrary.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 from chasles.errors import InputError
 
 RANK = 1e-10
-"""Singular values below this fraction of the largest one are treated as zero."""
+"""Ratio to the largest singular value below which singular values are treated as zero."""
 
 
 def span(S: Any) -> np.ndarray:
@@ -128,9 +128,9 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     f_a : ndarray, shape (6,)
-        Active force. It is in the range of I S and accelerates the body along S.
+        Active force, which is in the range of I S and accelerates the body along S.
     f_c : ndarray, shape (6,)
-        Constraint force. It does no work on motions in S.
+        Constraint force, which does no work on motions in S.
 
     Examples
     --------
@@ -168,8 +168,9 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
 
     Notes
     -----
-    An example is the force that a pinion exerts at the rim of a gear. It has the same effect on the
-    motion as a torque about the gear axis, but loads the bearings differently (example 3.2).
+    An example is the force that a pinion exerts at the rim of a gear. This force has the same
+    effect on the motion as a torque about the gear axis, but loads the bearings differently
+    (example 3.2).
 
     Examples
     --------
@@ -351,7 +352,7 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
 
     Notes
     -----
-    Constraints between subsystems have the form T' qdd = T' c. They are not included.
+    Constraints between subsystems, which have the form T' qdd = T' c, are not included.
 
     Examples
     --------

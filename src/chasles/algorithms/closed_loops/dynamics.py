@@ -44,12 +44,13 @@ from chasles.model.spaces import (
 def equations(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches, stabilization: float
 ) -> tuple[Matrix, Vector, Matrix, Vector, Number]:
-    """Return H, f, K, k in H qdd = f + K' lam and K qdd = k (Eq 8.1-8.6), and the velocity error.
+    """Return H, f, K, k in H qdd = f + K' lam and K qdd = k, and the velocity error.
 
-    Coordinates are in tree order. f is the vector of joint forces minus bias forces. K and k
-    contain only the independent loop equations, selected by the closure. If the time constant
-    `stabilization` is nonzero, k includes Baumgarte's terms (Eq 8.21-8.24). The velocity error (see
-    `strayed`) measures how far qd violates the loop equations. It is 0 with stabilization.
+    See Featherstone 2008, Eq 8.1-8.6. Coordinates are in tree order. f is the vector of generalized
+    forces minus bias forces. K and k contain only the independent loop equations, selected by the
+    closure. If the time constant `stabilization` is nonzero, k includes Baumgarte's terms
+    (Featherstone 2008, Eq 8.21-8.24). The velocity error (see `strayed`) measures how far qd
+    violates the loop equations, and is 0 with stabilization.
     """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     return H, net_forces(model, h, tau), *closing(model, q, qd, stabilization)
@@ -226,7 +227,7 @@ def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
 
 
 def projected(H: Matrix, G: Matrix) -> Matrix:
-    """Return G' H G, the mass matrix in the independent coordinates (Eq 3.20)."""
+    """Return G' H G, the mass matrix in the independent coordinates (Featherstone, Eq 3.20)."""
     columns = [Vector(column) for column in G.T.rows]
     return symmetric_products(columns, [H @ column for column in columns])
 
@@ -273,9 +274,9 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
 
     See Featherstone 2008, Eq 8.48-8.51. The step d solves the position constraints K d = -residual,
     with d = 0 in the independent coordinates. The velocities are G yd + g, where yd are the
-    independent velocities in qd and g follows from b in K qd = b for time-driven mechanisms. The
-    margin has the sign of the product of `ratios`. The sign changes when the motion passes a
-    position that is singular for these independent coordinates.
+    independent velocities in qd and g follows from b in K qd = b for mechanisms with prescribed
+    motions. The margin has the sign of the product of `ratios`. The sign changes when the motion
+    passes a position that is singular for these independent coordinates.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
     K = constraints(model, q, rows)

@@ -139,7 +139,10 @@ def closed_joint_reactions(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> Reactions:
-    """Return the joint reactions, including loop-joint forces on both connected links (Eq 8.2)."""
+    """Return the joint reactions, including loop-joint forces on both connected links.
+
+    See Featherstone 2008, Eq 8.2.
+    """
     loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.parts))}
     for load in _loop_loads(model, q, multipliers):
         loads[load.body] += load.f
@@ -179,7 +182,10 @@ def driving_forces(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> DrivenEffort:
-    """Return tau = S'f at the driven joints, minus the loop and coupling forces K' lam (Eq 8.4)."""
+    """Return tau = S'f - K' lam at joints with prescribed motions (Featherstone 2008, Eq 8.4).
+
+    K' lam are the loop and coupling forces.
+    """
     tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
     for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):
         lam = Vector(tuple(islice(numbers, constraint.rows)))

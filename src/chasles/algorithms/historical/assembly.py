@@ -1,7 +1,8 @@
 """Forward dynamics by assembling articulated bodies (Featherstone 2008, sections 7.4 and 7.5).
 
-Each piece starts as a body with an invertible inertia. A hinge connects two pieces by one joint, or
-by several joints with massless links between them.
+A piece is a set of connected bodies, initially a single body with an invertible inertia. A hinge
+connects two pieces by one joint, or by several joints with massless links between them. The handles
+of a piece are the bodies on which other pieces and loop joints exert forces.
 """
 
 from collections.abc import Iterator, Mapping
@@ -218,10 +219,10 @@ def forward_dynamics_divide_and_conquer(
 ) -> Velocity:
     """Compute qdd by multi-handle assembly (Featherstone 2008, section 7.5).
 
-    Pieces are assembled recursively, at joints that connect two pieces of about equal size.
-    Velocities are first computed by a sequential recursion. After that, the longest sequence of
-    dependent operations grows with the logarithm of the chain length. The world is a body with Phi
-    = 0 that accelerates against gravity.
+    Sets of connected bodies are assembled recursively, at joints that connect two sets of about
+    equal size. Velocities are first computed by a sequential recursion. After that, the longest
+    sequence of dependent operations grows with the logarithm of the chain length. The world is a
+    body with Phi = 0 that accelerates against gravity.
     """
     return dict(taken_apart(assembled(model, parts(model, q, qd, tau, f_ext), set()), {}))
 
@@ -235,10 +236,11 @@ def constrained_dynamics_divide_and_conquer(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """Assemble the tree with handles at the loop joints, then close the loops (section 7.5).
+    """Assemble the tree with handles at loop joints, then close the loops.
 
-    The entries of A = K H^-1 K' are inverse inertias between handles. The multipliers solve A lam =
-    k - K qdd, where qdd are the accelerations of the open tree.
+    See Featherstone 2008, section 7.5. A handle is a body on which a loop joint exerts a force. The
+    entries of A = K H^-1 K' are inverse inertias between handles. The multipliers solve A lam = k -
+    K qdd, where qdd are the accelerations of the open tree.
     """
     K, k, stray = closing(model, q, qd, stabilization)
     pushes = [push for loop in model.loops for push in loop_pushes(model, loop, q)]
@@ -262,7 +264,10 @@ def constrained_dynamics_divide_and_conquer(
 
 
 def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]:
-    """Return the forces on both links for each constraint force of a loop joint (Eq 8.28)."""
+    """Return the forces on both links for each constraint force of a loop joint.
+
+    See Featherstone 2008, Eq 8.28.
+    """
     P, S = loop.predecessor, loop.successor
     M = around(model, loop, q)
     X = across(loop, M).transform()
@@ -281,7 +286,8 @@ def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]
 class Piece:
     """Set of connected bodies, described by the accelerations of its handles.
 
-    The acceleration of handle h under forces f_k is b_h + sum of Phi[h, k] f_k.
+    Handles are the bodies on which other pieces and loop joints exert forces. The acceleration of
+    handle h under forces f_k is b_h + sum of Phi[h, k] f_k.
     """
 
     Phi: dict[tuple[int, int], InverseInertia]
@@ -301,9 +307,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Joined:
-    """Two pieces joined by a hinge, which transmits the force T lam.
+    """Two sets of connected bodies joined by a hinge, which transmits the force T lam.
 
-    lam = W (beta + sum of U_h' f_h), where f_h is the force on handle h.
+    lam = W (beta + sum of U_h' f_h), where f_h is the external force on body h.
     """
 
     first: Piece
@@ -332,7 +338,7 @@ def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
 
 
 def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
-    """Return the joint that splits a connected piece most evenly, and all joints beyond it."""
+    """Return the joint that splits connected bodies most evenly, and all joints beyond it."""
     beyond: dict[int, frozenset[int]] = {}
     for i in sorted(joints, reverse=True):
         children = [k for k in whole.children[i] if k in joints]
@@ -353,7 +359,10 @@ def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
 
 
 def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
-    """Join two pieces at a hinge (Eq 7.57 to 7.63). `first` contains the hinge's parent body."""
+    """Join two pieces at a hinge. `first` contains the hinge's parent body.
+
+    See Featherstone 2008, Eq 7.57 to 7.63.
+    """
     X, i, p = hinge.X, hinge.i, hinge.p
     on_parent, on_child = X.T @ hinge.T, hinge.T * -1.0
     U = {h: first.Phi[h, p] @ on_parent for h in first.b}
@@ -371,7 +380,7 @@ def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
 
 
 def taken_apart(piece: Piece, f: Mapping[int, Force]) -> Iterator[tuple[int, Vector]]:
-    """Yield qdd for all joints inside a piece, given the forces on its handles."""
+    """Yield qdd for all joints of a set of connected bodies, given the forces on its handles."""
     if piece.joined is None:
         return
     made, hinge = piece.joined, piece.joined.hinge

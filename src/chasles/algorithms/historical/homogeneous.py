@@ -39,9 +39,10 @@ class Chain(NamedTuple):
 
 
 def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
-    """Compute the matrices of all bodies in the base frame (part II, section 2.1).
+    """Compute the matrices of all bodies in the base frame.
 
-    The recursion is M0h = M0p Mph, W0h = W0p + Wph, H0h = H0p + Hph + 2 W0p Wph.
+    See Legnani et al. 1996, part II, section 2.1. The recursion is M0h = M0p Mph, W0h = W0p + Wph,
+    H0h = H0p + Hph + 2 W0p Wph.
     """
     M, L, J = {WORLD: homogeneous.Position.identity()}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}
@@ -71,9 +72,10 @@ def along(screws: tuple[Screw, ...], rates: Vector) -> homogeneous.Velocity:
 def inverse_dynamics(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Sum the actions Phi = skew(H J) of all bodies beyond each joint (section 2.3).
+    """Sum the actions Phi = skew(H J) of all bodies beyond each joint.
 
-    The joint force is the pseudo scalar product of this sum with the joint screw.
+    See Legnani et al. 1996, part II, section 2.3. The generalized force is the pseudo scalar
+    product of this sum with the joint screw.
     """
     M, L, _, H, J = chain(model, q, qd, qdd)
     Phi, tau = {WORLD: Action.zero()}, {}
@@ -89,9 +91,10 @@ def inverse_dynamics(
 def inverse_dynamics_link(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute `inverse_dynamics` in link frames, in which J and L are constant (section 2.3).
+    """Compute `inverse_dynamics` in link frames, in which J and L are constant.
 
-    W and H are propagated outward and Phi inward, with a change of frame at each joint.
+    See Legnani et al. 1996, part II, section 2.3. W and H are propagated outward and Phi inward,
+    with a change of frame at each joint.
     """
     M, L, tau = {}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}
@@ -115,14 +118,17 @@ def inverse_dynamics_link(
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
     """Return M[i, j] = L_j (x) skew(L_i J), where J is the inertia of all bodies beyond joint i.
 
-    skew(L_i J) is the action for a unit acceleration of joint i if all velocities are zero (section
-    2.3).
+    skew(L_i J) is the action for a unit acceleration of joint i if all velocities are zero (Legnani
+    et al. 1996, part II, section 2.3).
     """
     return _paired(model, q, lambda LJ: Action(*LJ.skew()).pseudo)
 
 
 def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
-    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), with h beyond both joints (section 3)."""
+    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), with h beyond both joints.
+
+    See Legnani et al. 1996, part II, section 3.
+    """
     return _paired(model, q, lambda LJ: LJ.trace)
 
 
@@ -149,10 +155,10 @@ def _paired(
 def bias_forces_lagrange(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h (section 3).
+    """Return C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h.
 
-    The sums include all bodies h beyond joint m. H~ is the acceleration when all qdd are zero.
-    Phi_h is the external action on body h.
+    See Legnani et al. 1996, part II, section 3. The sums include all bodies h beyond joint m. H~ is
+    the acceleration when all qdd are zero. Phi_h is the external action on body h.
     """
     given = model.undriven(2)
     M, L, _, H, J = chain(model, q, qd, given)
@@ -170,7 +176,10 @@ def bias_forces_lagrange(
 def inverse_dynamics_lagrange(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return F = M qdd + C (section 3). C accounts for the accelerations of driven joints."""
+    """Return F = M qdd + C. C includes the effect of prescribed joint accelerations.
+
+    See Legnani et al. 1996, part II, section 3.
+    """
     F, driven = dict(bias_forces_lagrange(model, q, qd, f_ext)), model.undriven(2)
     for (i, j), block in mass_matrix_lagrange(model, q).items():
         F[i] += block @ (qdd[j] - driven[j])
@@ -180,7 +189,10 @@ def inverse_dynamics_lagrange(
 def forward_dynamics(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve M qdd = tau - h, where h is the inverse dynamics for qdd = 0 (section 2.3)."""
+    """Solve M qdd = tau - h, where h is the inverse dynamics for qdd = 0.
+
+    See Legnani et al. 1996, part II, section 2.3.
+    """
     h = inverse_dynamics(model, q, qd, model.undriven(2), f_ext)
     return accelerations(model, mass_matrix(model, q), h, tau)
 
@@ -188,13 +200,16 @@ def forward_dynamics(
 def forward_dynamics_lagrange(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve M qdd + C = F (section 3)."""
+    """Solve M qdd + C = F (Legnani et al. 1996, part II, section 3)."""
     C = bias_forces_lagrange(model, q, qd, f_ext)
     return accelerations(model, mass_matrix_lagrange(model, q), C, tau)
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the kinetic energy, 1/2 trace(W J W') plus rotor energy (part I, section 4.5)."""
+    """Return the kinetic energy, 1/2 trace(W J W') plus rotor energy.
+
+    See Legnani et al. 1996, part I, section 4.5.
+    """
     _, _, W, _, J = chain(model, q, qd, model.at_rest())
     total = 0.0
     for i, _, joint, _ in model.outward():
@@ -204,7 +219,10 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return the potential energy, -trace(Hg J) in the base frame (part I, section 4.5)."""
+    """Return the potential energy, -trace(Hg J) in the base frame.
+
+    See Legnani et al. 1996, part I, section 4.5.
+    """
     rest = model.at_rest()
     Hg, J = Acceleration.uniform(model.gravity_vector), chain(model, q, rest, rest).J
     weight = sum((homogeneous.potential_energy(Hg, J[i]) for i, *_ in model.outward()), 0.0)

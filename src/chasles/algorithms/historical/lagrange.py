@@ -92,7 +92,7 @@ def waters(
     """Sum tr(dW_j/dq_i J_j Wdd_j') - g . dW_j/dq_i c_j over all bodies j beyond joint i.
 
     This is Waters' form of the sums of Uicker and Kahn (Balafoutis and Patel 1991, Eq 5.2.9-10).
-    Its cost is of order n^2, because Wdd is computed by recursion instead of from second
+    The cost is of order n^2, because Wdd is computed by recursion instead of from second
     derivatives. c is the column (m r, m).
     """
     A, L, W, Wdd = chain_4x4(model, q, qd, qdd)
@@ -120,8 +120,8 @@ def lagrange_3x3(
     W rotates vectors from body axes to base axes, and sdd is the acceleration of the body origin in
     base axes. D, e and c are the mass-weighted sums of x xdd', xdd and x over all bodies beyond a
     joint, with x measured from the joint origin in body axes. m is the total mass of these bodies.
-    The book omits prismatic joints. Their motion adds terms to sdd, and their joint force follows
-    from e.
+    The book omits prismatic joints. The motion of a prismatic joint adds terms to sdd, and the
+    joint force follows from e.
     """
     W, zero, none = {WORLD: Matrix.identity()}, Matrix.zero(), Vector.zero()
     Wd, Wdd, D = {WORLD: zero}, {WORLD: zero}, {WORLD: zero}
@@ -173,9 +173,9 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
     """Return D_ab = sum tr(W_a J W_b'), C_bc(a) = sum tr(W_a J W_bc'), G_a = -sum g . W_a c.
 
     The sums are over all bodies. J is the pseudo-inertia of a body, and c is its last column. W
-    maps homogeneous coordinates from the body frame to the base frame. W_a and W_bc are its first
-    and second derivatives with respect to the joint coordinates. If velocities are not rates of
-    coordinates, W_bc are the symmetric coefficients in Wdd = sum of W_b qdd_b + sum of W_bc qd_b
+    maps homogeneous coordinates from the body frame to the base frame. W_a and W_bc are the first
+    and second derivatives of W with respect to the joint coordinates. If velocities are not rates
+    of coordinates, W_bc are the symmetric coefficients in Wdd = sum of W_b qdd_b + sum of W_bc qd_b
     qd_c.
     """
     own, g, W = freedoms(model), Vector((*model.gravity_vector, 0.0)), {WORLD: Matrix.identity(4)}
@@ -224,8 +224,8 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
     The motion subspaces S and the composite inertia I of all bodies beyond a joint are in base
     coordinates. D_ab = S_a . I S_b, where I belongs to the outer joint. If velocities are not rates
     of coordinates, D is differentiated in the tangent space (`integrate`) and the Boltzmann-Hamel
-    equations apply: ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to C_bc(a), where [a, b] is the
-    bracket of two motion subspaces of one joint.
+    equations apply. Then ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to C_bc(a), where [a, b] is
+    the bracket of two motion subspaces of one joint.
     """
     S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()

@@ -33,7 +33,7 @@ from chasles.model.spaces import (
 
 
 def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
-    """Compute each column of M as the joint forces for a unit acceleration without gravity.
+    """Compute each column of M as the generalized forces for a unit acceleration without gravity.
 
     This is Walker and Orin's first method (1982; Balafoutis and Patel 1991, Eq 6.2.4). Forces are
     computed by algorithm 5.7.
@@ -97,7 +97,7 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
 
     See Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.15.
 
-    N is constant and triangular. It contains a triangular factor of each body's inertia and the
+    N is constant and triangular, and contains a triangular factor of each body's inertia and the
     square root of its mass.
     """
     D, twists = Blocks(), centered_twists(model, q)
@@ -118,7 +118,8 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
 def centered_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
     """Return T: the twists of each body for unit velocities of the joints that move it.
 
-    See Eq 6.2.12 and 6.2.14. Twists are at the center of mass, in body axes.
+    See Balafoutis and Patel 1991, Eq 6.2.12 and 6.2.14. Twists are at the center of mass, in body
+    axes.
     """
     T: dict[int, dict[int, Motions]] = {WORLD: {}}
     centered = {}
@@ -132,7 +133,7 @@ def centered_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
 def forward_dynamics_unit_acceleration(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute D from the joint forces for unit accelerations, then solve D qdd = tau - b.
+    """Compute D from the generalized forces for unit accelerations, then solve D qdd = tau - b.
 
     This is Walker and Orin's second method (1982), which extends their first method: half of D is
     obtained by symmetry (Balafoutis and Patel 1991, Eq 6.2.4).

@@ -46,7 +46,7 @@ def kane(
 
     The motion subspace of a joint contains the partial velocities of all bodies beyond it, at the
     joint origin. R and N are the inertia forces and moments of these bodies minus the external
-    forces and moments. They are accumulated from link to link in link axes. Center-of-mass
+    forces and moments. R and N are accumulated from link to link in link axes. Center-of-mass
     accelerations are computed with the tensor Omega. Euler's equation is used in vector form.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)

@@ -20,9 +20,9 @@ def spatial_operator(
 ) -> Effort:
     """Run Rodriguez and Kreutz's method (Balafoutis and Patel 1991, algorithm 5.5, corrected).
 
-    v contains the angular velocity and the velocity of the body origin. a is its time derivative
-    minus gravity. alpha and beta are the velocity-dependent terms in the accelerations and forces,
-    respectively, which the book does not define.
+    v contains the angular velocity and the velocity of the body origin. a is the time derivative of
+    v minus gravity. alpha and beta are the velocity-dependent terms in the accelerations and
+    forces, respectively, which the book does not define.
     """
     turn, Phi, H, I = links(model, q)
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}

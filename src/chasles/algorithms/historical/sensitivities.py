@@ -1,4 +1,4 @@
-"""Closed-form derivatives of joint forces, computed entry by entry."""
+"""Closed-form derivatives of generalized forces, computed entry by entry."""
 
 from chasles.algorithms.spatial.derivatives import add_load_slopes, load_efforts
 from chasles.algorithms.spatial.kinematics import body_transforms
@@ -19,10 +19,10 @@ def sensitivities_closed_form(
 
     See Balafoutis and Patel 1991, Eq 7.3.1-4. All quantities are in base axes. The subtree of i
     moves with joint i and with every joint j inward of i. Row i contains the change of the
-    subtree's force at joint i due to joint j. Column i contains the change of its force at joint j
-    due to joint i. s and sd are the position and velocity of the joint origin o_i relative to o_j.
-    The book covers chains of revolute joints. Other joint types add terms for the motion of the
-    origin.
+    subtree's force at joint i due to joint j. Column i contains the change of the subtree's force
+    at joint j due to joint i. s and sd are the position and velocity of the joint origin o_i
+    relative to o_j. The book covers chains of revolute joints. Other joint types add terms for the
+    motion of the origin.
     """
     moving = chain(model, q, qd, qdd)
     X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}

@@ -1,4 +1,4 @@
-"""Actuator models: joint forces from controls and activations, and activation rates.
+"""Actuator models: generalized forces from controls and activations, and activation rates.
 
 The force of an actuator acts through its transmission, which has a moment arm for each degree of
 freedom (mujoco.readthedocs.io, "Computation", actuation model).
@@ -39,7 +39,7 @@ class Driven(NamedTuple):
 
 
 def actuate(model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations) -> Effort:
-    """Return the total joint forces exerted by actuators, limited to the model's force ranges."""
+    """Return the generalized forces of all actuators, limited to the model's force ranges."""
     return _exerted(model, q, _driven(model, q, qd, ctrl, act))
 
 
@@ -105,7 +105,7 @@ def _driven(
 
 
 def _exerted(model: Model, q: Position, driven: Iterable[Driven]) -> Effort:
-    """Return the joint forces exerted by the actuators, limited to the range of each joint."""
+    """Return the generalized forces of the actuators, limited to the range of each joint."""
     tau = {i: [*Vector.zero(body.joint.nv)] for i, body in enumerate(model.bodies)}
     for each in driven:
         for (i, k), arm in each.arms.items():
@@ -118,7 +118,7 @@ def activation_rate(
 ) -> Activations:
     """Return the time derivative of each activation.
 
-    It is ctrl for an integrator and (ctrl - act) / time constant for a filter.
+    The derivative is ctrl for an integrator and (ctrl - act) / time constant for a filter.
     """
     rates = []
     for u, each in enumerate(actuators(model)):

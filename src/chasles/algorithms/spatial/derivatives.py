@@ -37,11 +37,12 @@ from chasles.model.spaces import (
 
 
 def load_efforts(model: Model, q: Position, loads: Loads) -> tuple[Effort, JointMatrix]:
-    """Return J'f for every joint, and its derivative with respect to q in the tangent space.
+    """Return the generalized forces J'f of external loads, and their derivatives by q.
 
-    J contains the motion subspaces in coordinates of the body on which the force f acts. When joint
-    j moves this body by J_j, f changes as its `Load` specifies. In body coordinates, the subspaces
-    of the joints inward of j move in the opposite direction: -(J_j x J_i).f = J_i.(J_j x f).
+    The derivatives are in the tangent space. J contains the motion subspaces in coordinates of the
+    body on which the force f acts. When joint j moves this body by J_j, f changes as its `Load`
+    specifies. In body coordinates, the subspaces of the joints inward of j move in the opposite
+    direction: -(J_j x J_i).f = J_i.(J_j x f).
     """
     rest, tau = model.at_rest(), model.at_rest()
     K = Blocks()
@@ -120,7 +121,7 @@ def inverse_dynamics_derivatives(
 def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
     """Add the derivatives of passive loads (springs, tendons, fluid etc.) to the given blocks.
 
-    `dq` and `dqd` contain the derivatives of joint forces with respect to q and qd.
+    `dq` and `dqd` contain the derivatives of generalized forces with respect to q and qd.
     """
     for blocks, slopes in zip(
         (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
@@ -202,7 +203,7 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return the bias forces: gravity, dissipation, Coriolis, external and driven-joint forces.
+    """Return bias forces: gravity, dissipation, Coriolis, external and due to prescribed motions.
 
     Coriolis forces are quadratic in qd, so they equal half of their derivative with respect to qd,
     times qd (Euler's theorem on homogeneous functions). The caller needs the same derivative, so

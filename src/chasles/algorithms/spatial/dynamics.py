@@ -77,7 +77,10 @@ def transmitted_forces(
 def joint_reactions(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Reactions:
-    """Return the force that each parent exerts on its child, in child axes (section 5.3)."""
+    """Return the force that each parent exerts on its child, in child axes.
+
+    See Featherstone 2008, section 5.3.
+    """
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
     at_joint = {}
     for i, body in enumerate(model.bodies):
@@ -129,7 +132,10 @@ def _of_point(w: Vector, wd: Vector, r: Vector) -> Vector:
 
 
 def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT) -> Effort:
-    """Return h in tau = M qdd + h: Coriolis, centrifugal, gravity and external forces (Eq 6.1)."""
+    """Return h in tau = M qdd + h: Coriolis, centrifugal, gravity and external forces.
+
+    See Featherstone 2008, Eq 6.1.
+    """
     return newton_euler_vector(model, q, qd, model.undriven(2), f_ext)
 
 

@@ -73,7 +73,10 @@ def forward_kinematics(model: Model, q: Position, *, frame: Frame) -> Pose:
 def frame_velocity(
     model: Model, q: Position, qd: Velocity, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Twist:
-    """Return the angular velocity and the linear velocity of the body point `at` (Eq 4.4)."""
+    """Return the angular velocity and the linear velocity of the body point `at`.
+
+    See Featherstone 2008, Eq 4.4.
+    """
     v, X0 = {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):
         p, joint = model.bodies[i].parent, model.bodies[i].joint

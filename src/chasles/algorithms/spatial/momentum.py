@@ -37,7 +37,10 @@ def center_of_mass(model: Model, q: Position) -> Point:
 def momentum(
     model: Model, q: Position, qd: Velocity, *, at: Literal["world", "com"] = "com"
 ) -> Wrench6:
-    """Return angular momentum about a point and linear momentum, in world axes (Eq 2.58)."""
+    """Return angular momentum about a point and linear momentum, in world axes.
+
+    See Featherstone 2008, Eq 2.58.
+    """
     X, v, h = {}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}
     for i, p, joint, I in model.outward():
         X[i] = joint.transform(q[i])
@@ -66,7 +69,7 @@ def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the sum of v . I v / 2 over all bodies, plus rotor energy (Eq 2.67)."""
+    """Return the sum of v . I v / 2 over all bodies, plus rotor energy (Featherstone, Eq 2.67)."""
     v, T = {WORLD: Motion.zero()}, 0.0
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]

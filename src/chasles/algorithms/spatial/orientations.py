@@ -10,8 +10,8 @@ from chasles.model.model import Frame, Model
 def orientation(model: Model, q: Mapping[int, Vector], frame: Frame) -> Vector:
     """Return the quaternion (w, x, y, z) of a frame in the world.
 
-    It is the product of the joint quaternions, and is therefore continuous along every motion of
-    revolute joints and joints with quaternion coordinates.
+    The quaternion is the product of the joint quaternions, and is therefore continuous along every
+    motion of revolute joints and joints with quaternion coordinates.
     """
     found = Vector.of(1.0, 0.0, 0.0, 0.0)
     for i in reversed(model.support(frame.body)):

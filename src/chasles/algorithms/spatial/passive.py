@@ -1,7 +1,8 @@
 """Passive forces from springs, tendons, gravity compensation and fluid.
 
-Each force is returned as the joint forces that balance it, as for gravity. The definitions follow
-mujoco.readthedocs.io, "Computation", passive forces, and its inertia-based fluid model.
+`spring_forces` and `loads` return the generalized forces that balance the passive forces, as for
+gravity. The definitions follow mujoco.readthedocs.io, "Computation", passive forces, and its
+inertia-based fluid model.
 """
 
 from dataclasses import replace
@@ -46,7 +47,10 @@ def spring_energy(model: Model, q: Position) -> Number:
 
 
 def loads(model: Model, q: Position, qd: Velocity) -> Effort:
-    """Return all passive joint loads. Damping and fluid are omitted if the model is lossless."""
+    """Return the generalized forces that balance all passive forces.
+
+    Damping and fluid are omitted if the model is lossless.
+    """
     tau = dict(spring_forces(model, q))
     for i, lift in compensation(model, q).items():
         if not model.bodies[i].data.lifted:
@@ -62,7 +66,7 @@ def loads(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def compensation(model: Model, q: Position) -> Effort:
-    """Return the joint forces that support the compensated weight of all links."""
+    """Return the generalized forces that support the compensated weight of all links."""
     if not any(link.lifted for link in model.source.links):
         return _nothing(model)
     return gravity_forces(lifted(model), q)
@@ -101,7 +105,7 @@ def _courses(
 
 
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:
-    """Add to `tau` the joint forces due to a force with the given moment arms."""
+    """Add to `tau` the generalized forces of a force with the given moment arms."""
     for (i, k), arm in arms.items():
         entries = list(tau[i])
         entries[k] = entries[k] + arm * force
@@ -112,7 +116,7 @@ def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Num
 
 
 def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:
-    """Return the joint forces exerted by the fluid. Each link is modeled as a box."""
+    """Return the generalized forces that the fluid exerts on links, which are modeled as boxes."""
     if (fluid := model.source.fluid) is None:
         return _nothing(model)
     X, v, f, E = {}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}, {WORLD: Rotation()}

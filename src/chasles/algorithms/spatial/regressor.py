@@ -1,4 +1,4 @@
-"""Regressor matrix, which maps inertial parameters to joint forces."""
+"""Regressor matrix, which maps inertial parameters to generalized forces."""
 
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector

@@ -1,8 +1,8 @@
 """Tendon lengths and moment arms.
 
 A tendon with straight segments and armature has the kinetic energy armature/2 (dL/dt)^2, where
-dL/dt = J qd. The second derivative of L is J qdd + dJ/dt qd. This adds armature J'J to the mass
-matrix and armature J' (dJ/dt qd) to the bias forces (mujoco.readthedocs.io, XML reference,
+dL/dt = J qd. The second derivative of L is J qdd + dJ/dt qd. The tendon adds armature J'J to the
+mass matrix and armature J' (dJ/dt qd) to the bias forces (mujoco.readthedocs.io, XML reference,
 tendon/spatial/armature).
 """
 

@@ -39,12 +39,12 @@ def vukobratovic(
 
 
 def closed_form_vukobratovic(model: Model, q: Position) -> Form:
-    """Return D, C and G from the inertial parameters of generalized links (Eq 5.2.19-20).
+    """Return D, C and G from the inertial parameters of generalized links.
 
-    The book covers chains of revolute joints. Here, a degree of freedom is a pair (z, v). v is zero
-    for a rotation, and z is zero for a translation. All other joints are combinations of these.
-    Unlike in the book, G uses the composite center of mass and is the joint force that balances
-    gravity.
+    See Balafoutis and Patel 1991, Eq 5.2.19-20. The book covers chains of revolute joints. Here, a
+    degree of freedom is a pair (z, v). v is zero for a rotation, and z is zero for a translation.
+    All other joints are combinations of these. Unlike in the book, G uses the composite center of
+    mass and is the generalized force that balances gravity.
     """
     links, S, bend = _generalized(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
@@ -81,7 +81,10 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 
 
 def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
-    """Return the force that accelerates link points r by z_b x (z_c x r + v_c) (5.2.19b)."""
+    """Return the force that accelerates link points r by z_b x (z_c x r + v_c).
+
+    See Balafoutis and Patel 1991, Eq 5.2.19b.
+    """
     z, w, v = b.angular, c.angular, c.linear
     eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
     return Force(eta, z.cross(w.cross(link.h) + v * link.m))
@@ -101,7 +104,7 @@ class _Generalized(NamedTuple):
 
 
 def _generalized(model: Model, q: Position) -> _Generalized:
-    """Compute the generalized links (5.2.20).
+    """Compute the generalized links (Balafoutis and Patel 1991, Eq 5.2.20).
 
     The recursion is U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ for each link.
     """
@@ -159,7 +162,7 @@ def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """Return D with only the armature entries, to which the link inertias are added."""
+    """Return the mass matrix D with only the armature entries; link inertias are added later."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}
@@ -186,9 +189,10 @@ def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vecto
 def efforts(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches, form: Form
 ) -> dict[int, Vector]:
-    """Return tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a (5.2.17).
+    """Return tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a.
 
-    Dissipation, passive loads and external forces are included.
+    See Balafoutis and Patel 1991, Eq 5.2.17. Dissipation, passive loads and external forces are
+    included.
     """
     D, C, G = form
     total = defaultdict[Freedom, Number](float)

@@ -38,11 +38,11 @@ def parallel_axes(
 ) -> Effort:
     """Run the Newton-Euler recursion about body origins, with angular acceleration tensors.
 
-    See section 5.3. Consecutive parallel joints are combined: a body rotates by the sum of their
-    angles relative to its carrier g, the body before the first of them. The body origin moves with
-    the parent p. The joint force f and the moment eta about the origin are transmitted to the
-    parent, except for the moment normal to the parallel axes. That moment does no work at these
-    joints and is transmitted directly to the carrier.
+    See Balafoutis and Patel 1991, section 5.3. Consecutive parallel joints are combined: a body
+    rotates by the sum of their angles relative to its carrier g, the body before the first of them.
+    The body origin moves with the parent p. The joint force f and the moment eta about the origin
+    are transmitted to the parent, except for the moment normal to the parallel axes. That moment
+    does no work at these joints and is transmitted directly to the carrier.
     """
     X, S, turn = {}, {}, turns(model, q)
     vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}
@@ -74,7 +74,9 @@ def parallel_axes(
 
 
 class Chain(NamedTuple):
-    """Motion of every body in body axes (steps 1 and 2 of the recursions in section 5.3).
+    """Motion of every body in body axes.
+
+    See Balafoutis and Patel 1991, section 5.3, steps 1 and 2 of the recursions.
 
     X and S are the transform and motion subspace of the joint. Omega is the angular acceleration
     tensor. sdd is the acceleration of the body origin minus gravity, and zeta is its contribution
@@ -109,11 +111,12 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 
 
 def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInertia]:
-    """Return the mass mbar, first moment u and inertia K of every augmented link (5.3.9-12).
+    """Return the mass mbar, first moment u and inertia K of every augmented link.
 
-    An augmented link is a body with a point mass added at the origin of each child frame. The point
-    mass is the mass of all bodies beyond that joint. X contains the joint transforms. For revolute
-    joints the result does not depend on the configuration, so it is computed at compile time.
+    See Balafoutis and Patel 1991, Eq 5.3.9-12. An augmented link is a body with a point mass added
+    at the origin of each child frame. The point mass is the mass of all bodies beyond that joint. X
+    contains the joint transforms. For revolute joints the result does not depend on the
+    configuration, so it is computed at compile time.
     """
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     for i, p, *_ in model.inward():
@@ -124,7 +127,7 @@ def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInerti
 def augmented_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute joint forces with augmented links (Balafoutis and Patel 1991, algorithm 5.7).
+    """Compute inverse dynamics with augmented links (Balafoutis and Patel 1991, algorithm 5.7).
 
     Forces between links are not computed.
     """

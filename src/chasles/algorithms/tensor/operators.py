@@ -20,7 +20,7 @@ from chasles.model.spaces import Blocks, JointMatrix, Position
 def transition(a: Vector, b: Vector) -> Transform:
     """Return Phi'(a, b), which maps motions at point a to motions at b.
 
-    Its transpose is Phi (5.2.32).
+    The transpose of the result is Phi (Balafoutis and Patel 1991, Eq 5.2.32).
     """
     return Transform(Rotation(), b - a)  # (5.2.32)
 

@@ -1,4 +1,4 @@
-"""Derivatives of joint forces from augmented-link tensors (chapter 7)."""
+"""Derivatives of inverse dynamics from tensors of links (Balafoutis and Patel 1991, chapter 7)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -51,7 +51,10 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """Return the `Change` for every degree of freedom: zd_j and zdd_j in (7.3.1-4)."""
+    """Return the `Change` for every degree of freedom.
+
+    The changes contain zd_j and zdd_j (Balafoutis and Patel 1991, Eq 7.3.1-4).
+    """
     found = {}
     for i, _, joint, _ in model.outward():
         S, sdd, zeta = moving.S[i], moving.sdd[i], moving.zeta[i]
@@ -91,10 +94,11 @@ def _change(
 def generalized(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], qd: Velocity
 ) -> tuple[dict[int, GeneralizedLink], dict[int, Vector]]:
-    """Return the generalized link of every body, and sd (algorithm 7.1, step 1).
+    """Return the generalized link of every body, and sd.
 
-    A generalized link is the sum of the augmented links in a subtree, in link axes about the link
-    origin. sd is the time derivative of the link position relative to its parent, in parent axes.
+    See Balafoutis and Patel 1991, algorithm 7.1, step 1. A generalized link is the sum of the
+    augmented links in a subtree, in link axes about the link origin. sd is the time derivative of
+    the link position relative to its parent, in parent axes.
     """
     X, S, Omega = moving.X, moving.S, moving.Omega
     U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}

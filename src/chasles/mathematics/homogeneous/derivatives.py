@@ -1,9 +1,9 @@
 """Derivatives of M, W, J and L with respect to time and joint coordinates (Legnani II, section 3).
 
 Each function takes an argument X. If X is the velocity W of a body, the function returns the time
-derivative of a quantity fixed to the body. If X is the screw L_m of joint m, it returns the
-derivative with respect to q_m: bodies after joint m move with the screw L_m, and bodies before it
-are at rest. All quantities are expressed in frame 0.
+derivative of a quantity fixed to the body. If X is the screw L_m of joint m, the function returns
+the derivative with respect to q_m: bodies after joint m move with the screw L_m, and bodies before
+it are at rest. All quantities are expressed in frame 0.
 """
 
 from collections.abc import Iterable
@@ -19,14 +19,17 @@ def dM(X: Velocity | Screw, M: Position) -> Block:
 
 
 def dM_inverse(X: Velocity, M: Position) -> Block:
-    """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1, with W_(1) in the second frame (appendix, A1)."""
+    """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1, with W_(1) in the second frame.
+
+    See Legnani et al. 1996, part II, appendix, A1.
+    """
     return -M.to_second(X) @ M.inverse()
 
 
 def dL(X: Velocity | Screw, L: Screw) -> Velocity:
-    """Return dL_i/dt = W L_i - L_i W, or dL_i/dq_m for X = L_m with m < i (appendix, A2).
+    """Return dL_i/dt = W L_i - L_i W, or dL_i/dq_m for X = L_m with m < i.
 
-    W is the velocity of the body before joint i.
+    See Legnani et al. 1996, part II, appendix, A2. W is the velocity of the body before joint i.
     """
     return X.bracket(L)
 

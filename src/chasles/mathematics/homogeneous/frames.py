@@ -91,7 +91,7 @@ class Factor(Dense):
         Returns
         -------
         product : Block
-            The product left @ X. For a velocity W, it equals `W @ X`.
+            The product left @ X. For a velocity W, the product equals `W @ X`.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class Framed(Dense):
         Parameters
         ----------
         R : Rotation
-            Rotation of M. Its columns are the axes of the second frame in the first.
+            Rotation of M, with the axes of the second frame in the first as columns.
         t : Vector
             Origin of the second frame in the first (m).
 
@@ -125,8 +125,8 @@ class Framed(Dense):
 
         Notes
         -----
-        `Position.to_first` calls this function. It returns M X M^-1 for Q, W, H and L, and M X M'
-        for J, Gamma and Phi (Eq I.8, I.9, I.17).
+        `Position.to_first` calls this function, which returns M X M^-1 for Q, W, H and L, and M X
+        M' for J, Gamma and Phi (Eq I.8, I.9, I.17).
 
         Examples
         --------
@@ -143,7 +143,7 @@ class Framed(Dense):
         Parameters
         ----------
         R : Rotation
-            Rotation of M. Its columns are the axes of the second frame in the first.
+            Rotation of M, with the axes of the second frame in the first as columns.
         t : Vector
             Origin of the second frame in the first (m).
 
@@ -154,7 +154,7 @@ class Framed(Dense):
 
         Notes
         -----
-        `Position.to_second` calls this function. It is the inverse of `to_first`.
+        `Position.to_second` calls this function, which is the inverse of `to_first`.
 
         Examples
         --------
@@ -230,10 +230,10 @@ class Block(Factor, Additive):
         Returns
         -------
         c : Vector
-            Axial vector of the 3x3 block. If X = W J, it is the angular momentum about the
-            origin.
+            Axial vector of the 3x3 block, which is the angular momentum about the origin if X = W
+            J.
         f : Vector
-            Last column. If X = W J, it is the linear momentum.
+            Last column, which is the linear momentum if X = W J.
 
         Examples
         --------
@@ -248,7 +248,7 @@ class Block(Factor, Additive):
 
 
 def product(left: Block, X: object, other: object) -> Block:
-    """Return X @ other. `left` is X converted to a `Block`."""
+    """Return X @ other, where `left` is X converted to a `Block`."""
     if not isinstance(other, Factor):
         raise mismatch("multiply", X, other)
     return other.from_left(left)
@@ -258,7 +258,7 @@ def angular(X: Dense) -> Vector:
     """Return the vector w from the skew-symmetric part w~ of the 3x3 block (SPACELIB's m4v3).
 
     The vector is the angular velocity for W, the axis for L, the angular momentum for Gamma, and
-    the couple for Phi. For H, it is the angular acceleration, because w~ w~ is symmetric.
+    the couple for Phi. For H, the vector is the angular acceleration, because w~ w~ is symmetric.
     """
     A = X.matrix()
     return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]) * 0.5

@@ -147,7 +147,7 @@ class Velocity(_Twist, Additive):
     """Velocity W = [w~ v; 0 0], with the angular velocity w and the velocity v of the pole.
 
     The pole is the point of the body at the origin of the frame. `W @ P` is the velocity of a
-    point. Velocities add: W_ik = W_ij + W_jk (Eq I.10).
+    point. Velocities add: W_ik = W_ij + W_jk (Legnani et al. 1996, Eq I.10).
     """
 
     @staticmethod
@@ -227,7 +227,7 @@ class Acceleration(Framed):
     """Acceleration H = [G a; 0 0], with G = wd~ + w~ w~ and the acceleration a of the pole.
 
     `H @ P` is the acceleration of a point. Accelerations compose by the Coriolis theorem (`after`):
-    H_ik = H_ij + H_jk + 2 W_ij W_jk (Eq I.13).
+    H_ik = H_ij + H_jk + 2 W_ij W_jk (Legnani et al. 1996, Eq I.13).
     """
 
     w: Vector
@@ -495,7 +495,7 @@ class Inertia(Framed, Factor, Additive):
         Returns
         -------
         rate : Inertia
-            Derivative of J. Its mass is zero.
+            Derivative of J, with zero mass.
 
         Raises
         ------
@@ -684,7 +684,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
     Returns
     -------
     Phi : Action
-        Couple about the origin (N m) and force (N). If H = Hg, this is the weight of the body.
+        Couple about the origin (N m) and force (N), which are the weight of the body if H = Hg.
 
     Notes
     -----
@@ -704,7 +704,10 @@ def action(H: Acceleration, J: Inertia) -> Action:
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """Solve Gamma = skew(W J) for W, using the inertia about the center of mass (Eq I.26)."""
+    """Solve Gamma = skew(W J) for W, using the inertia about the center of mass.
+
+    See Legnani et al. 1996, Eq I.26.
+    """
     if type(Gamma) is not Momentum or type(J) is not Inertia:
         raise mismatch("take the velocity of", Gamma, J)
     m, g, I = J.rigid().about_center()
@@ -713,7 +716,10 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """Solve Phi = skew(H J) for the acceleration H of a body with velocity W (Eq I.25)."""
+    """Solve Phi = skew(H J) for the acceleration H of a body with velocity W.
+
+    See Legnani et al. 1996, Eq I.25.
+    """
     if type(Phi) is not Action or type(J) is not Inertia or type(W) is not Velocity:
         raise mismatch("take the acceleration of", Phi, J)
     m, g, I = J.rigid().about_center()
@@ -762,7 +768,7 @@ def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
     Returns
     -------
     energy : float
-        Potential energy (J). It is zero if the center of mass is at height 0.
+        Potential energy (J), which is zero if the center of mass is at height 0.
 
     Examples
     --------

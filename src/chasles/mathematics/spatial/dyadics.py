@@ -52,9 +52,10 @@ class Dyadic(Additive):
         raise mismatch("multiply", self, other)
 
     def moved(self, X: Any) -> Self:
-        """Transform the dyadic to other coordinates by X, a `Transform` or `Inverse` (table 2.5).
+        """Transform the dyadic to other coordinates by X, a `Transform` or `Inverse`.
 
-        Columns transform as vectors of type `gives`, and rows as vectors dual to type `takes`.
+        See Featherstone 2008, table 2.5. Columns transform as vectors of type `gives`, and rows as
+        vectors dual to type `takes`.
         """
         columns = (X @ self.gives.of(*column) for column in self.entries.T.rows)
         dual = _DUAL[self.takes]
@@ -64,35 +65,41 @@ class Dyadic(Additive):
 
 @dataclass(frozen=True, slots=True)
 class MotionMap(Dyadic):
-    """Linear map from motions to motions, such as the operator v x. It transforms by similarity."""
+    """Linear map from motions to motions, transformed by similarity, such as the operator v x."""
 
     takes = Motion
     gives = Motion
 
     @staticmethod
     def of(v: Motion) -> "MotionMap":
-        """Return the operator v x for the rate of a motion vector that moves with v (Eq 2.31)."""
+        """Return the operator v x for the rate of a motion vector that moves with v.
+
+        See Featherstone 2008, Eq 2.31.
+        """
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return MotionMap(_blocks(w, Matrix.zero(), u, w))
 
 
 @dataclass(frozen=True, slots=True)
 class ForceMap(Dyadic):
-    """Linear map from forces to forces, such as the operator v x*. It transforms by similarity."""
+    """Linear map from forces to forces, transformed by similarity, such as the operator v x*."""
 
     takes = Force
     gives = Force
 
     @staticmethod
     def of(v: Motion) -> "ForceMap":
-        """Return the operator v x* for the rate of a force vector that moves with v (Eq 2.32)."""
+        """Return the operator v x* for the rate of a force vector that moves with v.
+
+        See Featherstone 2008, Eq 2.32.
+        """
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return ForceMap(_blocks(w, u, Matrix.zero(), w))
 
 
 @dataclass(frozen=True, slots=True)
 class GeneralInertia(Dyadic):
-    """Linear map from motions to forces, such as dI/dt. It transforms by congruence."""
+    """Linear map from motions to forces, transformed by congruence, such as dI/dt."""
 
     takes = Motion
     gives = Force
@@ -125,7 +132,10 @@ class InverseInertia(Dyadic):
 
     @staticmethod
     def of(rigid: RigidInertia) -> "InverseInertia":
-        """Return the inverse inertia of a free body (Eq 2.73). The inertia must be nonsingular."""
+        """Return the inverse inertia of a free body. The inertia must be nonsingular.
+
+        See Featherstone 2008, Eq 2.73.
+        """
         m, c, Ic = rigid.about_center()
         turn = invert_symmetric(Ic.matrix())
         mixed = Matrix.skew(c) @ turn
@@ -158,7 +168,7 @@ def dyad(a: Force, b: Force) -> GeneralInertia: ...
 @overload
 def dyad(a: Motion, b: Motion) -> InverseInertia: ...
 def dyad(a: Motion | Force, b: Motion | Force) -> Any:
-    """Return the rank-one dyadic that maps x to a (b . x) (Eq 2.64)."""
+    """Return the rank-one dyadic that maps x to a (b . x) (Featherstone 2008, Eq 2.64)."""
     return _KINDS[_DUAL[type(b)], type(a)](Matrix(tuple(tuple(x * y for y in b) for x in a)))
 
 

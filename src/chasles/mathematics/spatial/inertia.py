@@ -97,7 +97,7 @@ class RigidInertia(Additive):
         m : Number
             Mass (kg).
         c : Vector
-            Center of mass (m). For a massless body, it is the origin.
+            Center of mass (m), which is the origin for a massless body.
         Ic : Symmetric
             Rotational inertia about the center of mass (kg m2).
 
@@ -129,8 +129,8 @@ class RigidInertia(Additive):
 class ArticulatedInertia(Additive):
     """Articulated-body inertia [[I, H], [H', M]] with 21 parameters.
 
-    It maps the acceleration of a body in an articulated system to the force on the body. It does
-    not map velocity to momentum (Featherstone 2008, section 7.1).
+    The inertia maps the acceleration of a body in an articulated system to the force on the body,
+    but does not map velocity to momentum (Featherstone 2008, section 7.1).
     """
 
     M: Symmetric
@@ -205,7 +205,7 @@ class CoriolisInertia(Additive):
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
-        """Return the Coriolis matrix of a body with velocity v. It is linear in v."""
+        """Return the Coriolis matrix of a body with velocity v, which is linear in v."""
         half = v * 0.5
         p = inertia @ half
         rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # w x I / 2

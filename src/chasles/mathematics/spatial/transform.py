@@ -39,7 +39,7 @@ class Transform:
     `X @ v` and `X @ f` transform motions and forces from A to B. `X.inverse()` transforms all
     quantities from B to A, and `X.T` only forces and inertias; no matrix is inverted. For inertias
     and other dyadics, `X @ I` is X* I X^-1, `X.T @ I` is X' I X, and `X @ Phi` is X Phi X'
-    (table 2.5).
+    (Featherstone 2008, table 2.5).
     """
 
     E: Rotation
@@ -190,8 +190,8 @@ class Transform:
 
         Notes
         -----
-        The displacement has the same coordinates in both frames: X v = v. It is exact for a pure
-        translation.
+        The displacement has the same coordinates in both frames: X v = v. The result is exact for a
+        pure translation.
 
         Examples
         --------
@@ -260,7 +260,7 @@ def turn_about_z(XJ: Transform) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Inverse:
-    """Inverse of a transform. It transforms all quantities from B to A."""
+    """Inverse of a transform, which transforms all quantities from B to A."""
 
     X: Transform
 
@@ -282,7 +282,7 @@ class Inverse:
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """Transpose X' of a transform. It transforms forces and inertias from B to A."""
+    """Transpose X' of a transform, which transforms forces and inertias from B to A."""
 
     X: Transform
 

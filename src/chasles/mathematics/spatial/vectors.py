@@ -246,7 +246,7 @@ class Forces(_Columns[Force]):
 
 @dataclass(frozen=True, slots=True)
 class Transposed(Generic[V]):
-    """Transpose S' of a matrix S of motions or forces. It multiplies vectors of the dual type."""
+    """Transpose S' of a matrix S of motions or forces, to multiply vectors of the dual type."""
 
     columns: tuple[Any, ...]
 

@@ -232,7 +232,7 @@ TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
 }
-"""Joint types that can close a loop. They constrain positions, not only velocities."""
+"""Joint types that can close a loop, because they constrain positions, not only velocities."""
 
 __all__ = [
     "JOINTS",

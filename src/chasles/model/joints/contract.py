@@ -110,8 +110,8 @@ class Joint:
     stiffness
         Spring stiffness of each degree of freedom, with rest position `rest`.
     load
-        Force that springs, tendons, gravity compensation and fluid exert on each degree of freedom
-        in the current state.
+        Generalized force that balances springs, tendons, gravity compensation and fluid in the
+        current state, for each degree of freedom.
     """
 
     placement: Transform = field(default_factory=Transform.identity)
@@ -134,7 +134,7 @@ class Joint:
     holonomic: ClassVar[bool] = True
     """True if the joint constrains positions, not only velocities."""
     path: ClassVar[tuple[int, ...]] = ()
-    """Indices of coordinates that depend on the path. `difference` ignores these coordinates."""
+    """Indices of coordinates that depend on the path of the motion; `difference` ignores them."""
 
     # Properties of the type, for file formats and other libraries
     along: ClassVar[str] = "z"
@@ -170,7 +170,7 @@ class Joint:
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Unit of each velocity multiplied by one second: "rad" or "m"."""
+        """Unit of each velocity without "/s": "rad" or "m"."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
@@ -764,7 +764,7 @@ class Joint:
     def displacement(self, q: Vector) -> Vector:
         """Return the displacement of the spring from rest along each degree of freedom.
 
-        The spring's energy is stiffness / 2 times the square of the displacement. Its force is
+        The spring's energy is stiffness / 2 times the square of the displacement, and its force is
         stiffness times the displacement.
 
         Parameters
@@ -814,7 +814,8 @@ class Joint:
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         """Return the part of the body's inertia that may be moved to the parent body.
 
-        It satisfies I S = 0 and does not depend on q (Featherstone 2008, section 9.7).
+        The returned inertia I satisfies I S = 0 and does not depend on q (Featherstone 2008,
+        section 9.7).
 
         Parameters
         ----------

@@ -158,8 +158,8 @@ class Cylindrical(Natural):
 class Planar(Natural):
     """Motion in the plane normal to z: q = (angle, x, y), x and y in the parent's frame.
 
-    Velocities are (wz, vx, vy) in the body's frame, so S is constant. They are not the rates of q;
-    Featherstone (2008), table 4.1, does not distinguish the two.
+    Velocities are (wz, vx, vy) in the body's frame, so S is constant. These velocities are not the
+    rates of q; Featherstone (2008), table 4.1, does not distinguish the two.
     """
 
     kind = "planar"
@@ -257,9 +257,9 @@ class SphereInCylinder(Joint):
     """A ball in a tube along z: q = (qw, qx, qy, qz, distance along z in m).
 
     qd contains the ball's angular velocity in its own frame and the rate of the distance. The tube
-    is fixed to the parent, or to the body if the joint is reversed. As a loop joint, it removes two
-    degrees of freedom. In a planar loop, this avoids the three redundant constraints of a revolute
-    joint (Featherstone 2008, chapter 8).
+    is fixed to the parent, or to the body if the joint is reversed. A loop joint of this type
+    removes two degrees of freedom. In a planar loop, such a joint avoids the three redundant
+    constraints of a revolute joint (Featherstone 2008, chapter 8).
     """
 
     kind = "sphere_in_cylinder"
