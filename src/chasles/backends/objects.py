@@ -231,7 +231,7 @@ def _numpy_table() -> Any:
 
 @functools.cache
 def supported() -> bool:
-    """Return True if the objects of this Python and NumPy have the memory layout that is assumed."""
+    """Return True if Python and NumPy objects have the memory layout that the code assumes."""
     import sysconfig
 
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):

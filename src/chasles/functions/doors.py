@@ -304,7 +304,7 @@ _TAKERS: dict[str, Callable[..., Any]] = {}
 
 
 def caller(package: str) -> Callable[..., Any]:
-    """Return the function that calls compiled functions with arrays of `package`, such as PyTorch."""
+    """Return the function that calls compiled functions with arrays of `package` (PyTorch, JAX)."""
     if package not in _TAKERS:
         _TAKERS[package] = module(package).call
     return _TAKERS[package]

@@ -212,7 +212,7 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Rows) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and the contact row there with its first entry set to it."""
+    """Return the index of the smallest gap, and the contact inputs at this index with that gap."""
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):
