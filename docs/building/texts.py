@@ -75,17 +75,21 @@ def messages(path: Path, tree: ast.Module) -> Iterator[Text]:
 
 
 def comments(path: Path) -> Iterator[Text]:
-    """Yield comments, lines that follow each other as one text."""
+    """Yield comments: consecutive comment lines as one text, comments after code as single texts."""
     last, lines = 0, list[str]()
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
             if token.type != tokenize.COMMENT or re.match(r"#(!| (type|noqa|fmt))", token.string):
                 continue
-            if lines and token.start[0] != last + 1:
+            after_code = not token.line.lstrip().startswith("#")
+            if lines and (after_code or token.start[0] != last + 1):
                 yield Text("comment", _place(path, last), " ".join(lines))
                 lines = []
             last = token.start[0]
-            lines.append(token.string.lstrip("# "))
+            if after_code:
+                yield Text("comment", _place(path, last), token.string.lstrip("# "))
+            else:
+                lines.append(token.string.lstrip("# "))
     if lines:
         yield Text("comment", _place(path, last), " ".join(lines))
 
