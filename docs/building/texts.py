@@ -75,7 +75,7 @@ def messages(path: Path, tree: ast.Module) -> Iterator[Text]:
 
 
 def comments(path: Path) -> Iterator[Text]:
-    """Yield comments: consecutive comment lines as one text, comments after code as single texts."""
+    """Yield comments: consecutive comment lines as one text, comments after code one by one."""
     last, lines = 0, list[str]()
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
