@@ -296,7 +296,7 @@ def test_the_collector_does_not_know_the_code() -> None:
 @MAPS
 @pytest.mark.parametrize(
     ("kind", "count"),
-    [("distinct", 400), ("equal", 5000)],
+    [("distinct", 250), ("equal", 2500)],
     ids=["distinct", "equal"],
 )
 def test_robots_that_come_and_go(kind: str, count: int) -> None:
