@@ -107,7 +107,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(300_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which need not be there
