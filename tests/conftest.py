@@ -1,7 +1,9 @@
 """Settings that all tests share. Its folder is on the import path, and so is `docs`: tests can
 import `support`, and `building`, which makes the documentation."""
 
+import contextlib
 import gc
+import json
 import os
 import pickle
 import shutil
@@ -11,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from hypothesis import settings
 
 from chasles import mechanisms
 from chasles.backends.llvm.code import Machine
+from chasles.formats.walled import Tool
 from chasles.functions import compiled
 from chasles.mechanisms import Mechanism
 from chasles.model.build import build
@@ -44,10 +48,17 @@ AS_USERS_HAVE_IT = (
 )
 """Folders and files whose robots and machine code are those of users."""
 
+WALLED = (
+    *("cli", "peers", "tests"),
+    *("test_file_doors.py", "test_followed.py", "test_hostile_files.py", "test_memory.py"),
+    *("test_mjcf.py", "test_mjcf_elements.py"),
+)
+"""Folders and files whose tests read MJCF as users do, by MuJoCo in a process of its own."""
+
 QUICK = replace(Machine.host(), effort=0)
 """This computer, for code that is made in a fifth of the time."""
 
-BEGIN, TRACED = Identity.__init__, compiled._TRACED
+BEGIN, TRACED, ASK = Identity.__init__, compiled._TRACED, Tool.ask
 COMMANDS = cache(typer.testing._get_command)
 
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
@@ -56,6 +67,25 @@ if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share tha
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     # Threads of NumPy and PyTorch in several workers wait for each other by turning in loops.
     os.environ.setdefault(name, "1")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a file if its name alone says that none of its tests will run."""
+    return slow.left_out(collection_path.name, config.option.markexpr) or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Let every second worker collect files from the last to the first.
+
+    On a fresh checkout, the worker that comes to a file first compiles it, and what it imports, for
+    the other. `pytest_collection_modifyitems` brings the tests of all workers into one order.
+    """
+    report = yield
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if isinstance(collector, pytest.Directory) and int(worker.removeprefix("gw")) % 2:
+        report.result.reverse()
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,7 +107,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(300_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which need not be there
@@ -106,11 +136,14 @@ def less_work(request: pytest.FixtureRequest) -> Iterator[None]:
 
     `backends/test_same_bits.py` shows that they are. Nor does a file's next test trace and compile
     the functions of an equal robot again: its mechanism and its programs are kept. Typer need not
-    make the commands again for every call.
+    make the commands again for every call, nor MuJoCo be loaded for every file.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", COMMANDS)
-        if not {request.path.name, request.path.parent.name} & set(AS_USERS_HAVE_IT):
+        names = {request.path.name, request.path.parent.name}
+        if not names & set(WALLED) and find_spec("mujoco"):
+            patch.setattr(Tool, "ask", asked_here)
+        if not names & set(AS_USERS_HAVE_IT):
             patch.setattr(Machine, "host", staticmethod(lambda: QUICK))
             patch.setattr(Identity, "__init__", sharing({}))
             patch.setattr(compiled, "_TRACED", {})
@@ -125,6 +158,22 @@ def own_robots(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(Identity, "__init__", BEGIN)
             patch.setattr(compiled, "_TRACED", TRACED)
         yield
+
+
+def asked_here(tool: Tool, file: str, *arguments: str) -> dict[str, Any]:
+    """The answer of `Tool.ask`, by MuJoCo in this process."""
+    if tool.package != "mujoco":
+        return ASK(tool, file, *arguments)
+    from chasles.formats import mjcf_child  # loads MuJoCo
+
+    path = os.path.abspath(file)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # for MuJoCo's log
+        try:
+            found = mjcf_child.answer(path, *arguments)
+        except ValueError as error:
+            found = {"error": str(error)}
+    answer: dict[str, Any] = json.loads(json.dumps(found))
+    return answer
 
 
 def sharing(known: dict[bytes, Mechanism]) -> Callable[..., None]:

@@ -56,6 +56,12 @@ def rows() -> dict[str, int]:
     return {name: int(share or 0) for name, _, share in pairs}
 
 
+@cache
+def files() -> frozenset[str]:
+    """The names of all files in the table."""
+    return frozenset(name.partition("::")[0] for name in rows())
+
+
 def marked(tests: Iterable[tuple[str, str]]) -> Iterator[bool]:
     """Whether each of the tests (file's name, test's name with parameters) is slow."""
     seen: Counter[str] = Counter()
@@ -65,6 +71,13 @@ def marked(tests: Iterable[tuple[str, str]]) -> Iterator[bool]:
         thinned = share == 0 or seen[function] % share > 0
         seen[function] += 1
         yield thinned or file in rows() or f"{file}::{test}" in rows()
+
+
+def left_out(file: str, expression: str) -> bool:
+    """Return True if `-m expression` selects no test of a file, whatever the file contains."""
+    if expression == "slow":
+        return file.startswith("test_") and file not in files()
+    return expression == "not slow" and file in rows()
 
 
 def ranks(tests: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int, str]]:

@@ -13,7 +13,17 @@ from typing import Any
 
 import pytest
 from building import graph, robot_functions, walks
-from building.layers import LAYERS, LEAVES, RANK, imports, parsed, points_down, target, unit
+from building.layers import (
+    LAYERS,
+    LEAVES,
+    RANK,
+    imported,
+    imports,
+    parsed,
+    points_down,
+    target,
+    unit,
+)
 
 import chasles
 from chasles.algorithms import FUNCTIONS
@@ -77,9 +87,9 @@ def test_imports_point_down() -> None:
     """
     for path in MODULES:
         here = unit(path, ROOT)
-        running, typing = parsed(path)
-        for tree, above in ((running, ()), (typing, LEAVES if here else RANK)):
-            for line, dotted in imports(tree):
+        running, typing = imported(path)
+        for found, above in ((running, ()), (typing, LEAVES if here else RANK)):
+            for line, dotted in found:
                 there = target(dotted)
                 if there is None or there == here or there in above:
                     continue
@@ -117,7 +127,8 @@ def test_entry_points_are_of_leaves() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "expr").rglob("*.py")), ids=name)
 def test_the_algebra_needs_the_standard_library_only(path: Path) -> None:
-    for line, dotted in imports(ast.parse(path.read_text())):
+    running, typing = imported(path)
+    for line, dotted in running + typing:
         package = dotted.split(".")[0]
         assert package == "chasles" or package in sys.stdlib_module_names, f"{line}: {dotted}"
 

@@ -150,6 +150,16 @@ def test_a_test_that_asserts_nothing_is_found(tmp_path: Path) -> None:
     assert asserts(file, functions(file)["test_busy"], frozenset())
 
 
+def test_files_are_left_out_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those without a row have no slow tests, and those that are rows no others."""
+    monkeypatch.setattr(slow, "rows", lambda: {"test_a.py": 0, "test_b.py::long[x]": 0})
+    monkeypatch.setattr(slow, "files", slow.files.__wrapped__)
+    names = ["test_a.py", "test_b.py", "test_c.py", "conftest.py"]
+    assert [n for n in names if slow.left_out(n, "slow")] == ["test_c.py"]
+    assert [n for n in names if slow.left_out(n, "not slow")] == ["test_a.py"]
+    assert not [n for n in names if slow.left_out(n, "")]
+
+
 def test_files_that_take_long_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is named, whatever it holds; then those with slow tests; then many tests."""
     monkeypatch.setattr(slow, "FIRST", ("long.py",))

@@ -79,6 +79,13 @@ def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{module}.{n}".rstrip(".")) for n in names)
 
 
+@cache
+def imported(path: Path) -> tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...]]:
+    """The imports of a file that run, and those that are for annotations alone."""
+    running, typing = parsed(path)
+    return (*imports(running),), (*imports(typing),)
+
+
 def target(dotted: str) -> str | None:
     """The unit of chasles that an import reaches, or None for other packages."""
     first, *rest = dotted.split(".")
@@ -93,7 +100,7 @@ def edges() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {name: set() for name in RANK}
     for path in sorted(ROOT.rglob("*.py")):
         here = unit(path)
-        for _, dotted in imports(parsed(path)[0]):
+        for _, dotted in imported(path)[0]:
             there = target(dotted)
             if there is not None and there != here:
                 found[here].add(there)

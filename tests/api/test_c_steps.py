@@ -18,6 +18,8 @@ DT = 0.002
 STEPPING = {"integrator": "time-stepping"}
 CHECKS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 FLAGS = (*STRICT, "-O1", "-ffp-contract=fast", "-fno-math-errno")
+QUICK = (*STRICT, "-O0")
+"""For long programs, which gcc compiles in half the time without optimisation."""
 
 BRICK = """<mujoco><worldbody><geom type="plane" size="5 5 1" friction="0.5"/>
 <body name="brick" pos="0 0 0.5"><freejoint/>
@@ -36,10 +38,13 @@ ARM = """<mujoco><compiler angle="radian"/><worldbody>
 class Built:
     """An exported step as a library."""
 
-    def __init__(self, robot: chasles.Robot, folder: Path, **options: Any) -> None:
+    def __init__(
+        self, robot: chasles.Robot, folder: Path, flags: tuple[str, ...] = FLAGS, **options: Any
+    ) -> None:
         chasles.export(robot, "time_step", folder, prefix="it", dt=DT, **options)
         self.header, self._folder = (folder / "it.h").read_text(), folder
-        run(compiler(), *FLAGS, "-fPIC", "-c", "it.c", "-o", "it.o", cwd=folder)
+        self._flags = flags
+        run(compiler(), *flags, "-fPIC", "-c", "it.c", "-o", "it.o", cwd=folder)
         run(compiler(), "-shared", "it.o", "-o", "it.so", "-lm", cwd=folder)
         self._step = ctypes.CDLL(str(folder / "it.so")).it_time_step
         (room,) = (line.split() for line in self.header.splitlines() if "_ROOM " in line)
@@ -49,7 +54,7 @@ class Built:
     def tested(self, *checks: str) -> bool:
         """Its own test passes; checks: options of sanitizers."""
         files = ("it.c" if checks else "it.o", "it_test.c", "-o", "tried", "-lm")
-        run(compiler(), *FLAGS, *checks, *files, cwd=self._folder)
+        run(compiler(), *self._flags, *checks, *files, cwd=self._folder)
         return "all agree" in run(self._folder / "tried").stdout
 
     def __call__(self, *arrays: np.ndarray) -> int:
@@ -94,7 +99,7 @@ def test_a_quadruped_lands_and_stands_for_1000_steps(tmp_path: Path) -> None:
     options = {"contacts": pairs, "control": hold}
     motion = robot.simulate(q, qd, steps=1000, dt=DT, integrator="time-stepping", **options)
     assert motion.touching.forces[-1, :, 2].min() > 1.0
-    built = Built(robot, tmp_path, **options)
+    built = Built(robot, tmp_path, QUICK, **options)
     counts = compare(built, motion)
     assert (counts > 0).all()
     assert counts.max() > 1
@@ -151,7 +156,7 @@ def test_a_delta_robot_with_the_coordinates_of_its_neutral_posture(tmp_path: Pat
     motion = robot.simulate(
         robot.neutral(), np.zeros(robot.nv), steps=50, dt=DT, control=hold, **STEPPING
     )
-    built = Built(robot, tmp_path, control=hold)
+    built = Built(robot, tmp_path, QUICK, control=hold)
     for k in range(50):
         states = [motion.q[k].copy(), motion.qd[k].copy()]
         effort = np.empty(built.effort)
@@ -167,7 +172,7 @@ def test_single_precision(tmp_path: Path, own_sine: bool) -> None:
     (tmp_path / "brick.xml").write_text(BRICK)
     robot = chasles.load(tmp_path / "brick.xml")
     options = {"dtype": "float", "own_sine": own_sine}
-    assert Built(robot, tmp_path / "c", contacts="file", **options).tested()
+    assert Built(robot, tmp_path / "c", QUICK, contacts="file", **options).tested()
 
 
 def test_its_test_notices_a_change(tmp_path: Path) -> None:

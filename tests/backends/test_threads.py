@@ -318,7 +318,7 @@ def trial(*arguments: str, seconds: float = 300.0) -> str:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_interrupts_of_threaded_calls() -> None:
     """None of them stops the process or leaves a thread behind."""
-    assert "50000 interrupts" in trial("interrupts", "50000")
+    assert "25000 interrupts" in trial("interrupts", "25000")
 
 
 def test_what_is_compiled_waits_for_nothing() -> None:

@@ -14,7 +14,7 @@ from chasles.motion.options import Plan
 from chasles.motion.steps import scene, stepping
 from chasles.motion.steps.apart import called
 
-BALLS, SHARED = 4, 3
+BALLS, SHARED = 3, 2
 NAMES = ("begin", "refine", "search")
 
 

@@ -37,7 +37,7 @@ def stepped(robot, q, pairs, duration, qd=None, dt=DT, **more):
     )
 
 
-@pytest.mark.parametrize("masses", [[1.0] * 6, [1.0, 1.0, 1.0, 100.0]])
+@pytest.mark.parametrize("masses", [[1.0] * 5, [1.0, 1.0, 1.0, 100.0]])
 def test_a_stack_stands_for_ten_seconds(tmp_path, masses):
     edges, n = (0.2, 0.2, 0.1), len(masses)
     robot = loaded(tmp_path, "".join(brick(f"b{k}", m, edges) for k, m in enumerate(masses)))
@@ -205,15 +205,13 @@ def speed_of_row(run, first):
     return PITCH * (n - 1 - first) / (times[-1] - times[first])
 
 
-@pytest.mark.parametrize(("dt", "tolerance"), [(0.002, 0.1), (0.0005, 0.02)])
-def test_a_row_of_dominoes_falls_with_the_speed_of_the_event_driven_simulation(
-    tmp_path, dt, tolerance
-):
+def test_a_row_of_dominoes_falls_with_the_speed_of_the_event_driven_simulation(tmp_path):
     robot, corners, faces = dominoes(tmp_path, 8)
     start = np.zeros(8), np.array([6.0, *[0.0] * 7])
     known = robot.simulate(*start, duration=0.4, dt=0.0005, contacts=corners, limits=True)
     expected = speed_of_row(known, 2)
-    for pairs in (corners, faces):
+    steps = (0.002, 0.1), (0.0005, 0.02)  # dt in s, relative error
+    for pairs, (dt, tolerance) in itertools.product((corners, faces), steps):
         run = stepped(robot, start[0], pairs, 0.4, start[1], dt=dt, limits=True)
         assert speed_of_row(run, 2) == pytest.approx(expected, rel=tolerance)
         assert run.excess < 1e-9

@@ -29,9 +29,9 @@ STEPWISE |= {"orthogonal-complement", "factored-complement"}
 """Methods with a recursion for each freedom: seconds on plain numbers, for a hundred freedoms."""
 MANY = 30
 
-TURNS = 6
+TURNS = 12
 """Of the methods after the first, a robot takes one in so many, and the next robot others: each is
-tried on about 25."""
+tried on about 12."""
 
 
 @cache

@@ -70,10 +70,11 @@ class Tool:
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads use up address space
+        # Threads use up address space; MuJoCo loads a window library unless told not to.
+        lean = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
         with tempfile.TemporaryDirectory() as folder:  # for the tool's log files
             try:
-                done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)
+                done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=lean)
             except subprocess.TimeoutExpired:
                 problem = f"{self.name} did not finish within {PATIENCE * self.seconds:g} s"
                 remedy = "remove references to pipes and other special files, or simplify the file"
