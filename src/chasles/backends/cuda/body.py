@@ -32,7 +32,10 @@ Programs of LONG instructions or more keep the first order, because trials would
 SMALL = 7
 """Upper bound (rad) on a constant that is added to a checked input."""
 
-WAITING = ("const", "input", "sin", "cos")
+TOLD = "told"
+"""Operation of a crew (`cuda.twins`): read a value that a certain warp has stored in memory."""
+
+WAITING = ("const", "input", "sin", "cos", TOLD)
 """Operations whose values occupy no register: they are read where they are needed."""
 
 _SUMS = ("add", "sub", "neg")

@@ -24,18 +24,31 @@ ROOM = 48 * 1024
 
 
 class Place(NamedTuple):
-    """Location of one number per state in a tile: the first index and the stride."""
+    """Location of one number per state in a tile: the first index and the stride.
+
+    apart: distance to the location on the next side, if each side has its own (`cuda.twins`).
+    """
 
     start: str
     step: int
+    apart: str = ""
 
     def __str__(self) -> str:
-        return f"[{self.start} + {self.step} * lane]"
+        aside = f" + {self.apart} * side" if self.apart else ""
+        return f"[{self.start} + {self.step} * lane{aside}]"
+
+    def on(self, side: int) -> "Place":
+        """Return the location on a certain side."""
+        aside = f" + {self.apart} * {side}" if self.apart else ""
+        return Place(self.start + aside, self.step)
 
 
-def column(number: int) -> Place:
-    """Return the location of the tile column with a given number."""
-    return Place(f"{number} * LANES", 1)
+def column(number: int, apart: int = 0) -> Place:
+    """Return the location of the tile column with a given number.
+
+    apart: number of columns to the column on the next side.
+    """
+    return Place(f"{number} * LANES", 1, f"{apart} * LANES" if apart else "")
 
 
 class Tiled(Threads):
@@ -83,21 +96,26 @@ class Tiled(Threads):
         start, self.size = self.size, self.size + numbers
         return start
 
-    def _element(self, region: int, size: int, index: int) -> Place:
+    def _element(self, region: int, size: int, index: int, apart: int = 0) -> Place:
+        """Return the location of an array's entry. apart: distance to that on the next side."""
         if self.form == "rows":
-            return Place(f"{region} * LANES + {index}", size)
-        return column(region + index)
+            return Place(f"{region} * LANES + {index}", size, f"{apart}" if apart else "")
+        return column(region + index, apart)
 
-    def _input(self, k: int) -> Place:
+    def _input(self, k: int, apart: int = 0) -> Place:
         """Return the location of an input in the tile."""
         array, index = self.plan.code[k].data
-        return self._element(self.regions[array], self.program.inputs[array].size, index)
+        return self._element(self.regions[array], self.program.inputs[array].size, index, apart)
+
+    def _new_column(self, _value: int) -> Place:
+        """Return the location of a new column for a value."""
+        return column(self._reserve(1))
 
     def _waiting(self, angle: int) -> tuple[Place, Place]:
         """Return the locations of the sine and the cosine of an angle."""
         alone = self.plan.only_turns(angle)
-        sine = self._input(angle) if alone else column(self._reserve(1))
-        return sine, column(self._reserve(1))
+        sine = self._input(angle) if alone else self._new_column(angle)
+        return sine, self._new_column(angle)
 
     def _place_results(self) -> dict[int, int]:
         """Return the tile region for each output: a new one, or that of an obsolete input."""
