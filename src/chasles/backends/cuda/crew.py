@@ -14,7 +14,7 @@ from typing import NamedTuple
 from chasles.backends.cuda.body import TOLD, Body, Plan
 from chasles.backends.cuda.division import divided, exchanged, groups
 from chasles.backends.cuda.forms import Form, Looped
-from chasles.backends.cuda.parking import parked
+from chasles.backends.cuda.parking import Slots, parked
 from chasles.backends.cuda.tiles import Place, Tiled, column
 from chasles.backends.cuda.twins import Twins, alone, twins
 from chasles.expr import Program
@@ -166,10 +166,11 @@ class Crew(Tiled):
             said = {k: place for k, place in told.items() if k in own}
             waiting = held | {k: place for k, place in told.items() if k not in own}
             order = [k for phase in self.division.order(plan, t) for k in phase if k not in read]
-            new = functools.partial(_spelled, self.size, self.twins.sides)
+            new = functools.partial(_spelled, self.size)
+            slots = Slots(new, self.twins.sides, self.differ, self.division.phase)
             reusable = held.keys() - needed - kept
-            parking = parked(plan.code, order, self.crew.registers, waiting, reusable, new, said)
-            self._reserve(parking.places * self.twins.sides)
+            parking = parked(plan.code, order, self.crew.registers, waiting, reusable, slots, said)
+            self._reserve(slots.columns)
             where = self.number, self._deliver, waiting, parking, self.body.constants
             self.bodies.append(_Body(plan, *where, twins=self.twins, table=self.numbers))
 
@@ -374,6 +375,6 @@ def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
     return found.issuperset(values)
 
 
-def _spelled(start: int, sides: int, number: int) -> str:
-    """Return the expression for a slot, whose number is counted from column `start`."""
-    return str(column(start + sides * number, int(sides > 1)))
+def _spelled(start: int, number: int, columns: int) -> str:
+    """Return the expression for a slot, whose columns are counted from column `start`."""
+    return str(column(start + number, int(columns > 1)))

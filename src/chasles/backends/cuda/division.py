@@ -32,15 +32,22 @@ class Division(NamedTuple):
 
 
 def groups(program: Program, teams: int) -> dict[int, int]:
-    """Return the team that runs each instruction."""
+    """Return the team that runs each instruction.
+
+    Limbs are distributed evenly. The team with the least work, which becomes the first, also
+    computes the trunk.
+    """
     limb = _limbs(program)
     sizes = Counter(limb.values())
     del sizes[-1]
-    load, team = [0] * teams, {-1: 0}
+    load, team = [0] * teams, {}
     for name, size in sizes.most_common():
         team[name] = load.index(min(load))
         load[team[name]] += size
-    return {k: team[name] for k, name in limb.items()}
+    least = load.index(min(load))
+    number = {0: least, least: 0}
+    first = {name: number.get(t, t) for name, t in team.items()} | {-1: 0}
+    return {k: first[name] for k, name in limb.items()}
 
 
 def _limbs(program: Program) -> dict[int, int]:
