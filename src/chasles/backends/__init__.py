@@ -38,6 +38,8 @@ class Backend(NamedTuple):
     - staged: number of scalar multiplications in matrix products above which a program should
       return the factors of its results instead of the products (`Staged`); None if the backend does
       not accept staged programs.
+    - similar: smallest number of bodies for which limbs of the same structure should be traced to
+      the same instructions (`Program.alike`); None if the backend has no use for that.
     - first: the backend of the first tier, which compiles faster but produces slower code.
     """
 
@@ -53,6 +55,7 @@ class Backend(NamedTuple):
     rounds: str = ""
     gram: str = ""
     staged: int | None = None
+    similar: int | None = None
     first: str = ""
 
 
@@ -81,6 +84,7 @@ BACKENDS: dict[str, Backend] = {
         loop="chasles.backends.cuda.kernel",
         search="chasles.backends.cuda.search",
         iterated="chasles.backends.cuda.iterated",
+        similar=24,
     ),
 }
 """Table of backends. The first backend of each device is its default. Modules are loaded on first

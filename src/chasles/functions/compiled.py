@@ -61,10 +61,10 @@ _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "thread
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 """Compiled functions by cache key. Graphs traced by other libraries look them up here."""
-_Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
+_Traced = WeakValueDictionary[tuple[Recipe, int | None, bool], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Traced programs by recipe (without backend and dtype) and `staged` limit (see `runnable`). A
-program is kept as long as a compiled function uses it."""
+"""Traced programs by recipe (without backend and dtype), `staged` limit and `similar` (see
+`runnable`). A program is kept as long as a compiled function uses it."""
 is_traced: Callable[[], bool] = bool
 """Return True if PyTorch is loaded and its compiler is tracing the call."""
 
@@ -98,7 +98,7 @@ class Compiled:
             caller("torch")  # import now because PyTorch's compiler cannot trace imports
         with COMPILING:
             target = recipe.backend, recipe.dtype
-            found = backends.known(self.key, lambda: self.program, *target)
+            found = backends.known(self.key, lambda: straight(self.compiled), *target)
             self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
             """The kernel compiled by the backend."""
         self.interface: Interface = self.kernel.interface
@@ -160,29 +160,36 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The program to compile. Its results may be products of matrices (`Staged`)."""
-        recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
+        """The program to compile.
+
+        Its results may be products of matrices (`Staged`), and similar limbs may have the same
+        instructions (`Program.alike`).
+        """
+        recipe, backend = self.recipe, backends.row(self.recipe.backend)
+        staged, least = backend.staged, backend.similar
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
-        return self.program if staged is None else self._traced(staged)
+        plain = recipe.chain or recipe.derivative or least is None
+        similar = not plain and len(self.model.bodies) >= (least or 0)
+        return self._traced(staged, similar) if similar or staged is not None else self.program
 
-    def _traced(self, staged: int | None) -> Program | Staged:
+    def _traced(self, staged: int | None, similar: bool = False) -> Program | Staged:
         if self.recipe.has_own_joints:
-            return self._trace(staged)
+            return self._trace(staged, similar)
         bare = replace(self.recipe, backend="", dtype="")
-        found = _TRACED.get((bare, staged))
+        found = _TRACED.get((bare, staged, similar))
         if found is None:
-            found = _TRACED.setdefault((bare, staged), self._trace(staged))
-            if isinstance(found, Program):
-                _TRACED.setdefault((bare, None), found)
+            found = _TRACED.setdefault((bare, staged, similar), self._trace(staged, similar))
+            if isinstance(found, Program) and not similar:
+                _TRACED.setdefault((bare, None, False), found)
         return found
 
-    def _trace(self, staged: int | None) -> Program | Staged:
+    def _trace(self, staged: int | None, similar: bool) -> Program | Staged:
         recipe = self.recipe
         names = ("method", "dissipation", "wrenches", "derivative", "parameters")
         chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)
-        if staged is not None:
-            return runnable(self.model, recipe.function, staged=staged, **chosen)
+        if staged is not None or similar:
+            return runnable(self.model, recipe.function, staged=staged, similar=similar, **chosen)
         traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
         return differentiated(traced, recipe.chain) if recipe.chain else traced
 

@@ -19,6 +19,7 @@ from chasles.backends.cuda.crew import Crew, Size
 from chasles.backends.cuda.forms import Form
 from chasles.backends.cuda.source import source
 from chasles.backends.cuda.tiles import WARP, Tiled
+from chasles.backends.cuda.twins import twins
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
@@ -50,6 +51,12 @@ OTHERS = 18
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Candidate crew sizes: the number of warps, and the registers per thread for values."""
+
+CACHED, SHARED_CODE = 8000, 0.75
+"""Smallest number of instructions of a program whose limbs share code with their twins
+(`cuda.twins`). The machine code of so long a program hardly fits in the instruction cache of a
+multiprocessor, 128 KB. The second number is the largest fraction of instructions that may be left;
+if more are left, too few are shared."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew is faster for few states."""
@@ -170,7 +177,7 @@ def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
     """Build a kernel run by crews. For a loop, all crews of a multiprocessor form one block."""
-    (warps, registers), fits = chosen.crew.crew, chosen.fits
+    (warps, registers, _), fits = chosen.crew.crew, chosen.fits
     block = WARP * warps * (fits if form == "loop" else 1)
     least = REGISTERS // (block * _granted(registers * np.dtype(dtype).itemsize // 4))
     written = source(program, dtype, form, block=block, least=least, crew=chosen.crew)
@@ -213,10 +220,28 @@ def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
 def _crews(
     program: Program, dtype: str, architecture: str, form: Form
 ) -> Iterator[tuple[Crew, int]]:
-    """Yield candidate crews and the number of each that fits on a multiprocessor."""
+    """Yield candidate crews and the number of each that fits on a multiprocessor.
+
+    Limbs share code with their twins if that shortens the code enough, unless fewer crews fit then.
+    """
+    sides = _sides(program)
     for warps, registers in CREWS:
-        crew = Crew(program, dtype, form, Size(warps, registers * 4 // np.dtype(dtype).itemsize))
+        size = Size(warps, registers * 4 // np.dtype(dtype).itemsize)
+        if sides > 1 and warps % sides == 0:
+            crew = Crew(program, dtype, form, size._replace(shared=True))
+            fits = _fit(architecture, warps, registers, crew.shared)
+            if fits == _fit(architecture, warps, registers, 0):
+                yield crew, fits
+                continue
+        crew = Crew(program, dtype, form, size)
         yield crew, _fit(architecture, warps, registers, crew.shared)
+
+
+def _sides(program: Program) -> int:
+    """Return the number of twins that share code, 1 if there are none or code is short."""
+    found = twins(program) if len(program.code) >= CACHED else None
+    shorter = found is not None and len(found.program.code) <= SHARED_CODE * len(program.code)
+    return found.sides if found and shorter else 1
 
 
 def _fit(architecture: str, warps: int, registers: int, shared: int) -> int:

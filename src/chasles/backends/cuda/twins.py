@@ -152,9 +152,7 @@ def _stored(
     return found
 
 
-def _renamed(
-    program: Program, inputs: Sequence[tuple[int, ...]]
-) -> tuple[tuple[int, ...], ...]:
+def _renamed(program: Program, inputs: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
     """Return `Program.limbs` in which all twins have the number of the first."""
     first = {
         program.limb(*program.code[k].data): program.limb(*program.code[pack[0]].data)
