@@ -222,7 +222,8 @@ def _crews(
 ) -> Iterator[tuple[Crew, int]]:
     """Yield candidate crews and the number of each that fits on a multiprocessor.
 
-    Limbs share code with their twins if that shortens the code enough, unless fewer crews fit then.
+    Limbs share code with their twins if that shortens the code enough and if shared memory then
+    holds as many crews as the registers.
     """
     sides = _sides(program)
     for warps, registers in CREWS:
