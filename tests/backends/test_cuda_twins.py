@@ -12,11 +12,12 @@ from cuda_on_cpu import OnCPU
 from support import close
 
 import chasles
-from chasles.backends import compile
+from chasles.backends import BACKENDS, compile
 from chasles.backends.cuda import build as cuda_build
 from chasles.backends.cuda.crew import Crew, Size
 from chasles.backends.cuda.twins import twins
 from chasles.expr import RULES, Arena, Program, Seat, Variable, cos, sin
+from chasles.functions.compiled import Compiled
 from chasles.functions.programs import program
 
 
@@ -190,20 +191,26 @@ def test_what_cannot_be_shared(made: Program) -> None:
     assert twins(made) is None
 
 
-def test_short_programs_share_no_code() -> None:
-    """A quadruped's code fits in the instruction cache as it is."""
-    similar = traced("uneven quadruped")
-    assert twins(similar) is not None
-    (*_, (crew, _)) = cuda_build._crews(similar, "float64", "sm_90", "rows")
-    assert not crew.crew.shared
-
-
-def test_long_programs_share_code_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_code_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Crews share code if shared memory holds as many of them as the registers."""
-    monkeypatch.setattr(cuda_build, "CACHED", 1000)
-    similar = traced("humanoid")
-    crews = [crew.crew for crew, _ in cuda_build._crews(similar, "float64", "sm_90", "rows")]
-    assert [size.shared for size in crews] == [False, False, False, True]
+    similar, where = traced("humanoid"), ("float64", "sm_90", "rows")
+    crews = [crew.crew for crew, _ in cuda_build._crews(similar, *where)]
+    assert [(size.warps, size.shared) for size in crews] == [(4, True)]
     monkeypatch.setitem(cuda_build.SHARED, "sm_90", 32)
-    crews = [crew.crew for crew, _ in cuda_build._crews(similar, "float64", "sm_90", "rows")]
-    assert not any(size.shared for size in crews)
+    crews = [crew.crew for crew, _ in cuda_build._crews(similar, *where)]
+    assert [(size.warps, size.shared) for size in crews] == [
+        (warps, False) for warps, _ in cuda_build.CREWS
+    ]
+
+
+def test_long_programs_are_traced_for_shared_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward dynamics of a humanoid is if it exceeds the limit, inverse dynamics is shorter."""
+    robot = chasles.robots.humanoid()
+    monkeypatch.setitem(BACKENDS, "cuda", BACKENDS["cuda"]._replace(similar=5000))
+    for function, shared in (("forward_dynamics", True), ("inverse_dynamics", False)):
+        recipe = chasles.compile(robot, function, backend="interpret").recipe
+        made = Compiled.__new__(Compiled)
+        made.recipe, made.model = replace(recipe, backend="cuda"), robot.model
+        found = made.compiled
+        assert isinstance(found, Program)
+        assert bool(found.alike) == shared

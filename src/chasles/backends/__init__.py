@@ -38,8 +38,8 @@ class Backend(NamedTuple):
     - staged: number of scalar multiplications in matrix products above which a program should
       return the factors of its results instead of the products (`Staged`); None if the backend does
       not accept staged programs.
-    - similar: smallest number of bodies for which limbs of the same structure should be traced to
-      the same instructions (`Program.alike`); None if the backend has no use for that.
+    - similar: number of instructions above which limbs of the same structure should be traced to
+      the same instructions (`Program.alike`), so that they can share code; None for never.
     - first: the backend of the first tier, which compiles faster but produces slower code.
     """
 
@@ -84,7 +84,7 @@ BACKENDS: dict[str, Backend] = {
         loop="chasles.backends.cuda.kernel",
         search="chasles.backends.cuda.search",
         iterated="chasles.backends.cuda.iterated",
-        similar=24,
+        similar=8000,
     ),
 }
 """Table of backends. The first backend of each device is its default. Modules are loaded on first

@@ -166,25 +166,30 @@ class Compiled:
         instructions (`Program.alike`).
         """
         recipe, backend = self.recipe, backends.row(self.recipe.backend)
-        staged, least = backend.staged, backend.similar
+        staged, long = backend.staged, backend.similar
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
-        plain = recipe.chain or recipe.derivative or least is None
-        similar = not plain and len(self.model.bodies) >= (least or 0)
-        return self._traced(staged, similar) if similar or staged is not None else self.program
+        if staged is not None:
+            return self._traced(staged)
+        plain = recipe.chain or recipe.derivative or long is None
+        if plain or len(self.program.code) <= (long or 0):
+            return self.program
+        return self._traced(None, similar=True)
 
-    def _traced(self, staged: int | None, similar: bool = False) -> Program | Staged:
+    def _traced(self, staged: int | None, *, similar: bool = False) -> Program | Staged:
         if self.recipe.has_own_joints:
-            return self._trace(staged, similar)
+            return self._trace(staged, similar=similar)
         bare = replace(self.recipe, backend="", dtype="")
         found = _TRACED.get((bare, staged, similar))
         if found is None:
-            found = _TRACED.setdefault((bare, staged, similar), self._trace(staged, similar))
+            found = _TRACED.setdefault(
+                (bare, staged, similar), self._trace(staged, similar=similar)
+            )
             if isinstance(found, Program) and not similar:
                 _TRACED.setdefault((bare, None, False), found)
         return found
 
-    def _trace(self, staged: int | None, similar: bool) -> Program | Staged:
+    def _trace(self, staged: int | None, *, similar: bool) -> Program | Staged:
         recipe = self.recipe
         names = ("method", "dissipation", "wrenches", "derivative", "parameters")
         chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)

@@ -8,7 +8,7 @@ be active on a multiprocessor.
 import functools
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -52,11 +52,9 @@ OTHERS = 18
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Candidate crew sizes: the number of warps, and the registers per thread for values."""
 
-CACHED, SHARED_CODE = 8000, 0.75
-"""Smallest number of instructions of a program whose limbs share code with their twins
-(`cuda.twins`). The machine code of so long a program hardly fits in the instruction cache of a
-multiprocessor, 128 KB. The second number is the largest fraction of instructions that may be left;
-if more are left, too few are shared."""
+SHARED_CODE = 0.75
+"""Largest fraction of a program's instructions that may be left if limbs share code with their
+twins (`cuda.twins`). If more are left, each limb has its own code."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew is faster for few states."""
@@ -134,6 +132,8 @@ def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
 
 def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
     """Build the first form that fits in registers ("direct") or in shared memory (other forms)."""
+    if _sides(program) == 1:
+        program = replace(program, alike=())
     if layout == "few" and (chosen := _few(program, dtype, architecture)):
         return _with_crew(program, dtype, architecture, "columns", chosen)
     short = []
@@ -225,22 +225,24 @@ def _crews(
     Limbs share code with their twins if that shortens the code enough and if shared memory then
     holds as many crews as the registers.
     """
-    sides = _sides(program)
-    for warps, registers in CREWS:
-        size = Size(warps, registers * 4 // np.dtype(dtype).itemsize)
+    sizes = [(w, r, Size(w, r * 4 // np.dtype(dtype).itemsize)) for w, r in CREWS]
+    sides, found = _sides(program), False
+    for warps, registers, size in sizes:
         if sides > 1 and warps % sides == 0:
             crew = Crew(program, dtype, form, size._replace(shared=True))
             fits = _fit(architecture, warps, registers, crew.shared)
             if fits == _fit(architecture, warps, registers, 0):
                 yield crew, fits
-                continue
-        crew = Crew(program, dtype, form, size)
-        yield crew, _fit(architecture, warps, registers, crew.shared)
+                found = True
+    if not found:
+        for warps, registers, size in sizes:
+            crew = Crew(program, dtype, form, size)
+            yield crew, _fit(architecture, warps, registers, crew.shared)
 
 
 def _sides(program: Program) -> int:
-    """Return the number of twins that share code, 1 if there are none or code is short."""
-    found = twins(program) if len(program.code) >= CACHED else None
+    """Return the number of twins that share code, or 1 if each limb has its own."""
+    found = twins(program)
     shorter = found is not None and len(found.program.code) <= SHARED_CODE * len(program.code)
     return found.sides if found and shorter else 1
 

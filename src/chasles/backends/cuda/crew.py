@@ -367,9 +367,9 @@ class Crew(Tiled):
 
 def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
     """Return True if a result depends on all given values."""
-    found, stack = {result}, [result]
+    code, found, stack = plan.code, {result}, [result]
     while stack:
-        more = [a for a in plan.code[stack.pop()].args if a not in found]
+        more = [a for a in code[stack.pop()].args if a not in found]
         found.update(more)
         stack.extend(more)
     return found.issuperset(values)

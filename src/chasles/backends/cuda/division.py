@@ -7,12 +7,12 @@ only between phases.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from chasles.backends.cuda.body import TOLD, Plan
 from chasles.backends.lowering import places
-from chasles.expr import Program
+from chasles.expr import Instruction, Program
 
 
 class Division(NamedTuple):
@@ -82,9 +82,9 @@ def divided(plan: Plan, teams: int) -> Division:
     return Division(team, phase, max(phase.values(), default=0) + 1)
 
 
-def _apart(plan: Plan, team: Mapping[int, int], value: int, user: int) -> bool:
+def _apart(code: Sequence[Instruction], team: Mapping[int, int], value: int, user: int) -> bool:
     """Return True if a value must be computed in an earlier phase than its user."""
-    stored = plan.code[user].op == TOLD and plan.code[value].op not in ("sin", "cos")
+    stored = code[user].op == TOLD and code[value].op not in ("sin", "cos")
     return stored or team[value] != team[user]
 
 
@@ -94,10 +94,10 @@ def _phases(plan: Plan, team: Mapping[int, int], teams: int) -> dict[int, int]:
     All instructions are first placed as late as possible. Then, for one team after another, they
     are moved as early as the other teams allow.
     """
-    order = [k for k in plan.order if k in team]
-    own = {k: [a for a in plan.code[k].args if a in team] for k in order}
-    made = {k: [(a, _apart(plan, team, a, k)) for a in own[k]] for k in order}
-    needed = {k: [(u, _apart(plan, team, k, u)) for u in plan.users[k]] for k in order}
+    code, order = plan.code, [k for k in plan.order if k in team]
+    own = {k: [a for a in code[k].args if a in team] for k in order}
+    made = {k: [(a, _apart(code, team, a, k)) for a in own[k]] for k in order}
+    needed = {k: [(u, _apart(code, team, k, u)) for u in plan.users[k]] for k in order}
     early: dict[int, int] = {}
     for k in order:
         early[k] = max((early[a] + apart for a, apart in made[k]), default=0)
@@ -138,11 +138,11 @@ def exchanged(
     slots, after the last phase in which their value is needed. The warp that computed the value may
     also read it from its slot.
     """
-    team, phase = division.team, division.phase
+    code, (team, phase, _) = plan.code, division
     until = {}
     for k in team:
-        if k not in held and any(_apart(plan, team, k, u) for u in plan.users[k]):
-            told = [v for u in plan.users[k] if plan.code[u].op == TOLD for v in plan.users[u]]
+        if k not in held and any(_apart(code, team, k, u) for u in plan.users[k]):
+            told = [v for u in plan.users[k] if code[u].op == TOLD for v in plan.users[u]]
             until[k] = max(phase[u] for u in (*plan.users[k], *told))
     place: dict[int, int] = {}
     taken: dict[int, list[tuple[int, int]]] = {}  # last phase and first slot, by number of slots
