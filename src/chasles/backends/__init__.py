@@ -9,6 +9,7 @@ import contextlib
 import functools
 import hashlib
 import importlib
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -38,8 +39,8 @@ class Backend(NamedTuple):
     - staged: number of scalar multiplications in matrix products above which a program should
       return the factors of its results instead of the products (`Staged`); None if the backend does
       not accept staged programs.
-    - similar: number of instructions above which limbs of the same structure should be traced to
-      the same instructions (`Program.alike`), so that they can share code; None for never.
+    - similar: numbers of bodies and of instructions above which limbs of the same structure should
+      be traced to the same instructions (`Program.alike`), so that they can share code.
     - first: the backend of the first tier, which compiles faster but produces slower code.
     """
 
@@ -55,7 +56,7 @@ class Backend(NamedTuple):
     rounds: str = ""
     gram: str = ""
     staged: int | None = None
-    similar: int | None = None
+    similar: tuple[float, float] = (math.inf, math.inf)
     first: str = ""
 
 
@@ -84,7 +85,7 @@ BACKENDS: dict[str, Backend] = {
         loop="chasles.backends.cuda.kernel",
         search="chasles.backends.cuda.search",
         iterated="chasles.backends.cuda.iterated",
-        similar=8000,
+        similar=(20, 6000),
     ),
 }
 """Table of backends. The first backend of each device is its default. Modules are loaded on first

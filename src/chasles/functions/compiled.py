@@ -166,15 +166,16 @@ class Compiled:
         instructions (`Program.alike`).
         """
         recipe, backend = self.recipe, backends.row(self.recipe.backend)
-        staged, long = backend.staged, backend.similar
-        if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
-            staged = None
-        if staged is not None:
-            return self._traced(staged)
-        plain = recipe.chain or recipe.derivative or long is None
-        if plain or len(self.program.code) <= (long or 0):
-            return self.program
-        return self._traced(None, similar=True)
+        matrices = may_be_staged(recipe.function, recipe.derivative)
+        if matrices and backend.staged is not None and not recipe.chain:
+            return self._traced(backend.staged)
+        bodies, instructions = backend.similar
+        plain = matrices or recipe.chain or recipe.derivative or len(self.model.bodies) <= bodies
+        if not plain:
+            found = straight(self._traced(None, similar=True))
+            if len(found.code) > instructions:
+                return found
+        return self.program
 
     def _traced(self, staged: int | None, *, similar: bool = False) -> Program | Staged:
         if self.recipe.has_own_joints:

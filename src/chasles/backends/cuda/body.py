@@ -7,7 +7,7 @@ cosines needs no branch.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from chasles.backends.c import body as c_body
 from chasles.backends.cuda.parking import Parking
@@ -166,6 +166,17 @@ class Plan:
             and k not in self.places
             and all(self.code[u].op in ("sin", "cos") for u in self.users[k])
         )
+
+
+def planned(program: Program) -> Plan:
+    """Return the plan of a program for a single thread. The last plans are kept."""
+    return _planned(program, program.alike)
+
+
+@lru_cache(2)
+def _planned(program: Program, _alike: object) -> Plan:
+    """`_alike` distinguishes equal programs of which one has similar limbs."""
+    return Plan(program)
 
 
 WINDOW = 50

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from chasles.backends.cuda import driver as cuda_driver
-from chasles.backends.cuda.body import LONG, Plan
+from chasles.backends.cuda.body import LONG, planned
 from chasles.backends.cuda.crew import Crew, Size
 from chasles.backends.cuda.forms import Form
 from chasles.backends.cuda.source import source
@@ -125,7 +125,7 @@ def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
     tiled: Form = "rows" if layout == "rows" else "columns"
     long_rows = layout == "rows" and longest * itemsize > SHORT
-    if long_rows or Plan(program).words(itemsize) > 2 * MOST:
+    if long_rows or planned(program).words(itemsize) > 2 * MOST:
         return (tiled, "direct")
     return ("direct", tiled)
 
@@ -191,7 +191,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
     Long rows of results leave no room for a crew.
     """
-    words, plan = np.dtype(dtype).itemsize // 4, Plan(program)
+    words, plan = np.dtype(dtype).itemsize // 4, planned(program)
     needed = plan.words(4 * words) if form == "loop" else plan.alive * words
     if form in ("direct", "search", "tries") or needed <= (MOST if form == "loop" else CREWS[0][1]):
         return None
@@ -210,7 +210,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
 def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
     """Return the crew with the most active warps for few states, or None if crews do not help."""
-    if len(Plan(program).order) < LENGTHY:
+    if len(planned(program).order) < LENGTHY:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
     crew, fits = max(crews, key=lambda pair: pair[0].active)

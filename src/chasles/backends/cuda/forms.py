@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from chasles.backends.c.body import number_of
-from chasles.backends.cuda.body import Body, Plan
+from chasles.backends.cuda.body import Body, Plan, planned
 from chasles.expr import Program
 
 Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
@@ -41,7 +41,7 @@ class Threads:
         self.inputs = sorted((code[k].data, k) for k in self.plan.order if code[k].op == "input")
 
     def _plan(self) -> Plan:
-        return Plan(self.program)
+        return planned(self.program)
 
     def run(self, *, cuts: bool) -> None:
         """Write the statements of the program."""
