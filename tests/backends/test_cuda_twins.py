@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from cuda_on_cpu import OnCPU
+from loop_on_cpu import LoopOnCPU
 from support import close
 
 import chasles
@@ -177,6 +178,27 @@ def test_results_of_sides_in_any_order(order: tuple[int, int], tmp_path: Path) -
     kernel = OnCPU(made, "float64", "rows", tmp_path, crew=Size(2, 20, True))
     (got,), (right,) = kernel(inputs), expected(made, inputs)
     close(got, right, 1e-14)
+
+
+def test_shared_code_of_steps(tmp_path: Path) -> None:
+    """A step that is repeated: states of two sides and of the trunk, which needs both."""
+    arena = Arena(RULES)
+    a, b = (arena.input("x", k, Seat(0, k, 2, 0)) for k in range(2))
+    n = [arena.input("n", k, Seat(0, k, 2, 1)) for k in range(2)]
+    c, u = arena.input("x", 2), arena.input("u", 0)
+    after = [x + 0.1 * c * sin(x + m) for x, m in zip((a, b), n, strict=True)]
+    results = [*after, c + 0.2 * a * b + cos(u)]
+    inputs = [Variable("x", (3,)), Variable("u", (1,)), Variable("n", (2,))]
+    made = Program.from_outputs("step", inputs, [(Variable("x", (3,)), results)])
+    made = made.given("n", [0.25, -0.5])
+    x, u = np.random.default_rng(2).normal(size=(2, 1, 3)), np.full((1, 1, 1), 0.3)
+    out = np.full((2, 3, 3), np.nan)
+    LoopOnCPU(made, "float64", tmp_path, crew=Size(2, 9, True))([x, u, out], 2, 7, 3)
+    states, right = x[:, 0], []
+    for step in range(7):
+        (states,) = expected(made, [states, np.full((2, 1), 0.3)])
+        right += [states] if step in (2, 5, 6) else []
+    close(out, np.stack(right, axis=1), 1e-14)
 
 
 @pytest.mark.parametrize(

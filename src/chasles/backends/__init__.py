@@ -40,7 +40,8 @@ class Backend(NamedTuple):
       return the factors of its results instead of the products (`Staged`); None if the backend does
       not accept staged programs.
     - similar: numbers of bodies and of instructions above which limbs of the same structure should
-      be traced to the same instructions (`Program.alike`), so that they can share code.
+      be traced to the same instructions (`Program.alike`), so that they can share code. This
+      applies to functions, not to time steps.
     - first: the backend of the first tier, which compiles faster but produces slower code.
     """
 

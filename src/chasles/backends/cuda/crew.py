@@ -186,22 +186,14 @@ class Crew(Tiled):
                 op, args, _ = plan.code[value]
                 if op == "input":
                     found[k] = self._input(value)
-                elif op in ("sin", "cos") and args[0] in turns:
-                    found[k] = turns[args[0]][op == "cos"]
                 else:
-                    found[k] = None
+                    turned = op in ("sin", "cos") and args[0] in turns
+                    found[k] = turns[args[0]][op == "cos"] if turned else None
         return found
 
-    def _deliver(self, output: int, index: int, value: str) -> str:
-        step = self.twins.stored.get((output, index))
-        if step is None:
-            return super()._deliver(output, index, value)
-        if output not in self.results:
-            index_here = f"({index} + {step} * side)"
-            stored = f"out{output}[{index_here} * column_out{output}] = {value};"
-            return f"if (lane < rows) {stored}"
-        size = self.program.outputs[output].size
-        return f"tile{self._element(self.results[output], size, index, step)} = {value};"
+    def _deliver(self, output: int, index: int, value: str, apart: int = 0) -> str:
+        step = self.twins.stored.get((output, index), apart)
+        return super()._deliver(output, index, value, step)
 
     mine, leaves = "memory + crew * {}", False
 

@@ -84,8 +84,7 @@ def divided(plan: Plan, teams: int) -> Division:
 
 def _apart(code: Sequence[Instruction], team: Mapping[int, int], value: int, user: int) -> bool:
     """Return True if a value must be computed in an earlier phase than its user."""
-    stored = code[user].op == TOLD and code[value].op not in ("sin", "cos")
-    return stored or team[value] != team[user]
+    return code[user].op == TOLD or team[value] != team[user]
 
 
 def _phases(plan: Plan, team: Mapping[int, int], teams: int) -> dict[int, int]:

@@ -16,6 +16,11 @@ from chasles.expr import Program
 Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
+def stored(output: int, index: str, value: str) -> str:
+    """Return the statement that stores a result in its array."""
+    return f"out{output}[{index} * column_out{output}] = {value};"
+
+
 class Threads:
     """Base class for kernel writers. It writes the input and output of each thread.
 
@@ -48,7 +53,7 @@ class Threads:
         self.body.run(self.plan.order, cuts=cuts)
 
     def _deliver(self, output: int, index: int, value: str) -> str:
-        return f"out{output}[{index} * column_out{output}] = {value};"
+        return stored(output, f"{index}", value)
 
     def _begin(self, name: str) -> list[str]:
         """Return code that computes the addresses of the thread's state in all arrays."""

@@ -10,7 +10,7 @@ one row after another and look up the value of each entry.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from chasles.backends.cuda.forms import Form, Threads
+from chasles.backends.cuda.forms import Form, Threads, stored
 from chasles.expr import Program
 
 WARP = 32
@@ -161,17 +161,19 @@ class Tiled(Threads):
                     return False
         return True
 
-    def _deliver(self, output: int, index: int, value: str) -> str:
+    def _deliver(self, output: int, index: int, value: str, apart: int = 0) -> str:
+        """Return the statement that stores a result. apart: distance to that on the next side."""
         if output in self.packed:
             results = self.program.results[output]
             column = self.places[results[index]] * (WARP + 1)
             again = results.index(results[index]) < index
             return "" if again else f"waiting[{column} + lane] = {value};"
         if output not in self.results:
-            stored = super()._deliver(output, index, value)
-            return stored if self.leaves else f"if (lane < rows) {stored}"
+            entry = f"({index} + {apart} * side)" if apart else f"{index}"
+            statement = stored(output, entry, value)
+            return statement if self.leaves else f"if (lane < rows) {statement}"
         size = self.program.outputs[output].size
-        return f"tile{self._element(self.results[output], size, index)} = {value};"
+        return f"tile{self._element(self.results[output], size, index, apart)} = {value};"
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
         """Write code that reduces angles modulo 2 pi and stores their sines and cosines."""
