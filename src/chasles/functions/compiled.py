@@ -21,7 +21,6 @@ from chasles.functions.programs import (
     Derivative,
     checked_options,
     may_be_staged,
-    program,
     runnable,
 )
 from chasles.functions.tiers import Tiered, is_known
@@ -61,10 +60,10 @@ _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "thread
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 """Compiled functions by cache key. Graphs traced by other libraries look them up here."""
-_Traced = WeakValueDictionary[tuple[Recipe, int | None, bool], Program | Staged]
+_Traced = WeakValueDictionary[tuple[Recipe, tuple[tuple[str, int], ...]], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Traced programs by recipe (without backend and dtype), `staged` limit and `similar` (see
-`runnable`). A program is kept as long as a compiled function uses it."""
+"""Traced programs by recipe (without backend and dtype) and the options `staged` and `similar` of
+`runnable`. A program is kept as long as a compiled function uses it."""
 is_traced: Callable[[], bool] = bool
 """Return True if PyTorch is loaded and its compiler is tracing the call."""
 
@@ -156,7 +155,7 @@ class Compiled:
     @cached_property
     def program(self) -> Program:
         """The straight-line program, traced on first use and shared by all backends and dtypes."""
-        return straight(self._traced(None))
+        return straight(self._traced())
 
     @cached_property
     def compiled(self) -> Program | Staged:
@@ -168,36 +167,29 @@ class Compiled:
         recipe, backend = self.recipe, backends.row(self.recipe.backend)
         matrices = may_be_staged(recipe.function, recipe.derivative)
         if matrices and backend.staged is not None and not recipe.chain:
-            return self._traced(backend.staged)
+            return self._traced(staged=backend.staged)
         bodies, instructions = backend.similar
         plain = matrices or recipe.chain or recipe.derivative or len(self.model.bodies) <= bodies
-        if not plain:
-            found = straight(self._traced(None, similar=True))
-            if len(found.code) > instructions:
-                return found
-        return self.program
+        found = self.program if plain else straight(self._traced(similar=True))
+        return found if len(found.code) > instructions else self.program
 
-    def _traced(self, staged: int | None, *, similar: bool = False) -> Program | Staged:
+    def _traced(self, **wanted: int) -> Program | Staged:
         if self.recipe.has_own_joints:
-            return self._trace(staged, similar=similar)
-        bare = replace(self.recipe, backend="", dtype="")
-        found = _TRACED.get((bare, staged, similar))
-        if found is None:
-            found = _TRACED.setdefault(
-                (bare, staged, similar), self._trace(staged, similar=similar)
-            )
-            if isinstance(found, Program) and not similar:
-                _TRACED.setdefault((bare, None, False), found)
+            return self._trace(**wanted)
+        bare, form = replace(self.recipe, backend="", dtype=""), tuple(wanted.items())
+        if (found := _TRACED.get((bare, form))) is None:
+            found = _TRACED.setdefault((bare, form), self._trace(**wanted))
+            if isinstance(found, Program) and "staged" in wanted:
+                _TRACED.setdefault((bare, ()), found)
         return found
 
-    def _trace(self, staged: int | None, *, similar: bool) -> Program | Staged:
+    def _trace(self, **wanted: int) -> Program | Staged:
         recipe = self.recipe
         names = ("method", "dissipation", "wrenches", "derivative", "parameters")
         chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)
-        if staged is not None or similar:
-            return runnable(self.model, recipe.function, staged=staged, similar=similar, **chosen)
-        traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
-        return differentiated(traced, recipe.chain) if recipe.chain else traced
+        chosen |= {"smooth": bool(recipe.chain), **wanted}
+        traced = runnable(self.model, recipe.function, **chosen)
+        return differentiated(straight(traced), recipe.chain) if recipe.chain else traced
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if arguments:
