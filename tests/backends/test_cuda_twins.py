@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,12 +40,9 @@ ROBOTS = {
 SIDES = {"humanoid": 2, "uneven humanoid": 2, "uneven quadruped": 4}
 
 
-def traced(name: str, function: str = "forward_dynamics") -> Program:
-    return chasles_program(ROBOTS[name](), function)
-
-
-def chasles_program(robot: chasles.Robot, function: str) -> Program:
-    return program(robot.model, function, similar=True)
+@cache
+def traced(name: str, function: str = "forward_dynamics", *, similar: bool = True) -> Program:
+    return program(ROBOTS[name]().model, function, similar=similar)
 
 
 def expected(traced: Program, inputs: list[np.ndarray]) -> list[np.ndarray]:
@@ -56,8 +54,7 @@ def expected(traced: Program, inputs: list[np.ndarray]) -> list[np.ndarray]:
 @pytest.mark.parametrize("name", ROBOTS)
 def test_similar_limbs_do_not_change_results(name: str) -> None:
     """The program traced with the limbs' numbers as symbols gives what the plain program gives."""
-    robot = ROBOTS[name]()
-    similar, plain = (program(robot.model, "forward_dynamics", similar=s) for s in (True, False))
+    similar, plain = traced(name), traced(name, similar=False)
     assert not plain.alike
     assert {len(pack) for pack in similar.alike} == {SIDES[name]}
     assert similar.inputs == plain.inputs
@@ -81,8 +78,7 @@ def test_shared_code(
     name: str, function: str, dtype: str, form: Any, crew: Size, tmp_path: Path
 ) -> None:
     """Sides that run the same code give what the reference gives, far angles included."""
-    robot = ROBOTS[name]()
-    similar, plain = (program(robot.model, function, similar=s) for s in (True, False))
+    similar, plain = traced(name, function), traced(name, function, similar=False)
     rng = np.random.default_rng(6)
     inputs = [rng.uniform(-2.0, 2.0, (5, v.size)) for v in plain.inputs]
     inputs[0][2, -1] = 3e6
@@ -206,7 +202,7 @@ def test_shared_code_of_steps(tmp_path: Path) -> None:
     [
         two_sides(lambda x, n: x * n),  # an angle that the loop over angles cannot compute
         two_sides(lambda x, _: x, (0, 0, 1)),  # one side's result is stored twice
-        chasles_program(chasles.robots.puma560(), "inverse_dynamics"),  # no limbs
+        program(chasles.robots.puma560().model, "inverse_dynamics", similar=True),  # no limbs
     ],
 )
 def test_what_cannot_be_shared(made: Program) -> None:
@@ -215,7 +211,7 @@ def test_what_cannot_be_shared(made: Program) -> None:
 
 def test_shared_code_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Crews share code if shared memory holds as many of them as the registers."""
-    similar, where = traced("humanoid"), ("float64", "sm_90", "rows")
+    similar, where = traced("uneven quadruped"), ("float32", "sm_90", "rows")
     crews = [crew.crew for crew, _ in cuda_build._crews(similar, *where)]
     assert [(size.warps, size.shared) for size in crews] == [(4, True)]
     monkeypatch.setitem(cuda_build.SHARED, "sm_90", 32)
