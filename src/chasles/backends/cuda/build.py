@@ -52,9 +52,10 @@ OTHERS = 18
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Candidate crew sizes: the number of warps, and the registers per thread for values."""
 
-SHARED_CODE = 0.75
+SHARED_CODE = 0.65
 """Largest fraction of a program's instructions that may be left if limbs share code with their
-twins (`cuda.twins`). If more are left, each limb has its own code."""
+twins (`cuda.twins`). If more are left, for example because a wrench acts on one hand only, each
+limb has its own code."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew is faster for few states."""
