@@ -20,7 +20,7 @@ from chasles.backends.cuda import body as cuda_body
 from chasles.backends.cuda import forms as cuda_forms
 from chasles.backends.cuda import tiles as cuda_tiles
 from chasles.backends.cuda.crew import Crew, Size
-from chasles.backends.cuda.parking import parked
+from chasles.backends.cuda.parking import Slots, parked
 from chasles.expr import OPS, RULES, Arena, Program, Variable, cos, sin
 from chasles.robots import random_tree
 
@@ -179,7 +179,8 @@ def test_parking() -> None:
     program = chasles.compile(chasles.robots.quadruped(), "forward_dynamics").program
     plan = cuda_body.Plan(program)
     waiting = {k: f"w{k}" for k in plan.order if plan.code[k].op in ("input", "sin", "cos")}
-    found = parked(plan.code, plan.order, 40, waiting, (), "p{}".format, {})
+    slots = Slots("p{}+{}".format)
+    found = parked(plan.code, plan.order, 40, waiting, (), slots, {})
     where, inside = dict(waiting), set[int]()
     last = {a: k for k in plan.order for a in plan.code[k].args}
     for k in plan.order:
@@ -197,7 +198,7 @@ def test_parking() -> None:
             holders = [v for v, p in where.items() if p == place]
             assert all(plan.order.index(last[v]) <= plan.order.index(k) for v in holders)
             where[a] = place
-    assert len(set(where.values())) == len(waiting) + found.places
+    assert len(set(where.values())) == len(waiting) + slots.columns
 
 
 @pytest.mark.parametrize("warps", [2, 3, 4])

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import hashlib
 import importlib
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,9 @@ class Backend(NamedTuple):
     - staged: number of scalar multiplications in matrix products above which a program should
       return the factors of its results instead of the products (`Staged`); None if the backend does
       not accept staged programs.
+    - similar: numbers of bodies and of instructions above which limbs of the same structure should
+      be traced to the same instructions (`Program.alike`), so that they can share code. This
+      applies to functions, not to time steps.
     - first: the backend whose code is used until optimized code is ready; it compiles faster, but
       its code is slower.
     """
@@ -57,6 +61,7 @@ class Backend(NamedTuple):
     rounds: str = ""
     gram: str = ""
     staged: int | None = None
+    similar: tuple[float, float] = (math.inf, math.inf)
     first: str = ""
 
 
@@ -85,6 +90,7 @@ BACKENDS: dict[str, Backend] = {
         loop="chasles.backends.cuda.kernel",
         search="chasles.backends.cuda.search",
         iterated="chasles.backends.cuda.iterated",
+        similar=(20, 6000),
     ),
 }
 """Backends by name. The first backend of each device is the default, and modules are loaded on

@@ -21,7 +21,6 @@ from chasles.functions.programs import (
     Derivative,
     checked_options,
     may_be_staged,
-    program,
     runnable,
 )
 from chasles.functions.tiers import Tiered, is_known
@@ -61,10 +60,10 @@ _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "thread
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 """Compiled functions by cache key. Graphs traced by other libraries look them up here."""
-_Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
+_Traced = WeakValueDictionary[tuple[Recipe, tuple[tuple[str, int], ...]], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Traced programs by specification (without backend and dtype) and `staged` limit (see `runnable`).
-A program is kept as long as a compiled function uses it."""
+"""Traced programs by specification (without backend and dtype) and the options `staged` and
+`similar` of `runnable`. A program is kept as long as a compiled function uses it."""
 is_traced: Callable[[], bool] = bool
 """Return True if PyTorch is loaded and its compiler is tracing the call."""
 
@@ -99,7 +98,7 @@ class Compiled:
             caller("torch")  # import now because PyTorch's compiler cannot trace imports
         with COMPILING:
             target = recipe.backend, recipe.dtype
-            found = backends.known(self.key, lambda: self.program, *target)
+            found = backends.known(self.key, lambda: straight(self.compiled), *target)
             self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
             """The kernel compiled by the backend."""
         self.interface: Interface = self.kernel.interface
@@ -157,35 +156,41 @@ class Compiled:
     @cached_property
     def program(self) -> Program:
         """The straight-line program, traced on first use and shared by all backends and dtypes."""
-        return straight(self._traced(None))
+        return straight(self._traced())
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The program to compile, whose results may be matrix products (`Staged`)."""
-        recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
-        if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
-            staged = None
-        return self.program if staged is None else self._traced(staged)
+        """The program to compile.
 
-    def _traced(self, staged: int | None) -> Program | Staged:
+        The results of this program may be matrix products (`Staged`), and similar limbs may have
+        the same instructions (`Program.alike`).
+        """
+        recipe, backend = self.recipe, backends.row(self.recipe.backend)
+        matrices = may_be_staged(recipe.function, recipe.derivative)
+        if matrices and backend.staged is not None and not recipe.chain:
+            return self._traced(staged=backend.staged)
+        bodies, instructions = backend.similar
+        plain = matrices or recipe.chain or recipe.derivative or len(self.model.bodies) <= bodies
+        found = self.program if plain else straight(self._traced(similar=True))
+        return found if len(found.code) > instructions else self.program
+
+    def _traced(self, **wanted: int) -> Program | Staged:
         if self.recipe.has_own_joints:
-            return self._trace(staged)
-        bare = replace(self.recipe, backend="", dtype="")
-        found = _TRACED.get((bare, staged))
-        if found is None:
-            found = _TRACED.setdefault((bare, staged), self._trace(staged))
-            if isinstance(found, Program):
-                _TRACED.setdefault((bare, None), found)
+            return self._trace(**wanted)
+        bare, form = replace(self.recipe, backend="", dtype=""), tuple(wanted.items())
+        if (found := _TRACED.get((bare, form))) is None:
+            found = _TRACED.setdefault((bare, form), self._trace(**wanted))
+            if isinstance(found, Program) and "staged" in wanted:
+                _TRACED.setdefault((bare, ()), found)
         return found
 
-    def _trace(self, staged: int | None) -> Program | Staged:
+    def _trace(self, **wanted: int) -> Program | Staged:
         recipe = self.recipe
         names = ("method", "dissipation", "wrenches", "derivative", "parameters")
         chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)
-        if staged is not None:
-            return runnable(self.model, recipe.function, staged=staged, **chosen)
-        traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
-        return differentiated(traced, recipe.chain) if recipe.chain else traced
+        chosen |= {"smooth": bool(recipe.chain), **wanted}
+        traced = runnable(self.model, recipe.function, **chosen)
+        return differentiated(straight(traced), recipe.chain) if recipe.chain else traced
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if arguments:

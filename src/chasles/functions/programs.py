@@ -86,6 +86,7 @@ def runnable(
     record: Callable[[], Arena] | None = None,
     order: int = 1,
     staged: int | None = None,
+    similar: bool = False,
     **options: Any,
 ) -> Program | Staged:
     """Return the program of a public function.
@@ -97,7 +98,8 @@ def runnable(
 
     `record` creates the arena in which the selected program is recorded. `smooth` is True if the
     program will be differentiated, which its method must support. Results that need more
-    multiplications than `staged` are kept as products of matrices (`Staged`).
+    multiplications than `staged` are kept as products of matrices (`Staged`). For `similar`, see
+    `tracing.trace`; derivatives ignore it.
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
     found = candidates(model, function, method=method, dissipation=dissipation, **given)
@@ -106,7 +108,8 @@ def runnable(
         problem = f"method {method!r} does not support derivatives"
         raise InputError("E-CALL-064", problem, remedy, part=function)
     if derivative is None:
-        ways = [partial(way.staged, model, staged=staged, **given) for way in found]
+        chosen = {"staged": staged, "similar": similar, **given}
+        ways = [partial(way.staged, model, **chosen) for way in found]
         return _fewest_operations(ways, record)
     inputs = spaces(function).inputs.items()
     positions = frozenset(name for name, space in inputs if isinstance(space, PositionSpace))

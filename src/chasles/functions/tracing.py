@@ -148,7 +148,9 @@ def trace(
     operations. `order` is the number of time derivatives of q for an algorithm that takes `*rates`.
     With `packed`, matrix entries that are zero or occur twice are omitted. If all results are
     matrix products that need more multiplications than `staged`, they are kept as products
-    (`Staged`). Other options are passed to the algorithm. A frame may be specified by name.
+    (`Staged`). With `similar`, limbs of the same structure are traced to the same instructions
+    (`Program.alike`), which are a few more. Other options are passed to the algorithm. A frame may
+    be specified by name.
     """
     with record() if record else _arena(model) as arena:
         found = _traced(arena, model, algorithm, **given)
@@ -165,6 +167,7 @@ def _traced(
     prepare: Callable[[Model], Model] = lambda model: model,
     order: int = 1,
     staged: int | None = None,
+    similar: bool = False,
     packed: bool = False,
     **options: Any,
 ) -> Program | Staged | None:
@@ -176,7 +179,7 @@ def _traced(
     sign = signature(algorithm, order)
     variables: list[Variable] = []
     coupled = parameters or model.timed or model.rotors or model.loaded
-    fixed = staged is not None and not (coupled or arena.ordered)
+    fixed = (similar or staged is not None) and not (coupled or arena.ordered)
     alike = Alike.of(prepare(model)) if fixed else Alike(model, ())
     seats = alike.seats() if alike.kinds else {}
 
@@ -234,7 +237,7 @@ def _traced(
         whole = Staged(head.name, head.inputs, tuple(outputs), nonzero, head, numbers)
         if whole.products > staged:
             return whole
-    if alike.kinds:
+    if alike.kinds and not similar:
         return None
     joined = []
     for variable, space, value in zip(outputs, sign.outputs, results, strict=True):
@@ -244,6 +247,8 @@ def _traced(
             variable = Variable(variable.name, (len(kept),))
         joined.append((variable, found))
     traced = Program.from_outputs(algorithm.__name__, variables, joined)
+    if differences:
+        traced = traced.given(_DIFFERENCES, [number for _, number in differences])
     return replace(with_limbs(traced, model), nonzero=nonzero)
 
 

@@ -7,7 +7,7 @@ cosines needs no branch.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from chasles.backends.c import body as c_body
 from chasles.backends.cuda.parking import Parking
@@ -33,7 +33,10 @@ first order, because trials would take too long."""
 SMALL = 7
 """Upper bound (rad) on a constant that is added to an input angle."""
 
-WAITING = ("const", "input", "sin", "cos")
+TOLD = "told"
+"""Operation of a crew (`cuda.twins`): read a value that a certain warp has stored in memory."""
+
+WAITING = ("const", "input", "sin", "cos", TOLD)
 """Operations whose values do not occupy a register, because they are read where they are needed."""
 
 _SUMS = ("add", "sub", "neg")
@@ -164,6 +167,17 @@ class Plan:
             and k not in self.places
             and all(self.code[u].op in ("sin", "cos") for u in self.users[k])
         )
+
+
+def planned(program: Program) -> Plan:
+    """Return the plan of a program for a single thread. The last plans are kept."""
+    return _planned(program, program.alike)
+
+
+@lru_cache(2)
+def _planned(program: Program, _alike: object) -> Plan:
+    """`_alike` distinguishes equal programs of which one has similar limbs."""
+    return Plan(program)
 
 
 WINDOW = 50

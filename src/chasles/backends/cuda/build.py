@@ -8,17 +8,18 @@ The decision depends on how many warps would be active on a multiprocessor.
 import functools
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from chasles.backends.cuda import driver as cuda_driver
-from chasles.backends.cuda.body import LONG, Plan
+from chasles.backends.cuda.body import LONG, planned
 from chasles.backends.cuda.crew import Crew, Size
 from chasles.backends.cuda.forms import Form
 from chasles.backends.cuda.source import source
 from chasles.backends.cuda.tiles import WARP, Tiled
+from chasles.backends.cuda.twins import twins
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
@@ -56,6 +57,11 @@ OTHERS = 18
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Candidate sizes of a crew (a group of warps): warps, and registers per thread for values."""
+
+SHARED_CODE = 0.65
+"""Largest fraction of a program's instructions that may be left if limbs share code with their
+twins (`cuda.twins`). If more are left, for example because a wrench acts on one hand only, each
+limb has its own code."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew of warps is faster than single warps for few states."""
@@ -126,13 +132,15 @@ def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
     tiled: Form = "rows" if layout == "rows" else "columns"
     long_rows = layout == "rows" and longest * itemsize > SHORT
-    if long_rows or Plan(program).words(itemsize) > 2 * MOST:
+    if long_rows or planned(program).words(itemsize) > 2 * MOST:
         return (tiled, "direct")
     return ("direct", tiled)
 
 
 def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
     """Compile the first form that fits in registers ("direct") or in shared memory (others)."""
+    if _sides(program) == 1:
+        program = replace(program, alike=())
     if layout == "few" and (chosen := _few(program, dtype, architecture)):
         return _with_crew(program, dtype, architecture, "columns", chosen)
     short = []
@@ -176,7 +184,7 @@ def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
     """Compile a kernel run by crews; for a loop, all crews of a multiprocessor form one block."""
-    (warps, registers), fits = chosen.crew.crew, chosen.fits
+    (warps, registers, _), fits = chosen.crew.crew, chosen.fits
     block = WARP * warps * (fits if form == "loop" else 1)
     least = REGISTERS // (block * _granted(registers * np.dtype(dtype).itemsize // 4))
     written = source(program, dtype, form, block=block, least=least, crew=chosen.crew)
@@ -190,7 +198,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
     Long rows of results leave no shared memory for a crew.
     """
-    words, plan = np.dtype(dtype).itemsize // 4, Plan(program)
+    words, plan = np.dtype(dtype).itemsize // 4, planned(program)
     needed = plan.words(4 * words) if form == "loop" else plan.alive * words
     if form in ("direct", "search", "tries") or needed <= (MOST if form == "loop" else CREWS[0][1]):
         return None
@@ -209,7 +217,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
 def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
     """Return the crew with the most active warps for few states, or None if crews do not help."""
-    if len(Plan(program).order) < LENGTHY:
+    if len(planned(program).order) < LENGTHY:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
     crew, fits = max(crews, key=lambda pair: pair[0].active)
@@ -219,10 +227,31 @@ def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
 def _crews(
     program: Program, dtype: str, architecture: str, form: Form
 ) -> Iterator[tuple[Crew, int]]:
-    """Yield candidate crews and the number of each that fits on a multiprocessor."""
-    for warps, registers in CREWS:
-        crew = Crew(program, dtype, form, Size(warps, registers * 4 // np.dtype(dtype).itemsize))
-        yield crew, _fit(architecture, warps, registers, crew.shared)
+    """Yield candidate crews and the number of each that fits on a multiprocessor.
+
+    Limbs share code with their twins if that shortens the code enough and if shared memory then
+    holds as many crews as the registers.
+    """
+    sizes = [(w, r, Size(w, r * 4 // np.dtype(dtype).itemsize)) for w, r in CREWS]
+    sides, found = _sides(program), False
+    for warps, registers, size in sizes:
+        if sides > 1 and warps % sides == 0:
+            crew = Crew(program, dtype, form, size._replace(shared=True))
+            fits = _fit(architecture, warps, registers, crew.shared)
+            if fits == _fit(architecture, warps, registers, 0):
+                yield crew, fits
+                found = True
+    if not found:
+        for warps, registers, size in sizes:
+            crew = Crew(program, dtype, form, size)
+            yield crew, _fit(architecture, warps, registers, crew.shared)
+
+
+def _sides(program: Program) -> int:
+    """Return the number of twins that share code, or 1 if each limb has its own."""
+    found = twins(program)
+    shorter = found is not None and len(found.program.code) <= SHARED_CODE * len(program.code)
+    return found.sides if found and shorter else 1
 
 
 def _fit(architecture: str, warps: int, registers: int, shared: int) -> int:

@@ -1,24 +1,23 @@
 """Programs divided among a crew, a group of warps in which each warp computes some of the limbs.
 
-The limbs of a robot exchange little data: velocities propagate from the trunk outward, inertias and
-forces inward. The warps of a crew compute the same 32 states. Each warp computes some of the limbs
-and keeps its values in its own registers. The first warp also computes the trunk. Values exchanged
-between warps are kept in shared memory. The program is divided into phases. A warp uses values from
-other warps only if they were computed in earlier phases, so the warps synchronize only between
-phases.
+The warps of a crew compute the same 32 states. Each warp keeps its values in its own registers;
+values exchanged between warps are kept in shared memory. The program is divided among teams
+(`cuda.division`). A team is one warp, or one warp for each side of a robot whose limbs share code
+with their twins (`cuda.twins`).
 """
 
 import functools
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from chasles.backends.cuda.body import SMALL, Body, Plan
+from chasles.backends.cuda.body import TOLD, Body, Plan
+from chasles.backends.cuda.division import divided, exchanged, groups
 from chasles.backends.cuda.forms import Form, Looped
-from chasles.backends.cuda.parking import parked
+from chasles.backends.cuda.parking import Slots, parked
 from chasles.backends.cuda.tiles import Place, Tiled, column
-from chasles.backends.lowering import places
-from chasles.expr import Instruction, Program
+from chasles.backends.cuda.twins import Twins, alone, twins
+from chasles.expr import Program
 
 ABREAST = 16
 """Total size (bytes) of the angles whose sines and cosines a thread computes together."""
@@ -27,143 +26,50 @@ QUARTERS = 4
 """Number of partitions (quarters) of a multiprocessor. Each quarter runs every fourth warp."""
 
 
-class Division(NamedTuple):
-    """Assignment of each instruction to a warp and a phase. Constants and inputs have neither."""
-
-    warp: dict[int, int]
-    phase: dict[int, int]
-    phases: int
-
-    def order(self, plan: Plan, warp: int) -> list[list[int]]:
-        """Return the instructions of a warp by phase, in the order of the plan."""
-        found: list[list[int]] = [[] for _ in range(self.phases)]
-        for k in plan.order:
-            if self.warp.get(k) == warp:
-                found[self.phase[k]].append(k)
-        return found
-
-
-def groups(program: Program, warps: int) -> dict[int, int]:
-    """Return the warp that runs each instruction."""
-    limb = _limbs(program)
-    sizes = Counter(limb.values())
-    del sizes[-1]
-    load, warp = [0] * warps, {-1: 0}
-    for name, size in sizes.most_common():
-        warp[name] = load.index(min(load))
-        load[warp[name]] += size
-    return {k: warp[name] for k, name in limb.items()}
-
-
-@functools.lru_cache(3)
-def _plan(program: Program, _hints: object, warps: int) -> Plan:
-    """Return the plan for a number of warps.
-
-    `_hints` distinguishes equal programs whose limbs differ.
-    """
-    return Plan(program, groups(program, warps))
-
-
-def _limbs(program: Program) -> dict[int, int]:
-    """Return the limb of each instruction, -1 for the trunk.
-
-    An instruction belongs to a limb if it depends only on inputs of that limb, or if all results
-    that depend on it belong to that limb.
-    """
-    code, none = program.code, frozenset[int]()
-    from_limbs: list[frozenset[int]] = []
-    for op, args, data in code:
-        limb = program.limb(*data) if op == "input" else -1
-        from_limbs.append(none.union(*(from_limbs[a] for a in args), [limb] if limb >= 0 else ()))
-    to_limbs = [none] * len(code)
-    for k, results in places(program).items():
-        to_limbs[k] = frozenset(program.limb(len(program.inputs) + n, i) for n, i in results)
-    for k in range(len(code) - 1, -1, -1):
-        for a in code[k].args:
-            to_limbs[a] |= to_limbs[k]
-    found = {}
-    for k, instruction in enumerate(code):
-        if to_limbs[k] and instruction.op not in ("const", "input"):
-            certain = (s for s in (from_limbs[k], to_limbs[k]) if len(s) == 1)
-            (found[k],) = next(certain, (-1,))
-    return found
-
-
-def divided(plan: Plan, warps: int) -> Division:
-    """Divide a program into phases. Its plan already groups the instructions by warp."""
-    warp = {k: plan.group[k] for k in plan.order if k in plan.group}
-    phase = _phases(plan, warp, warps)
-    return Division(warp, phase, max(phase.values(), default=0) + 1)
-
-
-def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
-    """Return the phase of each instruction. Instructions that can wait fill idle phases.
-
-    All instructions are first placed as late as possible. Then, for one warp after another, they
-    are moved as early as the other warps allow.
-    """
-    order = [k for k in plan.order if k in warp]
-    made = {k: [(a, warp[a] != warp[k]) for a in plan.code[k].args if a in warp] for k in order}
-    needed = {k: [(u, warp[u] != warp[k]) for u in plan.users[k]] for k in order}
-    early: dict[int, int] = {}
-    for k in order:
-        early[k] = max((early[a] + apart for a, apart in made[k]), default=0)
-    last = max(early.values(), default=0)
-    phase: dict[int, int] = {}
-    for w in range(warps):
-        late: dict[int, int] = {}
-        for k in reversed(order):
-            latest = min((late[u] - apart for u, apart in needed[k]), default=last)
-            late[k] = phase.get(k, latest)
-        load = [Counter(late[k] for k in order if warp[k] == v) for v in range(warps)]
-        others = [load[v] for v in range(warps) if v != w]
-        busy = [max((other[p] for other in others), default=0) for p in range(last + 1)]
-        mine: Counter[int] = Counter()
-        for k in order:
-            if warp[k] == w:
-                ready = ((late[a] + 1) if apart else phase[a] for a, apart in made[k])
-                phase[k] = max(ready, default=0)
-                while phase[k] < late[k] and mine[phase[k]] >= busy[phase[k]]:
-                    phase[k] += 1
-                mine[phase[k]] += 1
-    return phase
-
-
-class Exchange(NamedTuple):
-    """Memory slot of each value that one warp computes and others use, and the number of slots."""
-
-    place: dict[int, int]
-    places: int
-
-
-def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange:
-    """Assign slots in shared memory to values exchanged between warps, except values in `held`.
-
-    A slot is reused after the last phase in which its value is needed. The warp that computed the
-    value may also read it from the slot.
-    """
-    warp, phase = division.warp, division.phase
-    until = {
-        k: max(phase[u] for u in plan.users[k])
-        for k in warp
-        if k not in held and any(warp[u] != warp[k] for u in plan.users[k])
-    }
-    place: dict[int, int] = {}
-    taken: list[int] = []
-    for k in sorted(until, key=lambda k: phase[k]):
-        place[k] = next((n for n, last in enumerate(taken) if last < phase[k]), len(taken))
-        taken[place[k] : place[k] + 1] = [until[k]]
-    return Exchange(place, len(taken))
-
-
-# Kernel -------------------------------------------------------------------------------------------
-
-
 class Size(NamedTuple):
-    """Number of warps in a crew, and number of values that a thread may keep in registers."""
+    """Number of warps in a crew, and number of values that a thread may keep in registers.
+
+    shared: True if twins share code.
+    """
 
     warps: int
     registers: int
+    shared: bool = False
+
+
+@functools.lru_cache(3)
+def _plan(program: Program, _hints: object, teams: int) -> Plan:
+    """Return the plan for a number of teams.
+
+    `_hints` distinguishes equal programs whose limbs differ.
+    """
+    return Plan(program, groups(program, teams))
+
+
+@dataclass
+class _Body(Body):
+    """Writer of a team's statements. `table` holds the constants that differ between sides."""
+
+    twins: Twins = field(kw_only=True)
+    table: list[tuple[float, ...]] = field(kw_only=True)
+
+    def use(self, k: int) -> str:
+        values = self.twins.constants.get(k)
+        if values is None:
+            return super().use(k)
+        if values not in self.table:
+            self.table.append(values)
+        return f"SIDES[side][{self.table.index(values)}]"
+
+    def _compute(self, k: int) -> None:
+        if self.plan.code[k].op != TOLD:
+            super()._compute(k)
+
+    def _deliver(self, k: int, output: int, index: int) -> None:
+        """Write the statement that stores a result, on all sides at once."""
+        first = self.twins.stored.keys() & self.plan.places[k]
+        if not first or (output, index) in first:
+            super()._deliver(k, output, index)
 
 
 class Crew(Tiled):
@@ -174,20 +80,37 @@ class Crew(Tiled):
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, crew: Size) -> None:
-        self.crew = crew
-        super().__init__(program, dtype, form, 0)
+        found = twins(program) if crew.shared else alone(program)
+        assert found is not None, "the program has no twins"
+        self.crew, self.twins = crew, found
+        self.teams = crew.warps // found.sides
+        super().__init__(found.program, dtype, form, 0)
         if form == "loop":
             self.more, self.strides = Looped.more, Looped.strides
 
     @property
     def active(self) -> float:
-        """Average number of warps in the crew that are active at the same time."""
-        loads = [self.division.order(self.plan, w) for w in range(self.crew.warps)]
-        phases = list(zip(*([len(phase) for phase in phases] for phases in loads), strict=True))
-        return sum(map(sum, phases)) / max(sum(map(max, phases)), 1)
+        """Average number of warps that run instructions of their own at the same time."""
+        loads = [self.division.order(self.plan, t) for t in range(self.teams)]
+        work = sum(self._sides(k) for phases in loads for phase in phases for k in phase)
+        phases = zip(*loads, strict=True)
+        return work / max(sum(max(map(len, phase)) for phase in phases), 1)
 
     def _plan(self) -> Plan:
-        return _plan(self.program, self.program.limbs, self.crew.warps)
+        plan = _plan(self.program, self.program.limbs, self.teams)
+        self.differ = self.twins.differ(plan.code, plan.order)
+        return plan
+
+    def _sides(self, k: int) -> int:
+        """Return the number of sides on which a value differs, or 1."""
+        return self.twins.sides if k in self.differ else 1
+
+    def _input(self, k: int, apart: int = 0) -> Place:
+        return super()._input(k, apart or self.twins.steps.get(k, 0))
+
+    def _new_column(self, value: int) -> Place:
+        sides = self._sides(value)
+        return column(self._reserve(sides), int(sides > 1))
 
     def _place_results(self) -> dict[int, int]:
         """Return the tile region for each output: a new one, or that of an obsolete input."""
@@ -203,14 +126,17 @@ class Crew(Tiled):
         """Return True if an output may overwrite an input in the tile.
 
         Each output entry must depend on all values that use the input entry with the same index, so
-        that it is computed last.
+        that it is computed last. Both must be of the same sides.
         """
         plan, results, pair = self.plan, self.program.results[output], (array, output)
         if self.program.inputs[array].size == len(results) and pair not in plan.found:
             numbers = {index: k for (a, index), k in self.inputs if a == array}
             angles = {a for angle in plan.angles for a in (angle, *plan.turning([angle]))}
             plan.found[pair] = all(
-                k not in {*plan.places, *angles} and _needs(plan, results[index], plan.users[k])
+                k not in {*plan.places, *angles}
+                and self.twins.steps.get(k) == self.twins.stored.get((output, index))
+                and all(plan.code[u].op != TOLD for u in plan.users[k])
+                and _needs(plan, results[index], plan.users[k])
                 for index, k in numbers.items()
             )
         return plan.found.get(pair, False)
@@ -218,25 +144,56 @@ class Crew(Tiled):
     def _hold(self, turns: dict[int, tuple[Place, Place]]) -> None:
         super()._hold(turns)
         plan, held = self.plan, self.body.held
-        self.division = divided(plan, self.crew.warps)
-        swap = exchanged(plan, self.division, held)
+        self.division = divided(plan, self.teams)
+        sides = {k: self._sides(k) for k in self.division.team}
+        read = self._told(turns)
+        swap = exchanged(plan, self.division, {*held, *read}, sides)
         start = self._reserve(swap.places)
-        told = {k: str(column(start + n)) for k, n in swap.place.items()}
+        places = {k: column(start + n, int(sides[k] > 1)) for k, n in swap.place.items()}
+        for k in read:
+            (value,) = plan.code[k].args
+            place = read[k] or places[value]
+            held[k] = str(place.on(plan.code[k].data))
+        told = {k: str(place) for k, place in places.items()}
+        kept = {*read, *(a for k in read for a in plan.code[k].args), *plan.places}
         results = set(self.results.values())
-        taken = {k for (array, _), k in self.inputs if self.regions[array] in results}
-        self.bodies = []
-        for w in range(self.crew.warps):
-            own = {k for k, warp in self.division.warp.items() if warp == w}
-            needed = {a for k in self.division.warp.keys() - own for a in plan.code[k].args}
+        kept |= {k for (array, _), k in self.inputs if self.regions[array] in results}
+        kept |= held.keys() - self.differ if self.twins.sides > 1 else set()
+        self.bodies, self.numbers = list[_Body](), list[tuple[float, ...]]()
+        for t in range(self.teams):
+            own = {k for k, team in self.division.team.items() if team == t}
+            needed = {a for k in self.division.team.keys() - own for a in plan.code[k].args}
             said = {k: place for k, place in told.items() if k in own}
             waiting = held | {k: place for k, place in told.items() if k not in own}
-            order = [k for phase in self.division.order(plan, w) for k in phase]
+            order = [k for phase in self.division.order(plan, t) for k in phase if k not in read]
             new = functools.partial(_spelled, self.size)
-            reusable = held.keys() - needed - plan.places.keys() - taken
-            parking = parked(plan.code, order, self.crew.registers, waiting, reusable, new, said)
-            self._reserve(parking.places)
+            slots = Slots(new, self.twins.sides, self.differ, self.division.phase)
+            reusable = held.keys() - needed - kept
+            parking = parked(plan.code, order, self.crew.registers, waiting, reusable, slots, said)
+            self._reserve(slots.columns)
             where = self.number, self._deliver, waiting, parking, self.body.constants
-            self.bodies.append(Body(plan, *where))
+            self.bodies.append(_Body(plan, *where, twins=self.twins, table=self.numbers))
+
+    def _told(self, turns: dict[int, tuple[Place, Place]]) -> dict[int, Place | None]:
+        """Return the instructions that read a value of one side.
+
+        Each has the location of its value if that is an input, a sine or a cosine, else None.
+        """
+        plan, found = self.plan, dict[int, Place | None]()
+        for k in plan.order:
+            if plan.code[k].op == TOLD:
+                (value,) = plan.code[k].args
+                op, args, _ = plan.code[value]
+                if op == "input":
+                    found[k] = self._input(value)
+                else:
+                    turned = op in ("sin", "cos") and args[0] in turns
+                    found[k] = turns[args[0]][op == "cos"] if turned else None
+        return found
+
+    def _deliver(self, output: int, index: int, value: str, apart: int = 0) -> str:
+        step = self.twins.stored.get((output, index), apart)
+        return super()._deliver(output, index, value, step)
 
     mine, leaves = "memory + crew * {}", False
 
@@ -277,9 +234,11 @@ class Crew(Tiled):
         """
         rows = []
         for angle in list(turns):
-            if shifted := _shifted(self.plan.code, angle):
-                k, offset = shifted
-                rows.append(((self._input(k), *turns.pop(angle)), offset))
+            if shifted := self.twins.shifted(self.plan.code, angle):
+                k, offsets = shifted
+                at = self._input(k), *turns.pop(angle)
+                for side in range(self._sides(angle)):
+                    rows.append((tuple(place.on(side) for place in at), offsets[side]))
         if rows:
             self._turn_rows(rows)
         if turns:
@@ -323,18 +282,33 @@ class Crew(Tiled):
         ]
 
     def run(self, *, cuts: bool) -> None:
-        for w, body in enumerate(self.bodies):
-            self.body.say(f"if (warp == {w}) {{")
-            for n, phase in enumerate(self.division.order(self.plan, w)):
+        for t, body in enumerate(self.bodies):
+            self._begin_team(t)
+            for n, phase in enumerate(self.division.order(self.plan, t)):
                 if n:
                     body.say("together();")
                 body.run(phase, cuts=cuts)
             self.body.lines += body.lines
             self.body.say("}")
-        for k in self.plan.places.keys() - self.division.warp.keys():  # constants, inputs
+        for k in self.plan.places.keys() - self.division.team.keys():  # constants, inputs
             for output, index in self.plan.places[k]:
                 stored = self._deliver(output, index, self.body.use(k))
                 self.body.say(f"if (warp == 0) {{ {stored} }}")
+        if self.numbers:
+            rows = zip(*self.numbers, strict=True)
+            spelled = (", ".join(map(self.number.spelled, row)) for row in rows)
+            table = ", ".join(f"{{{row}}}" for row in spelled)
+            size = f"[{self.twins.sides}][{len(self.numbers)}]"
+            self.tables = [*self.tables, f"__constant__ real SIDES{size} = {{{table}}};"]
+
+    def _begin_team(self, team: int) -> None:
+        """Write the beginning of a team's statements. The side is the same in a whole warp."""
+        sides = self.twins.sides
+        if sides == 1:
+            self.body.say(f"if (warp == {team}) {{")
+        else:
+            self.body.say(f"if (warp / {sides} == {team}) {{")
+            self.body.say(f"const int side = __shfl_sync(0xffffffffu, warp % {sides}, 0);")
 
     def _copied(self, arrays: Sequence[int], regions: Sequence[int], text: str) -> list[str]:
         """Return loops that copy the entries of some arrays, divided among the warps."""
@@ -385,27 +359,14 @@ class Crew(Tiled):
 
 def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
     """Return True if a result depends on all given values."""
-    found, stack = {result}, [result]
+    code, found, stack = plan.code, {result}, [result]
     while stack:
-        more = [a for a in plan.code[stack.pop()].args if a not in found]
+        more = [a for a in code[stack.pop()].args if a not in found]
         found.update(more)
         stack.extend(more)
     return found.issuperset(values)
 
 
-def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | None:
-    """Return the input and the small constant whose sum is an angle, or None."""
-    op, args, _ = code[angle]
-    if op == "input":
-        return angle, 0.0
-    ops = tuple(code[a].op for a in args)
-    if op not in ("add", "sub") or ops not in {("input", "const"), ("const", "input")}:
-        return None
-    k, constant = args if ops[0] == "input" else args[::-1]
-    offset = code[constant].data * (1 if op == "add" else -1)
-    return (k, offset) if abs(offset) < SMALL and (op, k) != ("sub", args[1]) else None
-
-
-def _spelled(start: int, number: int) -> str:
-    """Return the expression for the column with a given number, counted from column `start`."""
-    return str(column(start + number))
+def _spelled(start: int, number: int, columns: int) -> str:
+    """Return the expression for a slot, whose columns are counted from column `start`."""
+    return str(column(start + number, int(columns > 1)))

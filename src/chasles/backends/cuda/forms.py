@@ -10,10 +10,15 @@ from collections.abc import Sequence
 from typing import Literal
 
 from chasles.backends.c.body import number_of
-from chasles.backends.cuda.body import Body, Plan
+from chasles.backends.cuda.body import Body, Plan, planned
 from chasles.expr import Program
 
 Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
+
+
+def stored(output: int, index: str, value: str) -> str:
+    """Return the statement that stores a result in its array."""
+    return f"out{output}[{index} * column_out{output}] = {value};"
 
 
 class Threads:
@@ -43,14 +48,14 @@ class Threads:
         self.inputs = sorted((code[k].data, k) for k in self.plan.order if code[k].op == "input")
 
     def _plan(self) -> Plan:
-        return Plan(self.program)
+        return planned(self.program)
 
     def run(self, *, cuts: bool) -> None:
         """Write the statements of the program."""
         self.body.run(self.plan.order, cuts=cuts)
 
     def _deliver(self, output: int, index: int, value: str) -> str:
-        return f"out{output}[{index} * column_out{output}] = {value};"
+        return stored(output, f"{index}", value)
 
     def _begin(self, name: str) -> list[str]:
         """Return code that computes the addresses of the thread's state in all arrays."""

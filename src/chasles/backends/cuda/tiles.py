@@ -10,7 +10,7 @@ one row after another and look up the value of each entry.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from chasles.backends.cuda.forms import Form, Threads
+from chasles.backends.cuda.forms import Form, Threads, stored
 from chasles.expr import Program
 
 WARP = 32
@@ -24,18 +24,32 @@ ROOM = 48 * 1024
 
 
 class Place(NamedTuple):
-    """Location of one entry per state in a tile: the index for the first state, and the stride."""
+    """Location of one entry per state in a tile: the index for the first state, and the stride.
+
+    `apart` is the distance to the location on the next side, if each side has its own location
+    (`cuda.twins`).
+    """
 
     start: str
     step: int
+    apart: str = ""
 
     def __str__(self) -> str:
-        return f"[{self.start} + {self.step} * lane]"
+        aside = f" + {self.apart} * side" if self.apart else ""
+        return f"[{self.start} + {self.step} * lane{aside}]"
+
+    def on(self, side: int) -> "Place":
+        """Return the location on a certain side."""
+        aside = f" + {self.apart} * {side}" if self.apart else ""
+        return Place(self.start + aside, self.step)
 
 
-def column(number: int) -> Place:
-    """Return the location of a tile column, given its index."""
-    return Place(f"{number} * LANES", 1)
+def column(number: int, apart: int = 0) -> Place:
+    """Return the location of a tile column, given its index.
+
+    `apart` is the number of columns to the column on the next side.
+    """
+    return Place(f"{number} * LANES", 1, f"{apart} * LANES" if apart else "")
 
 
 class Tiled(Threads):
@@ -83,21 +97,26 @@ class Tiled(Threads):
         start, self.size = self.size, self.size + numbers
         return start
 
-    def _element(self, region: int, size: int, index: int) -> Place:
+    def _element(self, region: int, size: int, index: int, apart: int = 0) -> Place:
+        """Return the location of an array's entry. apart: distance to that on the next side."""
         if self.form == "rows":
-            return Place(f"{region} * LANES + {index}", size)
-        return column(region + index)
+            return Place(f"{region} * LANES + {index}", size, f"{apart}" if apart else "")
+        return column(region + index, apart)
 
-    def _input(self, k: int) -> Place:
+    def _input(self, k: int, apart: int = 0) -> Place:
         """Return the location of an input in the tile."""
         array, index = self.plan.code[k].data
-        return self._element(self.regions[array], self.program.inputs[array].size, index)
+        return self._element(self.regions[array], self.program.inputs[array].size, index, apart)
+
+    def _new_column(self, _value: int) -> Place:
+        """Return the location of a new column for a value."""
+        return column(self._reserve(1))
 
     def _waiting(self, angle: int) -> tuple[Place, Place]:
         """Return the locations of the sine and the cosine of an angle."""
         alone = self.plan.only_turns(angle)
-        sine = self._input(angle) if alone else column(self._reserve(1))
-        return sine, column(self._reserve(1))
+        sine = self._input(angle) if alone else self._new_column(angle)
+        return sine, self._new_column(angle)
 
     def _place_results(self) -> dict[int, int]:
         """Return the tile region for each output: a new one, or an input's that is free again."""
@@ -144,17 +163,19 @@ class Tiled(Threads):
                     return False
         return True
 
-    def _deliver(self, output: int, index: int, value: str) -> str:
+    def _deliver(self, output: int, index: int, value: str, apart: int = 0) -> str:
+        """Return the statement that stores a result. apart: distance to that on the next side."""
         if output in self.packed:
             results = self.program.results[output]
             column = self.places[results[index]] * (WARP + 1)
             again = results.index(results[index]) < index
             return "" if again else f"waiting[{column} + lane] = {value};"
         if output not in self.results:
-            stored = super()._deliver(output, index, value)
-            return stored if self.leaves else f"if (lane < rows) {stored}"
+            entry = f"({index} + {apart} * side)" if apart else f"{index}"
+            statement = stored(output, entry, value)
+            return statement if self.leaves else f"if (lane < rows) {statement}"
         size = self.program.outputs[output].size
-        return f"tile{self._element(self.results[output], size, index)} = {value};"
+        return f"tile{self._element(self.results[output], size, index, apart)} = {value};"
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
         """Write code that reduces angles modulo 2 pi and stores their sines and cosines."""
