@@ -186,7 +186,10 @@ def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[i
 def _terms(
     code: Sequence[Instruction], root: int, inner: set[int]
 ) -> tuple[list[tuple[bool, int]], list[int]]:
-    """Return the terms of a sum (True if added, False if subtracted) and the sum's instructions."""
+    """Return the terms of a nested sum, and the additions and subtractions that compute it.
+
+    A term is a pair (True if added or False if subtracted, instruction).
+    """
     terms, slots, stack = [], [], [(True, root)]
     while stack:
         added, k = stack.pop()
@@ -205,8 +208,9 @@ def _write_chain(
 ) -> None:
     """Replace the instructions `slots` of a sum with a chain of additions that ends in the sum.
 
-    The chain begins with a term that is not subtracted, preferably one that is not a product. free:
-    products that are fused into the additions.
+    The chain begins with a term that is not subtracted, preferably one that is not a product.
+
+    free: products that are fused into the additions.
     """
     begin = min((t for t in terms if t[0]), key=lambda t: t[1] in free)
     terms.remove(begin)
@@ -282,7 +286,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Divide an instruction order into pieces of similar length where few values are live."""
+    """Divide an instruction order into blocks of similar length, where few values are live."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -325,20 +329,20 @@ def _parts(
 
 
 class _Scratch:
-    """Allocator of places in the scratch array, which reuses free places first."""
+    """Allocator of entries of the scratch array, which reuses free entries first."""
 
     def __init__(self) -> None:
         self.size, self._vacant = 0, list[int]()
 
     def take(self) -> int:
-        """Return the index of a free place in the scratch array."""
+        """Allocate an entry of the scratch array; return its index."""
         if self._vacant:
             return self._vacant.pop()
         self.size += 1
         return self.size - 1
 
     def give_back(self, places: Iterable[int]) -> None:
-        """Mark places in the scratch array as free again."""
+        """Mark entries of the scratch array as free again."""
         self._vacant.extend(places)
 
 
@@ -365,7 +369,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
 def _give_places(
     resting: Mapping[int, int], stages: Iterable[Stage], place: dict[int, int], scratch: _Scratch
 ) -> None:
-    """Assign a place in the scratch array to each value in `resting`, until its last use."""
+    """Assign to each value in `resting` an entry of the scratch array, until its last use."""
     ending: dict[int, list[int]] = {}
     for time, k in enumerate(k for stage in stages for k in stage.code):
         scratch.give_back(ending.pop(time, ()))
@@ -377,7 +381,7 @@ def _give_places(
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
-    """Yield the stages of a piece of code.
+    """Yield the stages of a block of instructions.
 
     The angles of a stage depend only on sines and cosines of earlier stages.
     """

@@ -88,12 +88,12 @@ class Text(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def offset(self, k: str, each: int, first: int = 0) -> str:
-        """Emit code that computes the offset first + each * k."""
+        """Emit code that computes the offset `first + each * k`."""
         return self.emit(f"add i64 {self.emit(f'mul i64 {k}, {each}')}, {first}")
 
     @contextmanager
     def each(self, count: str) -> Iterator[str]:
-        """Emit a loop over k = 0, ..., count - 1; yield the counter as a value."""
+        """Emit a loop over 0, ..., `count` - 1; yield the name of the loop counter."""
         place, (test, body, after) = self.variable("i64", 0), (self.label() for _ in range(3))
         self.to(test)
         k = self.get(place)
@@ -134,7 +134,7 @@ def _attribute(w: Text) -> str:
 
 
 def _has(w: Text) -> str:
-    """Write a function that tests if an object's attribute is identical to another object."""
+    """Write a function that tests whether an object's attribute is identical to another object."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {found})")
@@ -232,7 +232,10 @@ def _cupy_stream(w: Text) -> str:
 
 
 def _torch_reader(w: Text) -> str:
-    """Write the reader of PyTorch tensors; it rejects tensors with gradients or lazy negation."""
+    """Write the reader of PyTorch tensors, which rejects tensors that require gradients.
+
+    Inputs whose negation is lazy are also rejected.
+    """
     w.require(w.emit("call i1 @has(ptr %object, ptr @name_requires_grad, ptr @false)"))
     given = w.variable("ptr", "%object")
     with w.when("%read"):

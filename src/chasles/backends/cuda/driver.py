@@ -133,7 +133,8 @@ MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
 """Driver codes for device attributes: compute capability and number of multiprocessors."""
 
 SHARED_LIMIT, FREE = 8, 48 * 1024
-"""Driver code for a kernel's shared-memory limit, and size (bytes) above which it must be set."""
+"""Driver code for a kernel's shared-memory limit. The limit must be set for kernels that need more
+than `FREE` bytes of shared memory per block."""
 
 NO_CONTEXT = 201
 """Driver status that a thread receives if it has not used a device yet."""

@@ -32,7 +32,8 @@ from chasles.backends.objects import at_address, supported
 from chasles.expr import Interface
 
 PLANS = 32
-"""Maximum number of plans per function and library; Python code handles further launches."""
+"""Maximum number of plans (prepared launches) per function and library. Python code handles calls
+without a plan."""
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
@@ -144,7 +145,11 @@ class Resident:
         self.call: Callable[..., Any] = make(ctypes.addressof(code.definition), owner, None)
 
     def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
-        """Return True if no plan covers the given number of states, and one can be added."""
+        """Return True if a plan (prepared launch) should be added for a call.
+
+        This is the case if no plan covers the dtype, device, layout and number of states of the
+        call, and there are fewer than `PLANS` plans.
+        """
         wanted = bits, device, rows
         known = any(
             (plan.bits, plan.device, plan.rows) == wanted and plan.least <= count <= plan.most

@@ -22,7 +22,7 @@ BLOCKS = 16
 """Maximum number of blocks per multiprocessor; each thread takes problems until none is left."""
 
 NUMBERS = 256
-"""Maximum number of initial configurations, whose indices are single bytes."""
+"""Maximum number of initial configurations, because their indices are stored in single bytes."""
 
 KEPT = 64
 """Maximum number of constant arrays whose copies are kept on the GPU."""
@@ -35,7 +35,7 @@ the number of tries.
 
 
 class Search:
-    """Searches whose kernels map a configuration, a solver state and goals to the next ones."""
+    """Searches that repeat a step, which computes the next configuration and solver state."""
 
     def __init__(self, single: Kernel, double: Kernel) -> None:
         self.single, self.double = single, double
@@ -137,7 +137,10 @@ class Search:
         goals: Any,
         results: tuple[Any, Any],
     ) -> None:
-        """Run searches with one kernel. ahead: number of ranked initial configurations to skip."""
+        """Run searches with one kernel.
+
+        ahead: number of ranked initial configurations to skip.
+        """
         import cupy
 
         count, device, dtype = len(goals), goals.data.device_id, kernel.dtype.name

@@ -284,7 +284,7 @@ def usual(count: int) -> str:
 
 
 def helpers() -> list[str]:
-    """Write the functions `turned` (checks quaternions) and `fresh` (runs into a new array)."""
+    """Write `turned`, which checks quaternions, and `fresh`, which makes an array of results."""
     w = Routine("internal i1 @turned(ptr %way, ptr %places) noinline")
     no = w.label()
     quaternions(w, ("%places", "%places"), "false", "1", no)

@@ -113,8 +113,9 @@ def _facts() -> tuple[Any, str, str]:
 def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: bool = False) -> bytes:
     """Compile a module's text to machine code.
 
-    optimise: run LLVM's mid-level passes, which do not help straight-line programs. Loops are short
-    here, so they are neither unrolled nor vectorized. opaque: see `llvm.checked`.
+    - optimise: True to run LLVM's mid-level passes, which do not help straight-line programs. Loops
+      are short here, so they are neither unrolled nor vectorized.
+    - opaque: see `llvm.checked`.
     """
     whole = checked.instrumented(text, opaque=opaque) if checked.ON else text
     return emitted(whole, machine, optimise)
@@ -253,7 +254,8 @@ def compiled(
 ) -> bytes:
     """Compile a module, in several processes if it is long; return code in the format of `joined`.
 
-    machine: triple, cpu, features and effort. assemble: function that compiles in this process.
+    - machine: target triple, cpu, features and effort (optimization level).
+    - assemble: function that compiles in this process.
     """
     with contextlib.ExitStack() as stack:
         return begun(text, machine, cores, assemble, stack)()

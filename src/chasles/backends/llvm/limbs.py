@@ -18,7 +18,11 @@ LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
-    """Return the group of each instruction that runs in lanes, {} if there are several parts."""
+    """Return the group of each instruction that is computed in SIMD lanes.
+
+    A group consists of the same instruction for several limbs. Programs with several parts have no
+    groups.
+    """
     if len(lowered.parts) > 1:
         return {}
     together = (pack for pack in program.alike if lowered.code[pack[0]].op in LANES)

@@ -5,8 +5,8 @@ import numpy as np
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Number of starts (initial configurations) in a vector, one from each group, and number of vectors
-summed at once."""
+"""Sizes of the vector code. A vector holds `LANES` starts (initial configurations), one from each
+group, and `CHAINS` vectors are summed at once."""
 
 
 def ranking(fuse: bool) -> str:
