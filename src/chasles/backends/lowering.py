@@ -17,13 +17,13 @@ FREE = ("const", "input")
 """Operations whose values every part can read without storing them in the scratch array."""
 
 FAST = 512
-"""Number of live values (64-byte vectors) that fit in the L1 cache; above it, code is reordered."""
+"""Number of live values (64-byte vectors) that fit in the L1 cache. Code with more is reordered."""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
 
 REGISTERS = 32
-"""Number of vector registers, up to which live values never need to be loaded again."""
+"""Number of vector registers. Code with at most this many live values loads no value again."""
 
 NEVER = sys.maxsize
 """Value of `far` that exceeds the length of any program, so that values are never loaded again."""
@@ -111,7 +111,7 @@ def fused(program: Program) -> list[Instruction]:
 
     A sum used only by another sum becomes part of that sum. A product used only by sums is fused
     into each of them, which adds no instruction. Terms that are available first are added first.
-    Similar limbs (`Program.alike`) get the same chains.
+    The sums of similar limbs (`Program.alike`) become identical chains.
     """
     return fused_apart(program, {})[0]
 
@@ -165,7 +165,7 @@ def fused_apart(
                 height[part[-1]] = max(height[k] for _, k in theirs) + 1
                 write([(added == plus, k) for added, k in theirs], part, name)
                 theirs = [(plus, part[-1])]
-            apart += theirs  # not grouped again, because its instruction may be in another group
+            apart += theirs  # not grouped again: the partial sum may be in another group
         write([*terms, *apart], slots, mine)
         for k in whole:
             for lane, twin in enumerate(twins[k]):

@@ -83,8 +83,8 @@ NOT_TAKEN = "inttoptr (i64 1 to ptr)"
 """Value that machine code returns if Python code must handle the call."""
 
 USUAL, USUAL_RANK = 4, 2
-"""Maximum number of inputs (all vectors), and maximum number of output axes, for which a kernel
-with one output has an entry without loops (`llvm.calls.usual`).
+"""Limits for kernels with an entry without loops (`llvm.calls.usual`). Such a kernel has at most
+`USUAL` inputs, all vectors, and one output with at most `USUAL_RANK` axes.
 """
 
 WAY = (

@@ -76,7 +76,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return the LLVM IR of a handler: the writer's lines, then `work`, which ends in a return."""
+    """Return a handler in LLVM IR: the lines of the writer, then `work`, which ends in a return."""
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -152,7 +152,7 @@ def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
         for k, variable in enumerate(variables):
             data, rows, columns = _buffer(w, where, k)
             size = w.emit(f"mul i64 {w.emit(f'mul i64 {rows}, {columns}')}, {each}")
-            w.raw(f"  ; room {data} {size}")  # for `llvm.checked`
+            w.raw(f"  ; room {data} {size}")  # annotation for `llvm.checked`
             places.append((f"ptr {data}", f"i64 {_step(w, rows, each * variable.size)}"))
         tables += filled_tables(w, places)
     small = workspace <= SMALL_WORKSPACE

@@ -23,7 +23,7 @@ LANE_BYTES = 128
 """Size of a column (bytes), equal to two SIMD vectors on machines with 64-byte vectors."""
 
 LONGEST = 2000
-"""Maximum number of operations in one C function; compile time grows faster than linearly."""
+"""Maximum number of operations in a C function, since compile time grows faster than linearly."""
 
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"

@@ -103,7 +103,7 @@ def exchange(array: type) -> tuple[int, int] | None:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = get(capsule, EXCHANGE)
-    if not table or ctypes.c_uint32.from_address(table).value != 1:  # the major version
+    if not table or ctypes.c_uint32.from_address(table).value != 1:  # DLPack's major version
         return None
     read, current = (ctypes.c_size_t.from_address(table + place).value for place in (READ, CURRENT))
     return (read, current) if read and current else None

@@ -19,7 +19,8 @@ from chasles.backends.cuda.searching import BLOCK, GROUPS, around
 from chasles.backends.cuda.tiles import WARP
 
 BLOCKS = 16
-"""Maximum number of blocks per multiprocessor; each thread takes problems until none is left."""
+"""Maximum number of thread blocks per multiprocessor. If there are more problems than threads, each
+thread solves several."""
 
 NUMBERS = 256
 """Maximum number of initial configurations, because their indices are stored in single bytes."""

@@ -29,10 +29,10 @@ from chasles.backends.objects import (
 )
 
 SMALL_WORKSPACE = 64 * 1024
-"""Largest workspace (bytes) that a batch takes from the stack instead of the heap."""
+"""Size (bytes) of the largest workspace that is allocated on the stack instead of the heap."""
 
 GATHERED = 4096
-"""Largest total number of input entries of one state that are gathered on the stack."""
+"""Maximum total number of entries in a state's inputs for which copies are made on the stack."""
 
 
 def _targets(
@@ -364,7 +364,7 @@ def answered() -> str:
         operands += [f"ptr {dims}", f"i64 {count}", f"ptr {room}"]
         operands += [f"ptr {w.at(in_places, k, 'ptr')}", f"ptr {w.at(in_steps, k, 'i64')}"]
         w.leave(w.called("i1", "@prepared", "ptr %way", *operands), further)
-        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # `heap` is already in use
+        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # `heap` was already allocated
         w.leave(w.opposite(batch), no)
         size = w.times(w.times(numbers, count), 8)
         w.leave(w.compare("ugt", size, UNBOUNDED), no)

@@ -177,7 +177,7 @@ class Function:
         return f"declare hidden {kind} @{name}({', '.join(types)})"
 
     def text(self, shared: bool) -> str:
-        """Return the function's text. If `shared`, functions in other modules can call it.
+        """Return the function's text; if `shared`, other modules can call the function.
 
         A long function is not tuned for a processor: the time to schedule it with the processor's
         model grows faster than its length, without a measurable gain.
@@ -382,7 +382,7 @@ class Piece:
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not ending():
             own = self.__dict__
-            _GONE.append((own.pop("loaded"), own.pop("linker")))  # `sweep` has the last reference
+            _GONE.append((own.pop("loaded"), own.pop("linker")))  # `sweep` frees the last reference
             if not BUSY.locked():
                 undisturbed(sweep)
 
@@ -432,7 +432,7 @@ def sweep() -> None:
 def _begin_fork() -> None:
     """Wait until no other thread holds LLVM's lock, which a forked child could never acquire."""
     _FORKING.append(None)
-    end = time.monotonic() + 1.0  # an interrupted thread may have left an entry
+    end = time.monotonic() + 1.0  # limit: an interrupted thread may have left an entry
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:
         time.sleep(1e-4)
 

@@ -277,7 +277,7 @@ def _general() -> str:
 
     first = w.field("%self", TUPLE, "ptr")
     with w.when(w.opposite(w.same(first, context(w, "none")))):
-        attempt(w.at(first, BYTES), "null")  # kept alive by %self
+        attempt(w.at(first, BYTES), "null")  # %self keeps the descriptor alive
     more = w.field("%self", TUPLE + 8, "ptr")
     with w.each(w.field(more, HEAD, "i64")) as (k, _):
         candidate = w.entry_of(w.field(more, LIST, "ptr"), k, "ptr")

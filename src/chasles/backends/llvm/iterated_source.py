@@ -6,8 +6,8 @@ This module is long because all functions of the kernel share one layout of tile
 from collections.abc import Sequence
 
 TILES, CACHED = 32, 1_300_000
-"""Maximum number of tiles in a chunk of states, and maximum total size of these tiles (bytes). With
-more tiles, fewer SIMD lanes are idle when most states have converged.
+"""Limits for a chunk of states: number of tiles, and total size of the tiles (bytes). With more
+tiles in a chunk, fewer SIMD lanes are idle when most states have converged.
 """
 
 GROUP = 16

@@ -118,7 +118,7 @@ class Routine(Writer):
 
     @contextmanager
     def each(self, count: str | int) -> Iterator[tuple[str, str]]:
-        """Emit a loop over 0, ..., count - 1; yield the index and the label that continues it."""
+        """Emit a loop over 0, ..., count - 1; yield the index and a label that ends the iteration."""
         place = self.variable("i64", "0")
         top, inside, further, end = (self.label() for _ in range(4))
         self.start(top)
