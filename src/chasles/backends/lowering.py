@@ -119,9 +119,9 @@ def fused(program: Program) -> list[Instruction]:
 def fused_apart(
     program: Program, group: Mapping[int, int]
 ) -> tuple[list[Instruction], dict[int, int]]:
-    """Return the instructions of `fused`, and the group of each instruction.
+    """Return the instructions that `fused` returns, and the group of each instruction.
 
-    group: maps the program's instructions to groups. Terms from one group are summed within that
+    group: group of each instruction of the program. Terms from one group are summed within that
     group.
     """
     code, height, found = list(program.code), heights(program.code), dict(group)

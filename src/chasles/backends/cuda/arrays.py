@@ -165,7 +165,10 @@ def _number(w: Text) -> str:
 
 
 def _numbers(w: Text) -> str:
-    """Write a function that reads a tuple attribute of integers; it returns the length, or -1."""
+    """Write a function that reads an attribute that is a tuple of integers.
+
+    The function returns the length of the tuple, or -1 on failure.
+    """
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     is_tuple = w.emit(f"icmp eq ptr {w.field(found, HEAD - 8, 'ptr')}, @tuple_type")
@@ -251,7 +254,7 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function that returns PyTorch's stream; it fails in forward-mode autodiff."""
+    """Write the function that returns PyTorch's stream, and fails during forward-mode autodiff."""
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")

@@ -54,8 +54,8 @@ PROPAGATING = {
     "max": "max.NaN.{t} {r}, {0}, {1};",
 }
 PROPAGATES = 80
-"""PTX instructions for a minimum and a maximum that are NaN if an operand is NaN. They exist for
-float32 only, on architectures from `PROPAGATES` (compute capability 8.0) on."""
+"""PTX instructions for a minimum and a maximum that are NaN if an operand is NaN. These
+instructions exist for float32 only, from compute capability 8.0 (`PROPAGATES`) on."""
 
 WINDOW = 200
 """Number of instructions during which a value read from shared memory is reused from its register.
@@ -99,7 +99,7 @@ class Assembly(Body):
 
     @cached_property
     def _table(self) -> dict[str, str]:
-        """PTX instructions for the operations that are written in PTX."""
+        """Format strings of PTX instructions, by operation, for this dtype and architecture."""
         short = self.number.bytes == 4 and self.capability >= PROPAGATES
         return OPERATIONS | TYPED[self.number.name] | (PROPAGATING if short else {})
 

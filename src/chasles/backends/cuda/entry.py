@@ -153,7 +153,8 @@ def _apart(w: Text) -> str:
 
     The function returns false if the array overlaps an earlier array.
 
-    %rows: number of states, or 0 for an array that all states share. %own: false to skip the check.
+    - %rows: number of states, or 0 for an array that all states share.
+    - %own: false to skip the check.
     """
     data, offset = (w.field("%tensor", place, "i64") for place in (DATA, OFFSET))
     start = w.emit(f"add i64 {data}, {offset}")

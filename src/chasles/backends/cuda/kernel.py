@@ -200,7 +200,7 @@ class Kernel:
         return self._loaded[target, layout]
 
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
-        """Return a prepared launch for about `count` states, or None if a call takes several.
+        """Return a prepared launch for about `count` states, or None if one launch is not enough.
 
         rows: True if all arrays are in rows.
         """

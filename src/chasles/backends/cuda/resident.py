@@ -189,8 +189,9 @@ class Code:
     """The entry's machine code and method definition.
 
     The code must stay loaded until the process ends, because after code is freed, LLVM may place
-    the sections of the next code too far apart. launch, current_device: addresses of the driver's
-    functions.
+    the sections of the next code too far apart.
+
+    launch, current_device: addresses of the driver's functions.
     """
 
     def __init__(self, launch: int, current_device: int) -> None:

@@ -197,7 +197,7 @@ class Adjoint:
             self._run(back, threads, BLOCK * work)
 
     def _run(self, tables: "Sequence[_Calls]", threads: int, work: int) -> None:
-        """Run the calls of several blocks. The calls of one block run in order."""
+        """Run the calls for several blocks of states. The calls for one block run in order."""
         pairs = [number for each in tables for number in (len(each.table), address(each.table))]
         given = words(pairs)
         pool()(self._perform, start_of(given), len(tables), 1, threads, work)

@@ -325,7 +325,9 @@ def answered() -> str:
     """Write a function that runs a kernel on the arguments of a call and returns the results.
 
     The function returns null with an exception set on failure, or NOT_TAKEN if Python code must
-    handle the call. %limit: largest number of states in a batch that is handled even if several
+    handle the call.
+
+    %limit: maximum number of states in a batch. Python code handles larger batches if several
     threads would be faster.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")

@@ -272,8 +272,9 @@ def begun(
 ) -> Callable[[], bytes]:
     """Begin to compile a module in other processes; return a function that returns its code.
 
-    The processes end when `stack` is closed. ahead: True if this process does other work before it
-    needs the code.
+    The processes end when `stack` is closed.
+
+    ahead: True if this process does other work before it needs the code.
     """
     count = 1 if ahead and text.count("\n") <= 2 * WORTH else cores
     worth = LONG if ahead else None

@@ -322,14 +322,14 @@ class Owner(tuple[Any, ...]):
 
 
 def _without_code(holder: Any, name: str) -> Owner:
-    """Return an owner without machine code, with which unpickling looks up an entry by name."""
+    """Return an `Owner` without machine code, on which unpickling looks up an entry by name."""
     return Owner((None, [], holder, name, None, None, set(), None))
 
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _DEFINITIONS: dict[tuple[str, int], tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions by their text (name, signature, docstring) and the address of their code.
-CPython may read them until exit.
+"""Method definitions, by text (name, signature, docstring) and address of the code. All are kept,
+because CPython may read definitions until exit.
 """
 
 

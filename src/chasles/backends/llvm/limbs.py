@@ -14,7 +14,7 @@ from chasles.backends.lowering import NEVER, Lowered, Part, Stage, deepest_first
 from chasles.expr import Instruction, Program
 
 LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
-"""Operations computed for several limbs at once, in SIMD lanes; others run limb by limb."""
+"""Operations that are computed for several limbs at once, in SIMD lanes."""
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:

@@ -21,10 +21,10 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Number of rows of a product that are summed at once. They share the loads of the right matrix."""
+"""Number of rows of a product that are summed at once and share the loads of the right matrix."""
 
 REGISTERS = {64: 24, 32: 12}
-"""Number of sums kept in registers, by vector size (bytes). Shorter vectors have 12."""
+"""Number of sums kept in registers, by vector size (bytes). The default is 12."""
 
 Block = tuple[int, int]
 """Index of a result, and index of a vector that holds some of its columns (`packing`)."""
@@ -221,8 +221,9 @@ class Products:
         """Return functions `prepare<k>` (all products except the last) and `product<k>` (the last).
 
         Each group k of results has these functions. A third function, `past<k>`, is like
-        `product<k>`, but writes its results with stores that bypass the cache. w: a writer with
-        vectors of `width` elements.
+        `product<k>`, but writes its results with stores that bypass the cache.
+
+        w: a writer with vectors of `width` elements.
         """
         texts = []
         for k, group in enumerate(self.groups):

@@ -121,7 +121,7 @@ def ranking(fuse: bool) -> str:
 
 
 def _places(far: str) -> list[str]:
-    """Return lines that store the rank of each lane by distance; ties go to the lower lane."""
+    """Return LLVM IR that stores the rank of each lane by distance; ties go to the lower lane."""
     kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
     lines, sum_ = [], "zeroinitializer"
     for j in range(LANES):

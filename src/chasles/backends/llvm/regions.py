@@ -46,7 +46,7 @@ def _scan(name: str, first: int, count: str, inside: str) -> str:
 
 
 _MACHINE = 2 + SLOTS * WORDS
-"""Index of the first word of the slots for machine code."""
+"""Index, in the region table, of the first slot for machine code."""
 
 
 def _searched(name: str, first: int, used: int) -> str:

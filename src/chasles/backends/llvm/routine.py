@@ -118,7 +118,10 @@ class Routine(Writer):
 
     @contextmanager
     def each(self, count: str | int) -> Iterator[tuple[str, str]]:
-        """Emit a loop over 0, ..., count - 1; yield the index and a label that ends the iteration."""
+        """Emit a loop over 0, ..., count - 1.
+
+        Yield the index, and the label to which the code branches to continue with the next index.
+        """
         place = self.variable("i64", "0")
         top, inside, further, end = (self.label() for _ in range(4))
         self.start(top)

@@ -66,7 +66,7 @@ These programs use most of their inputs several times, and loading values again 
 """
 
 SHARE = 10000
-"""Number of instructions per part of a program that exceeds `LONGEST` and is not a loop."""
+"""Number of instructions per part, for programs over `LONGEST` that are not compiled as loops."""
 
 
 @dataclass(frozen=True)
