@@ -142,7 +142,7 @@ class Given(NamedTuple):
 def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
     """Return the arguments as checked arrays with the kernel's dtype.
 
-    `name` appears in messages.
+    name: function name that appears in messages.
     """
     inputs = kernel.interface.inputs
     arrays = [

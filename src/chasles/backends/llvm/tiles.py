@@ -52,7 +52,7 @@ class Target:
     element: Element = DOUBLE
 
     def writer(self, width: int | None = None) -> Writer:
-        """Return a new writer for the target's number of lanes, or for another number of lanes."""
+        """Return a new writer for `width` lanes, by default the number of lanes of the target."""
         return Writer(width or self.width, self.fuse, self.element, self.width)
 
 
