@@ -380,7 +380,7 @@ def cores() -> int:
 
 
 COMPILING = threading.RLock()
-"""Lock held while code is compiled; a fork waits for it, so that the lock is free in the child."""
+"""Lock held while code is compiled. A fork waits for the lock, so that it is free in the child."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

@@ -105,7 +105,10 @@ class Text(Writer):
 
     @contextmanager
     def when(self, condition: str, otherwise: str = "") -> Iterator[None]:
-        """Emit code that runs if a condition holds; else, branch to the label `otherwise`."""
+        """Emit the code of a `with` block, which runs if a condition holds.
+
+        otherwise: label to branch to if the condition does not hold, by default after the block.
+        """
         yes, after = self.label(), otherwise or self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{after}\n{yes}:")
         yield

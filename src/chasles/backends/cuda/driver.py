@@ -171,7 +171,7 @@ class Function:
         stream: int,
         device: int,
     ) -> None:
-        """Launch the kernel on a device's stream; each parameter takes 8 bytes."""
+        """Launch the kernel on a device's stream, with parameters of 8 bytes each."""
         # The array holds the last launch argument, the size of the parameters, and the parameters.
         given = words([POINTER, 0, SIZE, 0, END, 8 * len(parameters), *parameters])
         start, _ = given.buffer_info()

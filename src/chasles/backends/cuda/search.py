@@ -103,7 +103,7 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """Return a copy of an array on the current device; the latest copies are kept for reuse."""
+        """Return a copy of an array on the current device; later calls reuse the copy."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id

@@ -99,7 +99,7 @@ def _targets(
 def _made(
     w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str, heap: str
 ) -> None:
-    """Emit code that makes the output arrays; on failure it frees `heap` and returns null."""
+    """Emit code that makes the output arrays, or frees `heap` and returns null on failure."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):

@@ -59,7 +59,7 @@ _GONE: collections.deque[Any] = collections.deque()
 BUSY = threading.Lock()
 """Lock held while LLVM compiles. Code that is freed meanwhile is unloaded later."""
 _FORKING: list[None] = []
-"""List that is nonempty while the process forks; code must not be unloaded then."""
+"""List that is nonempty while the process forks, when code must not be unloaded."""
 _SWEEPING: list[int] = []
 """Identifiers of threads that are unloading code, one entry per call to `sweep`."""
 

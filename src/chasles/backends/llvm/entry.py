@@ -107,7 +107,7 @@ def _same() -> str:
 def _loads() -> str:
     """Write a function that tests whether `f_ext` has the wrenches of the call descriptor %way.
 
-    The order of the wrenches must also match. Their values are stored in %found. A wrench is an
+    The order must also match. The values of the wrenches are stored in %found. A wrench is an
     array, or an object of the type in the descriptor, whose fields are read directly.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")

@@ -18,7 +18,7 @@ from chasles.backends.llvm.code import Code, Machine, assemble, load
 from chasles.backends.llvm.math import Writer
 
 ABREAST = 3
-"""Number of square blocks summed at once; with 8 lanes, they take 24 of 32 registers."""
+"""Number of square blocks summed at once. With 8 lanes, the sums occupy 24 of 32 registers."""
 
 
 def lanes() -> int:

@@ -145,7 +145,10 @@ class Writer:
         self.lines.append(line)
 
     def at(self, base: str, offset: int | str, kind: str = "i8") -> str:
-        """Emit the address of an array entry; the default element type is a byte."""
+        """Emit code that computes the address of an array entry.
+
+        kind: LLVM type of the entries, by default bytes.
+        """
         return self.emit(f"getelementptr {kind}, ptr {base}, i64 {offset}")
 
     def field(self, base: str, offset: int, kind: str) -> str:
