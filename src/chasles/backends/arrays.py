@@ -60,8 +60,8 @@ class Load(NamedTuple):
     The other fields are used if the wrench is not an array.
 
     - kind: type of the wrench object.
-    - places: offsets of its value, axes and point in the object (`objects.places`).
-    - axes, at: its axes and point.
+    - places: offsets of the wrench's value, axes and point in the object (`objects.places`).
+    - axes, at: the wrench's axes and point.
     """
 
     key: str
@@ -97,7 +97,10 @@ LARGEST = 2**53
 
 
 def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
-    """Return an integer after a check of its range, `least` to `most`. what: its name in errors."""
+    """Return a value as an integer; raise InputError unless it is in the range `least` to `most`.
+
+    what: name of the value in the message.
+    """
     try:
         count = operator.index(value)
     except TypeError:
@@ -139,7 +142,7 @@ class Given(NamedTuple):
 def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
     """Return the arguments as checked arrays with the kernel's dtype.
 
-    `name` appears in messages.
+    name: function name that appears in messages.
     """
     inputs = kernel.interface.inputs
     arrays = [
@@ -377,7 +380,7 @@ def cores() -> int:
 
 
 COMPILING = threading.RLock()
-"""Lock held while code is compiled; a fork waits for it, so that the lock is free in the child."""
+"""Lock held while code is compiled. A fork waits for the lock, so that it is free in the child."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

@@ -28,10 +28,10 @@ FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
 """Total amounts of data (bytes) that a copy or a fill reads and writes."""
 
 CHAINS = 12
-"""Number of independent chains of multiply-adds, whose operands all fit in 16 registers."""
+"""Number of independent chains of multiply-adds. The operands of all chains fit in 16 registers."""
 
 SECONDS, REPEATS = 1e-3, 4
-"""Minimum duration (s) of a benchmark run, and number of runs, of which the fastest counts."""
+"""Minimum duration (s) of a benchmark run, and number of runs. The fastest run is used."""
 
 Rates = tuple[tuple[int, float], ...]
 """Pairs of array size (bytes) and transfer rate (bytes/s)."""

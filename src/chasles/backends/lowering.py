@@ -17,13 +17,13 @@ FREE = ("const", "input")
 """Operations whose values every part can read without storing them in the scratch array."""
 
 FAST = 512
-"""Number of live values (64-byte vectors) that fit in the L1 cache; above it, code is reordered."""
+"""Number of live values (64-byte vectors) that fit in the L1 cache. Code with more is reordered."""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
 
 REGISTERS = 32
-"""Number of vector registers, up to which live values never need to be loaded again."""
+"""Number of vector registers. Code with at most this many live values loads no value again."""
 
 NEVER = sys.maxsize
 """Value of `far` that exceeds the length of any program, so that values are never loaded again."""
@@ -111,7 +111,7 @@ def fused(program: Program) -> list[Instruction]:
 
     A sum used only by another sum becomes part of that sum. A product used only by sums is fused
     into each of them, which adds no instruction. Terms that are available first are added first.
-    Similar limbs (`Program.alike`) get the same chains.
+    The sums of similar limbs (`Program.alike`) become identical chains.
     """
     return fused_apart(program, {})[0]
 
@@ -119,9 +119,9 @@ def fused(program: Program) -> list[Instruction]:
 def fused_apart(
     program: Program, group: Mapping[int, int]
 ) -> tuple[list[Instruction], dict[int, int]]:
-    """Return the instructions of `fused`, and the group of each instruction.
+    """Return the instructions that `fused` returns, and the group of each instruction.
 
-    group: maps the program's instructions to groups. Terms from one group are summed within that
+    group: group of each instruction of the program. Terms from one group are summed within that
     group.
     """
     code, height, found = list(program.code), heights(program.code), dict(group)
@@ -165,7 +165,7 @@ def fused_apart(
                 height[part[-1]] = max(height[k] for _, k in theirs) + 1
                 write([(added == plus, k) for added, k in theirs], part, name)
                 theirs = [(plus, part[-1])]
-            apart += theirs  # not grouped again, because its instruction may be in another group
+            apart += theirs  # not grouped again: the partial sum may be in another group
         write([*terms, *apart], slots, mine)
         for k in whole:
             for lane, twin in enumerate(twins[k]):
@@ -186,7 +186,10 @@ def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[i
 def _terms(
     code: Sequence[Instruction], root: int, inner: set[int]
 ) -> tuple[list[tuple[bool, int]], list[int]]:
-    """Return the terms of a sum (True if added, False if subtracted) and the sum's instructions."""
+    """Return the terms of a nested sum, and the additions and subtractions that compute it.
+
+    A term is a pair (True if added or False if subtracted, instruction).
+    """
     terms, slots, stack = [], [], [(True, root)]
     while stack:
         added, k = stack.pop()
@@ -205,8 +208,9 @@ def _write_chain(
 ) -> None:
     """Replace the instructions `slots` of a sum with a chain of additions that ends in the sum.
 
-    The chain begins with a term that is not subtracted, preferably one that is not a product. free:
-    products that are fused into the additions.
+    The chain begins with a term that is not subtracted, preferably one that is not a product.
+
+    free: products that are fused into the additions.
     """
     begin = min((t for t in terms if t[0]), key=lambda t: t[1] in free)
     terms.remove(begin)
@@ -282,7 +286,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Divide an instruction order into pieces of similar length where few values are live."""
+    """Divide an instruction order into blocks of similar length, where few values are live."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -325,20 +329,20 @@ def _parts(
 
 
 class _Scratch:
-    """Allocator of places in the scratch array, which reuses free places first."""
+    """Allocator of entries of the scratch array, which reuses free entries first."""
 
     def __init__(self) -> None:
         self.size, self._vacant = 0, list[int]()
 
     def take(self) -> int:
-        """Return the index of a free place in the scratch array."""
+        """Allocate an entry of the scratch array; return its index."""
         if self._vacant:
             return self._vacant.pop()
         self.size += 1
         return self.size - 1
 
     def give_back(self, places: Iterable[int]) -> None:
-        """Mark places in the scratch array as free again."""
+        """Mark entries of the scratch array as free again."""
         self._vacant.extend(places)
 
 
@@ -365,7 +369,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
 def _give_places(
     resting: Mapping[int, int], stages: Iterable[Stage], place: dict[int, int], scratch: _Scratch
 ) -> None:
-    """Assign a place in the scratch array to each value in `resting`, until its last use."""
+    """Assign to each value in `resting` an entry of the scratch array, until its last use."""
     ending: dict[int, list[int]] = {}
     for time, k in enumerate(k for stage in stages for k in stage.code):
         scratch.give_back(ending.pop(time, ()))
@@ -377,7 +381,7 @@ def _give_places(
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
-    """Yield the stages of a piece of code.
+    """Yield the stages of a block of instructions.
 
     The angles of a stage depend only on sines and cosines of earlier stages.
     """

@@ -83,8 +83,8 @@ NOT_TAKEN = "inttoptr (i64 1 to ptr)"
 """Value that machine code returns if Python code must handle the call."""
 
 USUAL, USUAL_RANK = 4, 2
-"""Maximum number of inputs (all vectors), and maximum number of output axes, for which a kernel
-with one output has an entry without loops (`llvm.calls.usual`).
+"""Limits for fast entries without loops (`llvm.calls.usual`). The kernel must have at most `USUAL`
+inputs, all vectors, and one output with at most `USUAL_RANK` axes.
 """
 
 WAY = (
@@ -186,7 +186,7 @@ made.
 
 class _Callable:
     def __call__(self) -> None:
-        """Do nothing; the class provides the `tp_call` of all classes with `__call__`."""
+        """Do nothing. This class only provides CPython's default `tp_call` for `__call__`."""
 
 
 def call_slot(kind: type) -> ctypes.c_void_p:

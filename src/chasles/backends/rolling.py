@@ -89,7 +89,9 @@ def rolled(program: Program) -> Rolled | None:
 
 
 def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
-    """Return the needed instructions of each segment, beginning with angles made of inputs only."""
+    """Return the instructions of each segment on which results depend, in order of execution.
+
+    The first segments compute angles that are sums of inputs, with their sines and cosines."""
     code = program.code
     left = bytearray(len(code))
     for r in results:
@@ -323,7 +325,10 @@ def _tables(
 def _bases(
     columns: Iterable[tuple[int, ...]],
 ) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
-    """Return base columns, from which all columns differ by constants, and the differences."""
+    """Return distinct base columns, and each column as a pair (index of its base, offset).
+
+    A column is equal to its base column plus the offset.
+    """
     bases: dict[tuple[int, ...], int] = {}
     kept: list[tuple[int, ...]] = []
     near = []

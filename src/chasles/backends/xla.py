@@ -52,12 +52,12 @@ INTERNAL = 13
 """XLA's error code for an internal error, which the caller did not cause."""
 
 _KEPT: dict[int, Any] = {}
-"""Address, machine code and owner of each handler, by the owner's `id`, kept forever because XLA
-never releases a handler."""
+"""Address, machine code and owner (kernel or function) of each handler, by the owner's `id`. These
+are kept forever, because XLA never releases a handler."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
-    """Return the address of an owner's handler, which is made on first use and never freed."""
+    """Return the address of the handler for an object, compiled on first use and never freed."""
     if id(owner) not in _KEPT:
         text, symbols = make()
         made = assemble(text, Machine.host(), opaque=True)
@@ -76,7 +76,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return the LLVM IR of a handler: the writer's lines, then `work`, which ends in a return."""
+    """Return a handler in LLVM IR: the lines of the writer, then `work`, which ends in a return."""
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -140,7 +140,10 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
 
 
 def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
-    """Return a kernel's CPU handler in LLVM IR. pool: the thread pool's address."""
+    """Return a kernel's CPU handler in LLVM IR.
+
+    pool: address of the thread pool.
+    """
     w, workspace, rows = Writer(1, False), kernel.artifact.workspace, "0"
     tables: list[str] = []
     each, interface = ELEMENTS[kernel.dtype.name].bytes, kernel.interface
@@ -149,7 +152,7 @@ def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
         for k, variable in enumerate(variables):
             data, rows, columns = _buffer(w, where, k)
             size = w.emit(f"mul i64 {w.emit(f'mul i64 {rows}, {columns}')}, {each}")
-            w.raw(f"  ; room {data} {size}")  # for `llvm.checked`
+            w.raw(f"  ; room {data} {size}")  # annotation for `llvm.checked`
             places.append((f"ptr {data}", f"i64 {_step(w, rows, each * variable.size)}"))
         tables += filled_tables(w, places)
     small = workspace <= SMALL_WORKSPACE
@@ -223,7 +226,10 @@ def gpu_handler(
 
 
 def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> str:
-    """Return a kernel's GPU handler in LLVM IR. pointer: the driver's handle for the kernel."""
+    """Return a kernel's GPU handler in LLVM IR.
+
+    pointer: the driver's handle for the kernel.
+    """
     w = Writer(1, False)
     w.reserved += [
         "  %question_of_stream = alloca [4 x i64]",

@@ -23,7 +23,7 @@ LANE_BYTES = 128
 """Size of a column (bytes), equal to two SIMD vectors on machines with 64-byte vectors."""
 
 LONGEST = 2000
-"""Maximum number of operations in one C function; compile time grows faster than linearly."""
+"""Maximum number of operations in a C function, since compile time grows faster than linearly."""
 
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
@@ -94,7 +94,7 @@ class Function:
 
     @cached_property
     def live(self) -> int:
-        """Largest number of values alive at one time in any part."""
+        """Maximum number of live values at one time in any part."""
         return max(_live(self.lowered, part) for part in self.lowered.parts)
 
     @property
@@ -134,7 +134,10 @@ def _live(lowered: Lowered, part: Part) -> int:
 
 
 def signature(function: Function, *, batch: bool = False, restrict: bool = True) -> str:
-    """Return the C signature of a function; in a batch, every array has one row per state."""
+    """Return the C signature of a function for one state or for a batch.
+
+    In a batch, every array has one row per state.
+    """
     word = "restrict " if restrict else ""
     kind = function.number.name
     kinds = [f"const {kind}"] * len(function.inputs) + [kind] * len(function.outputs)

@@ -88,12 +88,12 @@ class Text(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def offset(self, k: str, each: int, first: int = 0) -> str:
-        """Emit code that computes the offset first + each * k."""
+        """Emit code that computes the offset `first + each * k`."""
         return self.emit(f"add i64 {self.emit(f'mul i64 {k}, {each}')}, {first}")
 
     @contextmanager
     def each(self, count: str) -> Iterator[str]:
-        """Emit a loop over k = 0, ..., count - 1; yield the counter as a value."""
+        """Emit a loop over 0, ..., `count` - 1; yield the name of the loop counter."""
         place, (test, body, after) = self.variable("i64", 0), (self.label() for _ in range(3))
         self.to(test)
         k = self.get(place)
@@ -105,7 +105,10 @@ class Text(Writer):
 
     @contextmanager
     def when(self, condition: str, otherwise: str = "") -> Iterator[None]:
-        """Emit code that runs if a condition holds; else, branch to the label `otherwise`."""
+        """Emit the code of a `with` block, which runs if a condition holds.
+
+        otherwise: label to branch to if the condition does not hold, by default after the block.
+        """
         yes, after = self.label(), otherwise or self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{after}\n{yes}:")
         yield
@@ -134,7 +137,7 @@ def _attribute(w: Text) -> str:
 
 
 def _has(w: Text) -> str:
-    """Write a function that tests if an object's attribute is identical to another object."""
+    """Write a function that tests whether an object's attribute is identical to another object."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {found})")
@@ -165,7 +168,10 @@ def _number(w: Text) -> str:
 
 
 def _numbers(w: Text) -> str:
-    """Write a function that reads a tuple attribute of integers; it returns the length, or -1."""
+    """Write a function that reads an attribute that is a tuple of integers.
+
+    The function returns the length of the tuple, or -1 on failure.
+    """
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     is_tuple = w.emit(f"icmp eq ptr {w.field(found, HEAD - 8, 'ptr')}, @tuple_type")
@@ -232,7 +238,10 @@ def _cupy_stream(w: Text) -> str:
 
 
 def _torch_reader(w: Text) -> str:
-    """Write the reader of PyTorch tensors; it rejects tensors with gradients or lazy negation."""
+    """Write the reader of PyTorch tensors, which rejects tensors that require gradients.
+
+    Inputs whose negation is lazy are also rejected.
+    """
     w.require(w.emit("call i1 @has(ptr %object, ptr @name_requires_grad, ptr @false)"))
     given = w.variable("ptr", "%object")
     with w.when("%read"):
@@ -248,7 +257,7 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function that returns PyTorch's stream; it fails in forward-mode autodiff."""
+    """Write the function that returns PyTorch's stream, and fails during forward-mode autodiff."""
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")

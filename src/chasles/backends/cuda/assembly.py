@@ -36,7 +36,9 @@ OPERATIONS = {
     "equal": "setp.eq.{t} {p}, {0}, {1}; selp.{t} {r}, {one}, {zero}, {p};",
     "select": "setp.neu.{t} {p}, {0}, {zero}; selp.{t} {r}, {1}, {2}, {p};",
 }
-"""PTX instructions for the operations, with the fields r (result), p (predicate), n (scratch)."""
+"""Format strings of PTX instructions, by operation. The fields are r (register of the result), p
+(predicate register), n (scratch register), t (type), zero, one, and the indices of operands.
+"""
 
 TYPED = {
     "float": {
@@ -52,8 +54,8 @@ PROPAGATING = {
     "max": "max.NaN.{t} {r}, {0}, {1};",
 }
 PROPAGATES = 80
-"""Single instructions for a minimum and maximum that are NaN if an operand is NaN, and the first
-architecture that has them. These instructions exist for float32 only."""
+"""PTX instructions for a minimum and a maximum that are NaN if an operand is NaN. These
+instructions exist for float32 only, from compute capability 8.0 (`PROPAGATES`) on."""
 
 WINDOW = 200
 """Number of instructions during which a value read from shared memory is reused from its register.
@@ -62,7 +64,7 @@ still in a register.
 """
 
 COMPARED = ("less", "less_equal", "equal")
-"""Comparisons, whose predicate registers can be used instead of their results."""
+"""Comparisons. A selection can use the predicate register of a comparison instead of its result."""
 
 HERE = """#define HERE asm volatile(".reg .u32 here; mov.u32 here, %0;" \\
   :: "r"((unsigned)__cvta_generic_to_shared(tile + lane)));"""
@@ -97,7 +99,7 @@ class Assembly(Body):
 
     @cached_property
     def _table(self) -> dict[str, str]:
-        """PTX instructions for the operations that are written in PTX."""
+        """Format strings of PTX instructions, by operation, for this dtype and architecture."""
         short = self.number.bytes == 4 and self.capability >= PROPAGATES
         return OPERATIONS | TYPED[self.number.name] | (PROPAGATING if short else {})
 
@@ -190,7 +192,10 @@ class Assembly(Body):
 
 
 def literal(value: float, size: int) -> str:
-    """Return the PTX literal of a value, written as its bits. size: bytes of the value."""
+    """Return the PTX literal of a value, written as its bits.
+
+    size: size (bytes) of the value, 4 or 8.
+    """
     kind = "f" if size == 4 else "d"
     try:
         bits = struct.pack(f">{kind}", value)
@@ -200,5 +205,8 @@ def literal(value: float, size: int) -> str:
 
 
 def place(number: int, size: int) -> str:
-    """Return the PTX address of a column of a tile. size: bytes of an entry."""
+    """Return the PTX address of a thread's entry in a column of its tile.
+
+    size: size (bytes) of an entry.
+    """
     return f"[here+{number * WARP * size}]"

@@ -73,7 +73,7 @@ def compile(text: str, architecture: str) -> Compiled:
         if status:
             problem = f"the CUDA compiler failed to compile a kernel: {log.strip()[:2000]}"
             raise StateError("E-GPU-016", problem)
-        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # per function
+        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # one per function
         most = [max(map(int, re.findall(words, log)), default=0) for words in reported]
         return Compiled(_bytes(program, "CUBIN"), *most)
     finally:
@@ -133,7 +133,8 @@ MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
 """Driver codes for device attributes: compute capability and number of multiprocessors."""
 
 SHARED_LIMIT, FREE = 8, 48 * 1024
-"""Driver code for a kernel's shared-memory limit, and size (bytes) above which it must be set."""
+"""Driver code for a kernel's shared-memory limit. The limit must be set for kernels that need more
+than `FREE` bytes of shared memory per block."""
 
 NO_CONTEXT = 201
 """Driver status that a thread receives if it has not used a device yet."""
@@ -170,7 +171,7 @@ class Function:
         stream: int,
         device: int,
     ) -> None:
-        """Launch the kernel on a device's stream; each parameter takes 8 bytes."""
+        """Launch the kernel on a device's stream, with parameters of 8 bytes each."""
         # The array holds the last launch argument, the size of the parameters, and the parameters.
         given = words([POINTER, 0, SIZE, 0, END, 8 * len(parameters), *parameters])
         start, _ = given.buffer_info()

@@ -134,7 +134,7 @@ def _ahead(w: Text) -> str:
 
 
 def _alike(w: Text) -> str:
-    """Write a function that tests if two arrays of `count` words are equal."""
+    """Write a function that tests whether two arrays of `count` words are equal."""
     with w.each("%count") as k:
         w.require(w.emit(f"icmp eq i64 {w.word('%a', k)}, {w.word('%b', k)}"))
     return w.finished("internal i1 @alike(ptr %a, ptr %b, i64 %count)", "i1 true", "i1 false")
@@ -153,7 +153,8 @@ def _apart(w: Text) -> str:
 
     The function returns false if the array overlaps an earlier array.
 
-    %rows: number of states, or 0 for an array that all states share. %own: false to skip the check.
+    - %rows: number of states, or 0 for an array that all states share.
+    - %own: false to skip the check.
     """
     data, offset = (w.field("%tensor", place, "i64") for place in (DATA, OFFSET))
     start = w.emit(f"add i64 {data}, {offset}")

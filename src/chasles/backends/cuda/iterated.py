@@ -39,7 +39,7 @@ With a smaller value, more threads are idle at the end and beginning of a step; 
 more threads are idle during the iterations."""
 
 RESCUED = 1 / 16
-"""Fraction of a block's robots that must be late (`quick` iterations or more) to run `rescue`."""
+"""Fraction of a block's robots that must have run `quick` iterations before `rescue` runs."""
 
 NAMES = ("refine", "rescue")
 """Names of the programs that run one iteration of the solver."""
@@ -200,10 +200,12 @@ def _function(
 
 
 def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -> list[str]:
-    """Return the kernel's loop over steps and robots. quick: 0 if there is no `rescue`.
+    """Return the kernel's function, a loop over steps and robots.
 
     In the code, `step` counts the robot's remaining steps, and `begun` marks a step that has not
     ended.
+
+    quick: number of iterations after which `rescue` replaces `refine`, or 0 without `rescue`.
     """
     arrays = [(f"in{k}", "const real*", f"from{k}") for k in range(len(begin.inputs))]
     arrays += [(f"out{k}", "real*", f"to{k}") for k in range(len(end.outputs))]
@@ -241,7 +243,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -
 
 
 def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]:
-    """Return code that runs `refine` or `rescue` for robots that have not converged."""
+    """Return code that runs one iteration (`refine` or `rescue`) of each unconverged robot."""
     moved = sum(v.size for v in begin.outputs[:2])
     taken = _copied(moved, tile.moving[0].start, _place(tile.refined[0].start))
     if not quick:
@@ -262,7 +264,7 @@ def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """Return code that begins the next step of waiting robots, or takes another robot."""
+    """Return code that begins the next step of each waiting robot, or takes another robot."""
     read = [
         _copied(v.size, tile.inputs[k].start, f"from{k}[i * column_in{k}]")
         for k, v in enumerate(begin.inputs)
@@ -307,10 +309,10 @@ def _ended(end: Program, tile: _Tile) -> list[str]:
 
 
 def _copied(size: int, to: int, value: str) -> str:
-    """Return a loop over i that stores values in columns of the tile."""
+    """Return a CUDA loop over `i` that stores a value in each column from `to` on."""
     return f"  for (int i = 0; i < {size}; i++)\n    {_place(to)} = {value};"
 
 
 def _place(start: int) -> str:
-    """Return the expression for column `start` + i of the tile."""
+    """Return the CUDA expression for a thread's entry in column `start + i` of the tile."""
     return f"tile[({start} + i) * LANES + lane]"

@@ -200,7 +200,7 @@ class Kernel:
         return self._loaded[target, layout]
 
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
-        """Return a prepared launch for about `count` states, or None if several are needed.
+        """Return a prepared launch for about `count` states, or None if one launch is not enough.
 
         rows: True if all arrays are in rows.
         """
@@ -254,13 +254,13 @@ def _entry(recipe: object, dtype: str, *kernel: str) -> str:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """Return the kernel for a recipe (`backends.compile`) if its interface is cached, else None."""
+    """Return the kernel for a recipe (see `backends.compile`), or None if it is not cached."""
     found = cache.load(_entry(recipe, dtype))
     return None if found is None else _cached(recipe, found.interface, trace, dtype)
 
 
 def keep(recipe: object, program: Program, dtype: str) -> Kernel:
-    """Return the kernel for a program, and save its interface in the cache under a recipe."""
+    """Return the kernel for a program, and cache its interface with the recipe as the key."""
     cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
     return _cached(recipe, program.interface, lambda: program, dtype)
 
@@ -276,7 +276,10 @@ def _cached(
 def kept(
     recipe: object, interface: Interface, dtype: str, make: Callable[[str, Layout], Built]
 ) -> Kernel:
-    """Return a kernel that compiles its machine code unless it is cached under the recipe."""
+    """Return a kernel that loads its machine code from the cache, or compiles and caches it.
+
+    If `recipe`, the cache key, is None, nothing is cached.
+    """
 
     def made(target: str, layout: Layout) -> Built:
         entry = _entry(recipe, dtype, target, layout)

@@ -176,5 +176,5 @@ __device__ __forceinline__ void fetched() {
 #endif
 }
 """
-"""Functions that move rows between global and shared memory. LANES, the number of states in a tile,
-is the number of threads in a warp, or 1 when a kernel is tested on a CPU."""
+"""CUDA functions that move rows between global and shared memory. LANES, the number of states in a
+tile, is the number of threads in a warp, or 1 when a kernel is tested on a CPU."""

@@ -32,7 +32,8 @@ from chasles.backends.objects import at_address, supported
 from chasles.expr import Interface
 
 PLANS = 32
-"""Maximum number of plans per function and library; Python code handles further launches."""
+"""Maximum number of plans (prepared launches) per function and library. Python code handles calls
+without a plan."""
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
@@ -102,7 +103,7 @@ def exchange(array: type) -> tuple[int, int] | None:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = get(capsule, EXCHANGE)
-    if not table or ctypes.c_uint32.from_address(table).value != 1:  # the major version
+    if not table or ctypes.c_uint32.from_address(table).value != 1:  # DLPack's major version
         return None
     read, current = (ctypes.c_size_t.from_address(table + place).value for place in (READ, CURRENT))
     return (read, current) if read and current else None
@@ -144,7 +145,11 @@ class Resident:
         self.call: Callable[..., Any] = make(ctypes.addressof(code.definition), owner, None)
 
     def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
-        """Return True if no plan covers the given number of states, and one can be added."""
+        """Return True if a plan (prepared launch) should be added for a call.
+
+        This is the case if no plan covers the dtype, device, layout and number of states of the
+        call, and there are fewer than `PLANS` plans.
+        """
         wanted = bits, device, rows
         known = any(
             (plan.bits, plan.device, plan.rows) == wanted and plan.least <= count <= plan.most
@@ -184,8 +189,9 @@ class Code:
     """The entry's machine code and method definition.
 
     The code must stay loaded until the process ends, because after code is freed, LLVM may place
-    the sections of the next code too far apart. launch, current_device: addresses of the driver's
-    functions.
+    the sections of the next code too far apart.
+
+    launch, current_device: addresses of the driver's functions.
     """
 
     def __init__(self, launch: int, current_device: int) -> None:

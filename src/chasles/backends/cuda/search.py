@@ -19,10 +19,11 @@ from chasles.backends.cuda.searching import BLOCK, GROUPS, around
 from chasles.backends.cuda.tiles import WARP
 
 BLOCKS = 16
-"""Maximum number of blocks per multiprocessor; each thread takes problems until none is left."""
+"""Maximum number of thread blocks per multiprocessor. If there are more problems than threads, each
+thread solves several."""
 
 NUMBERS = 256
-"""Maximum number of initial configurations, whose indices are single bytes."""
+"""Maximum number of initial configurations, because their indices are stored in single bytes."""
 
 KEPT = 64
 """Maximum number of constant arrays whose copies are kept on the GPU."""
@@ -35,7 +36,7 @@ the number of tries.
 
 
 class Search:
-    """Searches whose kernels map a configuration, a solver state and goals to the next ones."""
+    """Searches that repeat a step, which computes the next configuration and solver state."""
 
     def __init__(self, single: Kernel, double: Kernel) -> None:
         self.single, self.double = single, double
@@ -102,7 +103,7 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """Return a copy of an array on the current device; the latest copies are kept for reuse."""
+        """Return a copy of an array on the current device; later calls reuse the copy."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id
@@ -137,7 +138,10 @@ class Search:
         goals: Any,
         results: tuple[Any, Any],
     ) -> None:
-        """Run searches with one kernel. ahead: number of ranked initial configurations to skip."""
+        """Run searches with one kernel.
+
+        ahead: number of ranked initial configurations to skip.
+        """
         import cupy
 
         count, device, dtype = len(goals), goals.data.device_id, kernel.dtype.name

@@ -14,10 +14,12 @@ from chasles.backends.cuda.tiles import WARP, column
 from chasles.expr import Program
 
 GROUPS = 8
-"""Number of groups of initial configurations, of which the nearest in each group is tried."""
+"""Number of groups of initial configurations. A search tries the configuration of
+each group that is nearest to the goals."""
 
 FARTHEST, ORTHOGONAL = 1e100, 1e-5
-"""Largest magnitude of a goal's entries, and tolerance for rotation matrices, as on the CPU."""
+"""Limits for valid goals. Entries have a magnitude of at most `FARTHEST`, and rotation matrices are
+orthogonal up to the tolerance `ORTHOGONAL`."""
 
 BLOCK = 128
 """Number of threads per block in search kernels."""
@@ -93,7 +95,7 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins a try at the first, a stored, or the best configuration."""
+        """Return code that begins a try at the caller's, a stored, or the best configuration."""
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;
         const long long number = attempt - 1;

@@ -114,13 +114,16 @@ class _Plan:
 
     @functools.cached_property
     def slots(self) -> np.ndarray:
-        """Index of the stored state before the latest step of each range (checkpoints first)."""
+        """Index of the stored state before the last step of each range.
+
+        States at checkpoints are stored first, followed by the states between two checkpoints.
+        """
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
     @functools.cached_property
     def records(self) -> np.ndarray:
-        """Index of the record made after the latest step of each range, or 0 if there is none."""
+        """Index of the record made after the last step of each range, or 0 if there is none."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
         return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
 
@@ -194,7 +197,7 @@ class Adjoint:
             self._run(back, threads, BLOCK * work)
 
     def _run(self, tables: "Sequence[_Calls]", threads: int, work: int) -> None:
-        """Run the calls of several blocks. The calls of one block run in order."""
+        """Run the calls for several blocks of states. The calls for one block run in order."""
         pairs = [number for each in tables for number in (len(each.table), address(each.table))]
         given = words(pairs)
         pool()(self._perform, start_of(given), len(tables), 1, threads, work)
@@ -212,7 +215,7 @@ class Adjoint:
         """Return the backward calls to `repeat`, which start from the recorded checkpoints."""
         weights = [w.copy() for w in weights]
         for w in weights:
-            w[:, 0] = 0.0  # the weight of steps without a record
+            w[:, 0] = 0.0  # steps without a record use the weight with index 0
         again = _Calls.again(plan, self._step, kept, controls)
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
@@ -336,5 +339,5 @@ class _Tables:
 
     @property
     def each(self) -> np.ndarray:
-        """Address, for each call, of the row in `places` with the call's array addresses."""
+        """Addresses of the rows of `places`, one for each call."""
         return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

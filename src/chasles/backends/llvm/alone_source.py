@@ -29,13 +29,13 @@ REFUSED = 2
 _FIELDS = "\n".join("  " + field(*each, "own", 8 * k) for k, each in enumerate(OWN))
 
 ORTHOGONAL = "0x3EB0C6F7A0B5ED8D"
-"""Tolerance (1e-6) for the scalar products between rows of a rotation matrix."""
+"""Tolerance for the entries of R R' - 1 of a rotation matrix R: 1e-6, as the bits of a double."""
 
 INFINITE = "0x7FF0000000000000"
 
 
 def _posed() -> str:
-    """Return LLVM IR of a function that copies a (4, 4) matrix and tests if it is a pose."""
+    """Return LLVM IR of a function that copies a (4, 4) matrix and tests whether it is a pose."""
     lines = ["define internal i1 @posed(ptr %from, ptr %to) {", "entry:"]
     for k in range(16):
         lines += [f"  %at{k} = getelementptr double, ptr %from, i64 {k}"]

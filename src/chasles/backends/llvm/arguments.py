@@ -200,7 +200,7 @@ def prepared() -> str:
 
 
 def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
-    """Emit code that finds the number of leading axes of a batch, their sizes, and the product."""
+    """Emit code that finds the number, the sizes and the product of the leading axes of a batch."""
     lead, dims = w.variable("i64", "0"), w.variable("ptr", "null")
     with w.each(word(w, "inputs")) as (k, further):
         item = w.entry_of("%items", k, "ptr")

@@ -29,10 +29,10 @@ from chasles.backends.objects import (
 )
 
 SMALL_WORKSPACE = 64 * 1024
-"""Largest workspace (bytes) that a batch takes from the stack instead of the heap."""
+"""Size (bytes) of the largest workspace that is allocated on the stack instead of the heap."""
 
 GATHERED = 4096
-"""Largest total number of input entries of one state that are gathered on the stack."""
+"""Maximum total number of entries in a state's inputs for which copies are made on the stack."""
 
 
 def _targets(
@@ -99,7 +99,7 @@ def _targets(
 def _made(
     w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str, heap: str
 ) -> None:
-    """Emit code that makes the output arrays; on failure it frees `heap` and returns null."""
+    """Emit code that makes the output arrays, or frees `heap` and returns null on failure."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
@@ -284,7 +284,7 @@ def usual(count: int) -> str:
 
 
 def helpers() -> list[str]:
-    """Write the functions `turned` (checks quaternions) and `fresh` (runs into a new array)."""
+    """Write `turned`, which checks quaternions, and `fresh`, which makes an array of results."""
     w = Routine("internal i1 @turned(ptr %way, ptr %places) noinline")
     no = w.label()
     quaternions(w, ("%places", "%places"), "false", "1", no)
@@ -325,7 +325,9 @@ def answered() -> str:
     """Write a function that runs a kernel on the arguments of a call and returns the results.
 
     The function returns null with an exception set on failure, or NOT_TAKEN if Python code must
-    handle the call. %limit: largest number of states in a batch that is handled even if several
+    handle the call.
+
+    %limit: maximum number of states in a batch. Python code handles larger batches if several
     threads would be faster.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
@@ -364,7 +366,7 @@ def answered() -> str:
         operands += [f"ptr {dims}", f"i64 {count}", f"ptr {room}"]
         operands += [f"ptr {w.at(in_places, k, 'ptr')}", f"ptr {w.at(in_steps, k, 'i64')}"]
         w.leave(w.called("i1", "@prepared", "ptr %way", *operands), further)
-        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # `heap` is already in use
+        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # `heap` was already allocated
         w.leave(w.opposite(batch), no)
         size = w.times(w.times(numbers, count), 8)
         w.leave(w.compare("ugt", size, UNBOUNDED), no)

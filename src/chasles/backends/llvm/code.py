@@ -59,7 +59,7 @@ _GONE: collections.deque[Any] = collections.deque()
 BUSY = threading.Lock()
 """Lock held while LLVM compiles. Code that is freed meanwhile is unloaded later."""
 _FORKING: list[None] = []
-"""List that is nonempty while the process forks; code must not be unloaded then."""
+"""List that is nonempty while the process forks, when code must not be unloaded."""
 _SWEEPING: list[int] = []
 """Identifiers of threads that are unloading code, one entry per call to `sweep`."""
 
@@ -113,8 +113,9 @@ def _facts() -> tuple[Any, str, str]:
 def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: bool = False) -> bytes:
     """Compile a module's text to machine code.
 
-    optimise: run LLVM's mid-level passes, which do not help straight-line programs. Loops are short
-    here, so they are neither unrolled nor vectorized. opaque: see `llvm.checked`.
+    - optimise: True to run LLVM's mid-level passes, which do not help straight-line programs. Loops
+      are short here, so they are neither unrolled nor vectorized.
+    - opaque: see `llvm.checked`.
     """
     whole = checked.instrumented(text, opaque=opaque) if checked.ON else text
     return emitted(whole, machine, optimise)
@@ -176,7 +177,7 @@ class Function:
         return f"declare hidden {kind} @{name}({', '.join(types)})"
 
     def text(self, shared: bool) -> str:
-        """Return the function's text. If `shared`, functions in other modules can call it.
+        """Return the function's text; if `shared`, other modules can call the function.
 
         A long function is not tuned for a processor: the time to schedule it with the processor's
         model grows faster than its length, without a measurable gain.
@@ -253,7 +254,8 @@ def compiled(
 ) -> bytes:
     """Compile a module, in several processes if it is long; return code in the format of `joined`.
 
-    machine: triple, cpu, features and effort. assemble: function that compiles in this process.
+    - machine: target triple, cpu, features and effort (optimization level).
+    - assemble: function that compiles in this process.
     """
     with contextlib.ExitStack() as stack:
         return begun(text, machine, cores, assemble, stack)()
@@ -270,8 +272,9 @@ def begun(
 ) -> Callable[[], bytes]:
     """Begin to compile a module in other processes; return a function that returns its code.
 
-    The processes end when `stack` is closed. ahead: True if this process does other work before it
-    needs the code.
+    The processes end when `stack` is closed.
+
+    ahead: True if this process does other work before it needs the code.
     """
     count = 1 if ahead and text.count("\n") <= 2 * WORTH else cores
     worth = LONG if ahead else None
@@ -380,7 +383,7 @@ class Piece:
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not ending():
             own = self.__dict__
-            _GONE.append((own.pop("loaded"), own.pop("linker")))  # `sweep` has the last reference
+            _GONE.append((own.pop("loaded"), own.pop("linker")))  # `sweep` frees the last reference
             if not BUSY.locked():
                 undisturbed(sweep)
 
@@ -430,7 +433,7 @@ def sweep() -> None:
 def _begin_fork() -> None:
     """Wait until no other thread holds LLVM's lock, which a forked child could never acquire."""
     _FORKING.append(None)
-    end = time.monotonic() + 1.0  # an interrupted thread may have left an entry
+    end = time.monotonic() + 1.0  # limit: an interrupted thread may have left an entry
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:
         time.sleep(1e-4)
 

@@ -65,7 +65,7 @@ def module() -> str:
 
 
 def _same_number() -> str:
-    """Write a function that tests if two objects are identical or are floats with equal bits."""
+    """Write a function that tests whether two objects are identical or floats with equal bits."""
     w = Routine("internal i1 @same_number(ptr %a, ptr %b)")
     with w.when(w.same("%a", "%b")):
         w.answer("i1 true")
@@ -77,7 +77,7 @@ def _same_number() -> str:
 
 
 def _same() -> str:
-    """Write a function that tests if two option values are equal: strings or tuples of floats.
+    """Write a function that tests whether two option values (strings, tuples of floats) are equal.
 
     Identical values are equal. The function never calls methods of user-defined types: types must
     match exactly, and tuples are not compared recursively.
@@ -105,10 +105,10 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Write a function that tests if `f_ext` has the wrenches of the descriptor %way, in order.
+    """Write a function that tests whether `f_ext` has the wrenches of the call descriptor %way.
 
-    The values of the wrenches are stored in %found. A wrench is an array, or an object of the type
-    in the descriptor, whose fields are read directly.
+    The order must also match. The values of the wrenches are stored in %found. A wrench is an
+    array, or an object of the type in the descriptor, whose fields are read directly.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
     count = word(w, "wrenches")
@@ -155,7 +155,7 @@ def _loads() -> str:
 
 
 def _fits() -> str:
-    """Write a function that tests if a call matches the call descriptor %way.
+    """Write a function that tests whether a call matches the call descriptor %way.
 
     The function returns the kernel's inputs, or null if the call does not match.
     """
@@ -264,7 +264,10 @@ def _general() -> str:
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
     def attempt(words: str, holder: str) -> None:
-        """Emit code that selects a call descriptor if it matches. holder: its tuple, or null."""
+        """Emit code that selects a call descriptor if it matches the call.
+
+        holder: address of the descriptor's tuple, or null.
+        """
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)
         with w.when(w.opposite(w.is_null(fits)), go=found):
@@ -274,7 +277,7 @@ def _general() -> str:
 
     first = w.field("%self", TUPLE, "ptr")
     with w.when(w.opposite(w.same(first, context(w, "none")))):
-        attempt(w.at(first, BYTES), "null")  # kept alive by %self
+        attempt(w.at(first, BYTES), "null")  # %self keeps the descriptor alive
     more = w.field("%self", TUPLE + 8, "ptr")
     with w.each(w.field(more, HEAD, "i64")) as (k, _):
         candidate = w.entry_of(w.field(more, LIST, "ptr"), k, "ptr")
@@ -305,7 +308,7 @@ def _general() -> str:
 def _keywords(
     w: Routine, slow: str, places: tuple[str, str, str, str], lists: tuple[str, str]
 ) -> None:
-    """Emit code that stores the values of `out`, `threads`, `f_ext` and of other keywords."""
+    """Emit code that stores the keyword arguments: `out`, `threads`, `f_ext` and options."""
     out, given, limit, options = places
     none = context(w, "none")
     with w.each(w.field("%kwnames", HEAD, "i64")) as (k, further):

@@ -1,8 +1,8 @@
 """Gram matrices W'W for several column blocks of a matrix W, summed in registers.
 
 A Gram matrix is divided into square blocks that are one SIMD vector wide. Up to `ABREAST` adjacent
-squares are summed at once, over all rows of W, so that each entry is loaded only a few times and
-each sum is stored once. Squares below the diagonal are not computed.
+square blocks are summed at once, over all rows of W. Therefore each entry of W is loaded only a few
+times, and each sum is stored once. Square blocks below the diagonal are not computed.
 """
 
 import ctypes
@@ -18,21 +18,24 @@ from chasles.backends.llvm.code import Code, Machine, assemble, load
 from chasles.backends.llvm.math import Writer
 
 ABREAST = 3
-"""Number of square blocks summed at once; with 8 lanes, they take 24 of 32 registers."""
+"""Number of square blocks summed at once. With 8 lanes, the sums occupy 24 of 32 registers."""
 
 
 def lanes() -> int:
-    """Return the number of doubles in a SIMD vector, of which block widths are multiples."""
+    """Return the number of doubles in a SIMD vector. Column block widths are multiples of it."""
     return Machine.host().width
 
 
 def _square(w: Writer, many: int) -> str:
-    """Return the function that adds W'W to `many` adjacent square blocks of the Gram matrix.
+    """Return a function in LLVM IR that updates adjacent square blocks of a Gram matrix.
 
-    In the function, `left` and `right` point to two entries in the first row of W. The columns of
-    these entries correspond to the first row and to the first column of the squares, respectively.
-    `row_size` and `far` are the row lengths of W and of the Gram matrix. `sums` points to the
-    squares in the Gram matrix.
+    The function adds the products W'W of `count` rows of W to the blocks.
+
+    - many: number of square blocks.
+    - %left, %right: addresses of two entries in the first row of W. The columns of these entries
+      correspond to the first row and to the first column of the blocks, respectively.
+    - %row_size, %far: row lengths of W and of the Gram matrix.
+    - %sums: address of the first block in the Gram matrix.
     """
     width, each = w.width, range(many)
     cells = [(i, v) for i in range(width) for v in each]
@@ -68,7 +71,7 @@ def _loaded(w: Writer, place: str) -> str:
 
 
 def _source(machine: Machine) -> str:
-    """Return the LLVM module with the function `gram`, which updates a block's Gram matrix."""
+    """Return the LLVM module with `gram`, which updates the Gram matrix of one column block."""
     width = machine.width
     functions = [_square(Writer(width, machine.fuse), many) for many in range(1, ABREAST + 1)]
     calls = []
@@ -123,10 +126,10 @@ def _loaded_code() -> tuple[Code, Callable[..., None]]:
 
 
 class Grams:
-    """Accumulated W'W for column blocks of W, each a multiple of `lanes()` columns wide.
+    """Accumulated W'W for column blocks of W, whose widths are multiples of `lanes()`.
 
-    sums: an array (width, width) for each column block. Entries below the diagonal squares are
-    zero.
+    sums: an array (width, width) for each column block. Entries below the diagonal
+    square blocks are zero.
     """
 
     def __init__(self, widths: Sequence[int]) -> None:
@@ -137,7 +140,7 @@ class Grams:
         self.places = [slice(end - width, end) for end, width in pairs]
 
     def add(self, rows: np.ndarray) -> None:
-        """Add rows of W, a C-contiguous float64 array with all blocks side by side."""
+        """Add rows of W, a C-contiguous float64 array with all column blocks side by side."""
         size = self.places[-1].stop if self.places else 0
         assert rows.shape[1:] == (size,)
         assert rows.dtype == float

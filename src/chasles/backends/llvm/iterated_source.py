@@ -6,8 +6,8 @@ This module is long because all functions of the kernel share one layout of tile
 from collections.abc import Sequence
 
 TILES, CACHED = 32, 1_300_000
-"""Maximum number of tiles in a chunk of states, and maximum total size of these tiles (bytes). With
-more tiles, fewer SIMD lanes are idle when most states have converged.
+"""Limits for a chunk of states: number of tiles, and total size of the tiles (bytes). With more
+tiles in a chunk, fewer SIMD lanes are idle when most states have converged.
 """
 
 GROUP = 16
@@ -23,7 +23,7 @@ class Layout:
     - sizes: numbers of entries in a state's point, memory and data (`llvm.iterated`).
     - own: size (bytes) of the kernel workspace.
     - size, lanes: bytes per element, and number of states in a tile.
-    - quick: number of iterations after which states are rescued, or 0 if they are not rescued.
+    - quick: number of iterations after which `rescue` replaces `refine`, or 0 without `rescue`.
     - marks: number of entries at the end of a state's memory, of which the first marks the state
       for `adjust`; 0 if the kernel has no `adjust`.
     """
@@ -229,7 +229,7 @@ end:
 
 
 def _pool(layout: Layout, name: str) -> str:
-    """Return the function that refines or rescues all states of a chunk that need it.
+    """Return the function that runs `refine` or `rescue` on all states of a chunk that need it.
 
     `refine` runs until a state has converged or has run `quick` iterations, `rescue` until the
     state has converged.
@@ -323,7 +323,7 @@ end:
 
 
 def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
-    """Return code that tests, from a state's memory, if `refine` or `rescue` must run again."""
+    """Return code that tests whether a state needs another iteration of `refine` or `rescue`."""
     kind, p = layout.kind, prefix
     lines = [
         f"  %{p}_status = load {kind}, ptr {status}",

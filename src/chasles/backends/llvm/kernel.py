@@ -199,7 +199,8 @@ the arguments and the keyword arguments, and returns the result or NotImplemente
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Values of `single` in a call descriptor (`objects.WAY`): not all, all, or any inputs float32."""
+"""Values of `single` in a call descriptor (`objects.WAY`): the arguments must not all be float32,
+must all be float32, or may have any dtype."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
@@ -321,14 +322,14 @@ class Owner(tuple[Any, ...]):
 
 
 def _without_code(holder: Any, name: str) -> Owner:
-    """Return an owner without machine code, with which unpickling looks up an entry by name."""
+    """Return an `Owner` without machine code, on which unpickling looks up an entry by name."""
     return Owner((None, [], holder, name, None, None, set(), None))
 
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _DEFINITIONS: dict[tuple[str, int], tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions by their text (name, signature, docstring) and the address of their code.
-CPython may read them until exit.
+"""Method definitions, by text (name, signature, docstring) and address of the code. All are kept,
+because CPython may read definitions until exit.
 """
 
 
@@ -434,7 +435,7 @@ def _used(name: str, kernel: Kernel) -> Kernel:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """Return the kernel that is loaded or cached under a recipe (`backends.compile`), or None."""
+    """Return the loaded or cached kernel for a recipe (see `backends.compile`), or None."""
     name = _entry(recipe, dtype)
     with arrays.COMPILING:
         found = _LOADED.get(name)
@@ -447,7 +448,7 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
 
 
 def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
-    """Compile a program, and keep its kernel in memory and in the cache under its recipe."""
+    """Compile a program, and keep its kernel in memory and in the cache, with the recipe as key."""
     return _kept(_entry(recipe, dtype), build(program, dtype=dtype))
 
 

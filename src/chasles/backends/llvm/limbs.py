@@ -14,11 +14,15 @@ from chasles.backends.lowering import NEVER, Lowered, Part, Stage, deepest_first
 from chasles.expr import Instruction, Program
 
 LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
-"""Operations computed for several limbs at once, in SIMD lanes; others run limb by limb."""
+"""Operations that are computed for several limbs at once, in SIMD lanes."""
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
-    """Return the group of each instruction that runs in lanes, {} if there are several parts."""
+    """Return the group of each instruction that is computed in SIMD lanes.
+
+    A group consists of the same instruction for several limbs. Programs with several parts have no
+    groups.
+    """
     if len(lowered.parts) > 1:
         return {}
     together = (pack for pack in program.alike if lowered.code[pack[0]].op in LANES)

@@ -102,7 +102,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """Run a range of steps that is short enough to delay an interrupt until it ends."""
+        """Run a range of steps, which must be short because interrupts are handled after it."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self.blocks, start_of(given.row), len(states[0]), self.block, threads, work)

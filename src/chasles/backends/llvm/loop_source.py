@@ -11,7 +11,7 @@ AT_ONCE = 64
 records of one state are contiguous, but those of different states are far apart in memory."""
 
 NUMBERS, TABLES = 6, 10
-"""Number of integer parameters of `repeat`, and number of address parameters, which follow them."""
+"""Parameters of `repeat`: `NUMBERS` integers, followed by `TABLES` addresses."""
 
 GIVEN = (
     *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),

@@ -120,7 +120,7 @@ class Writer:
         Type names are created only here, because a function has many thousands of operations.
 
         - type, mask, integers: LLVM types of vectors of floating-point values, flags and integers.
-        - bytes: the size of a vector.
+        - bytes: size (bytes) of a vector.
         - suffix: suffix of LLVM function names for such vectors.
         """
         self.width, bits = width, self.element.bits
@@ -145,7 +145,10 @@ class Writer:
         self.lines.append(line)
 
     def at(self, base: str, offset: int | str, kind: str = "i8") -> str:
-        """Emit the address of an array entry; the default element type is a byte."""
+        """Emit code that computes the address of an array entry.
+
+        kind: LLVM type of the entries, by default bytes.
+        """
         return self.emit(f"getelementptr {kind}, ptr {base}, i64 {offset}")
 
     def field(self, base: str, offset: int, kind: str) -> str:
@@ -219,7 +222,10 @@ class Writer:
         return self.emit(f"select {self.mask} {mask}, {self.type} {a}, {self.type} {b}")
 
     def polynomial(self, x: str, coefficients: tuple[float, ...]) -> str:
-        """Emit a polynomial at x by Horner's rule. The constant coefficient comes first."""
+        """Emit code that evaluates a polynomial at x by Horner's rule.
+
+        The constant coefficient comes first.
+        """
         total = self.constant(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             total = self.fma(total, x, self.constant(c))

@@ -35,7 +35,7 @@ def _best(staged: Staged, results: Sequence[int], width: int) -> Packing:
 
 
 def _work(staged: Staged, result: int, packing: Packing) -> int:
-    """Return the number of vector multiplications that compute a result with a given packing."""
+    """Return the number of vector multiplications that a result needs with a given packing."""
     *lefts, last = staged.chains[result]
     rows = [
         {b for b, columns in enumerate(packing) if not some.isdisjoint(columns)}

@@ -21,16 +21,16 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Number of rows summed at once, which share each load of a block of the right matrix."""
+"""Number of rows of a product that are summed at once and share the loads of the right matrix."""
 
 REGISTERS = {64: 24, 32: 12}
-"""Number of sums kept in registers, by vector size (bytes); 12 for shorter vectors."""
+"""Number of sums kept in registers, by vector size (bytes). The default is 12."""
 
 Block = tuple[int, int]
 """Index of a result, and index of a vector that holds some of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Positions in memory of the nonzero blocks of several matrices side by side, by (row, block)."""
+"""Indices in memory of the nonzero blocks of several matrices side by side, by row and block."""
 
 
 class Entry(NamedTuple):
@@ -221,8 +221,9 @@ class Products:
         """Return functions `prepare<k>` (all products except the last) and `product<k>` (the last).
 
         Each group k of results has these functions. A third function, `past<k>`, is like
-        `product<k>`, but writes its results with stores that bypass the cache. w: a writer with
-        vectors of `width` elements.
+        `product<k>`, but writes its results with stores that bypass the cache.
+
+        w: a writer with vectors of `width` elements.
         """
         texts = []
         for k, group in enumerate(self.groups):
@@ -268,7 +269,10 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Emit calls that compute a state's products. last: functions for each group's last one."""
+        """Emit calls that compute the matrix products of one state.
+
+        last: name of the function that computes the last product, for each group.
+        """
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:
@@ -294,8 +298,9 @@ class Products:
     def finish(self, w: Writer) -> str:
         """Return the function `finish`, which computes the products of a tile of states.
 
-        %slots: the tile's matrix entries and blocks. %rows: memory for `width` times `row` vectors.
-        %past: true to bypass the cache.
+        - %slots: the tile's matrix entries and blocks.
+        - %rows: memory for `width` times `row` vectors.
+        - %past: true for stores that bypass the cache.
         """
         size = w.bytes * self.row
         blocks = w.at("%rows", self._padded, w.type)
@@ -328,7 +333,10 @@ def _fresh(w: Writer) -> Writer:
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
-    """Yield the rows that are summed at once, and the order of their terms, unit entries first."""
+    """Yield each group of rows that are summed at once, and the order of the terms in their sums.
+
+    Terms with the factor 1 come first.
+    """
     for top in range(0, len(left), TOGETHER):
         rows = range(top, min(top + TOGETHER, len(left)))
         terms = dict.fromkeys(k for r in rows for k in left[r])

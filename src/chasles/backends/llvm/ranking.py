@@ -5,8 +5,8 @@ import numpy as np
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Number of starts (initial configurations) in a vector, one from each group, and number of vectors
-summed at once."""
+"""Sizes of the vector code. A vector holds `LANES` starts (initial configurations), one from each
+group, and `CHAINS` vectors are summed at once."""
 
 
 def ranking(fuse: bool) -> str:
@@ -121,7 +121,7 @@ def ranking(fuse: bool) -> str:
 
 
 def _places(far: str) -> list[str]:
-    """Return lines that store the rank of each lane by distance; ties go to the lower lane."""
+    """Return LLVM IR that stores the rank of each lane by distance; ties go to the lower lane."""
     kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
     lines, sum_ = [], "zeroinitializer"
     for j in range(LANES):

@@ -9,7 +9,7 @@ from chasles.backends import objects
 from chasles.backends.objects import DATA, DESCR, HEAD, RANK, SHAPE, STRIDES, TYPE
 
 SLOTS = 4096
-"""Maximum number of regions added by Python, and likewise by machine code."""
+"""Maximum number of regions that Python can add. The same maximum holds for machine code."""
 
 WORDS = 3
 """Number of words per region: the addresses of its first byte and its end (0 if the slot is free),
@@ -46,7 +46,7 @@ def _scan(name: str, first: int, count: str, inside: str) -> str:
 
 
 _MACHINE = 2 + SLOTS * WORDS
-"""Index of the first word of the slots for machine code."""
+"""Index, in the region table, of the first slot for machine code."""
 
 
 def _searched(name: str, first: int, used: int) -> str:

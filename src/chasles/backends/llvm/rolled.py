@@ -16,7 +16,7 @@ from chasles.expr import Program
 
 
 def _tables(rolled: Rolled, target: Target) -> str:
-    """Return LLVM tables of the constants and memory locations of all segments, and their order.
+    """Return tables in LLVM IR: constants, memory locations and order of all segments.
 
     A location is stored as a byte offset for one lane; the generated code multiplies it by the
     number of lanes.

@@ -18,7 +18,7 @@ from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.threads import field
 
 PART = 8
-"""Number of 8-byte words per part: its kind, the address of a function or array, and parameters."""
+"""Number of 8-byte words that describe a part: kind, address of a function or array, parameters."""
 
 
 ENDS = ("done", "stop", "most", "memory")
@@ -113,7 +113,10 @@ def _machine_code() -> bytes:
 
 
 class Rounds:
-    """Function that runs a sequence of parts up to `most` times, on the calling thread."""
+    """Function that runs kernels, loops and tests in turn, up to `most` times.
+
+    The function runs on the calling thread.
+    """
 
     def __init__(self, parts: Sequence[Part], most: int = 1) -> None:
         self._parts, self._most = tuple(parts), most
@@ -136,7 +139,7 @@ class Rounds:
         return row + [0] * (PART - len(row))
 
     def __call__(self) -> str:
-        """Run the parts repeatedly; return the reason why the repetition ended (one of `ENDS`)."""
+        """Run all parts repeatedly; return the reason why the repetition ended (one of `ENDS`)."""
         if checked.ON:
             for part in self._parts:
                 if isinstance(part, tuple):

@@ -102,7 +102,10 @@ class Routine(Writer):
 
     @contextmanager
     def when(self, condition: str, go: str = "") -> Iterator[None]:
-        """Emit the code of a `with` block under a condition; it then branches to `go`, if given."""
+        """Emit the code of a `with` block, which runs if a condition holds.
+
+        go: label to which the block branches at its end, by default the code after the block.
+        """
         yes, no = self.label(), self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
         yield
@@ -115,7 +118,10 @@ class Routine(Writer):
 
     @contextmanager
     def each(self, count: str | int) -> Iterator[tuple[str, str]]:
-        """Emit a loop over 0, ..., count - 1; yield the index and the label that continues it."""
+        """Emit a loop over 0, ..., count - 1.
+
+        Yield the index, and the label to which the code branches to continue with the next index.
+        """
         place = self.variable("i64", "0")
         top, inside, further, end = (self.label() for _ in range(4))
         self.start(top)

@@ -39,7 +39,7 @@ def _machine_code() -> bytes:
 
 
 class Search:
-    """Searches whose kernel maps a configuration, a solver state and goals to the next ones."""
+    """Searches that repeat a step, which computes the next configuration and solver state."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -51,7 +51,10 @@ class Search:
     table = staticmethod(table)
 
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return indices (count, LANES) of each group's nearest initial configuration, sorted."""
+        """Return the indices (count, LANES) of the nearest initial configuration in each group.
+
+        The indices for each problem are sorted by distance from its goals.
+        """
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
         assert lanes == LANES

@@ -36,7 +36,7 @@ FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(
 
 
 def row(name: str, start: str, size: str, index: str) -> str:
-    """Return lines that compute the address of a row from its index and size."""
+    """Return LLVM IR that computes the address of a row from its index and size."""
     return (
         f"  %{name}.far = mul i64 %{index}, %{size}\n"
         f"  %{name} = getelementptr i8, ptr %{start}, i64 %{name}.far"

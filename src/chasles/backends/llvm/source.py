@@ -60,13 +60,13 @@ equally fast. Shorter programs would be 3 to 11 % slower.
 """
 
 FAR_TILED = 70
-"""Number of instructions that replaces FAR in programs with tiled arrays, whatever their length.
+"""Value of FAR for programs with tiled arrays (`Program.tiled`), regardless of their length.
 These programs use most of their inputs several times, and loading values again makes them 10 to 20
 % faster. With a threshold of 100, contact steps take 1 to 2 % longer.
 """
 
 SHARE = 10000
-"""Number of instructions per part of a program that exceeds `LONGEST` and is not a loop."""
+"""Number of instructions per part, for programs over `LONGEST` that are not compiled as loops."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,10 @@ def _one(
 
 
 def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
-    """Return a function `one` that runs `batch` for one state, which halves the compile time."""
+    """Return the function `one` for one state, which calls `batch`.
+
+    The program is then compiled only once, in half the time.
+    """
     w = target.writer()
     space, count = w.reserve(vectors), max(len(program.inputs), len(program.outputs))
     w.reserved.append(f"  %zeros = alloca [{count} x i64]")
@@ -349,7 +352,7 @@ def _batch(
                 w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def run(count: int, row: str, last: str) -> None:
-        """Emit code that processes `count` tiles from a row onward.
+        """Emit code that processes `count` tiles, beginning at a given row.
 
         With `last`, the only tile may be partial.
         """
@@ -479,7 +482,7 @@ end:
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:
-    """Emit a test that is true if the outputs, with these row strides, are larger than `PAST`."""
+    """Emit a test that is true if the outputs, with these row strides, exceed `PAST` bytes."""
     total = "0"
     for stride in strides:
         total = w.emit(f"add i64 {total}, {stride}")

@@ -138,7 +138,7 @@ Lane = tuple[str, int]
 
 
 def joined(w: Writer, lanes: Sequence[Lane]) -> str:
-    """Return a vector made of given lanes; if there are too few, the last lane is repeated."""
+    """Return a vector made of given lanes, with the last lane repeated if there are too few."""
     lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
     found, *others = dict.fromkeys(vector for vector, _ in lanes)
     taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]

@@ -19,14 +19,15 @@ from chasles.backends.llvm import checked
 from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
-"""Number of row ranges per thread; a thread that starts late or is slow takes fewer ranges."""
+"""Average number of row ranges per thread. Threads that start late or are slow take fewer."""
 
 PATIENCE = 2_000_000_000
-"""Approximate number of operations per thread and call; Python raises interrupts between calls."""
+"""Approximate number of operations in one call to machine code, for each thread. Python raises
+interrupts only between calls."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
-"""Offsets (bytes) of the pool's lock, two condition variables and list of jobs, and the pool's size
-(bytes)."""
+"""Layout of the thread pool in memory (bytes): offsets of the lock, of two condition variables and
+of the list of jobs, and total size."""
 
 _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0, 72, 8)
 """Offsets (bytes) of the fields of a job, which is stored on its caller's stack.
@@ -318,7 +319,7 @@ class Pool:
         kinds = (pointer, pointer, pointer, size, size, size, size)
         self._share = ctypes.CFUNCTYPE(size, *kinds)(self.share)
         self._serve = ctypes.CFUNCTYPE(None, pointer)(code.address("serve"))
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # the threads use it until exit
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # the threads use the pool until exit
         checked.enter(self.address, self.address + _SIZE)
         self._begin()
         if hasattr(os, "register_at_fork"):

@@ -52,7 +52,7 @@ class Target:
     element: Element = DOUBLE
 
     def writer(self, width: int | None = None) -> Writer:
-        """Return a new writer for the target's number of lanes, or for another number of lanes."""
+        """Return a new writer for `width` lanes, by default the number of lanes of the target."""
         return Writer(width or self.width, self.fuse, self.element, self.width)
 
 
@@ -274,7 +274,10 @@ def scatter(
 
 
 def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
-    """Emit prefetches `AHEAD` columns after `start`. how: LLVM's read/write flag and locality."""
+    """Emit prefetches of the column `AHEAD` columns after `start` in each row.
+
+    how: LLVM's read/write flag and locality.
+    """
     soon = w.emit(f"add i64 {start}, {AHEAD}")
     for row in rows:
         place = w.at(row, soon, w.element.name)
@@ -282,7 +285,7 @@ def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
 
 
 def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
-    """Emit code that loads column `start` + c of a tile's results, as two half vectors."""
+    """Emit code that loads column `start + c` of a tile's results, as two half vectors."""
     place = w.at(f"@columns{output}", w.emit(f"add i64 {start}, {c}"), "i32")
     slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
     return _halves(w, w.at("%slots", slot, w.type))
@@ -300,7 +303,7 @@ def steady_block(w: Writer, output: int, start: str) -> str:
 
 
 def streams(w: Writer, columns: int) -> bool:
-    """Return True if rows of `columns` elements can be stored past the cache (with AVX-512)."""
+    """Return True if rows of this length can be written with stores that bypass the cache."""
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
@@ -322,7 +325,11 @@ def declared(w: Writer) -> list[str]:
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
-    """Return tables of each column's slot and constant value, and of the all-constant blocks."""
+    """Return constant tables in LLVM IR for the columns of an output.
+
+    The tables hold the slot (vector in the tile) of each column, the constant value of each column
+    or 0, and a flag for each block of `width` columns that is true if all of them are constant.
+    """
     n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
     pattern = ", ".join(f"{t} {w.element.spelled(constant.get(c, 0.0))}" for c in columns)
@@ -344,7 +351,10 @@ def tile_function(w: Writer, name: str, tile: str, clip: bool) -> str:
 
 
 def row_places(w: Writer, clip: bool) -> list[str]:
-    """Emit pointers to `width` rows, the first at %base. clip: repeat the row %last."""
+    """Emit code that computes pointers to `width` rows, the first at %base.
+
+    clip: True to use the row %last in place of the rows after it.
+    """
     rows = []
     for r in range(w.width):
         number = w.emit(f"call i64 @llvm.umin.i64(i64 {r}, i64 %last)") if clip else str(r)
@@ -356,8 +366,9 @@ def row_places(w: Writer, clip: bool) -> list[str]:
 def _loop(w: Writer, n: int, first: str, move: Callable[[str], None], back: str = "loop") -> None:
     """Emit a loop that runs `move(start)` for blocks of `width` columns, beginning at `first`.
 
-    A negative `first` stands for 0. The first and the last block may overlap their neighbors. back:
-    label of the block that ends the loop body.
+    A negative `first` stands for 0. The first and the last block may overlap their neighbors.
+
+    back: label of the LLVM basic block that ends the loop body.
     """
     w.raw("  br label %loop\nloop:")
     w.raw(f"  %block = phi i64 [ {first}, %entry ], [ %next, %{back} ]")
@@ -373,7 +384,7 @@ def _half(w: Writer) -> str:
 
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
-    """Emit loads of a vector as two half vectors, since joining halves is cheap."""
+    """Emit code that loads a vector as two half vectors, which a transpose joins at little cost."""
     upper = w.at(place, w.width // 2, w.element.name)
     return (
         w.emit(f"load {_half(w)}, ptr {place}, align {w.element.bytes}"),
@@ -412,7 +423,7 @@ def shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
 
 
 def transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Emit a transpose of rows given as half vectors, with shuffles of ever smaller groups."""
+    """Emit code that transposes a square block, whose rows are given as pairs of half vectors."""
     size, step = w.width, w.width // 2
     vectors = [""] * size
     for i in range(step):

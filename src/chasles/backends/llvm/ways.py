@@ -64,7 +64,10 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """Return the call descriptor for a target's kernel, or None. short: True for float32 arrays."""
+    """Return the call descriptor for the kernel of a resolved call, or None if it has none.
+
+    short: True if all arguments are float32 arrays.
+    """
     owner = getattr(target.entry, "__self__", None)
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None

@@ -13,7 +13,10 @@ import sys
 
 
 def main() -> None:
-    """Compile the module on standard input; the script's argument is llvmlite's parent folder."""
+    """Compile the module on standard input.
+
+    The argument of the script is the parent folder of the package llvmlite.
+    """
     sys.path.append(sys.argv[1])
     import llvmlite.binding as llvm
 
