@@ -53,7 +53,7 @@ def _positive(value: Any) -> float:
 
 
 def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """Return a converter that accepts values of exactly one type that satisfy a condition."""
+    """Return a converter that accepts only values of one type for which `suits` is True."""
 
     def convert(value: Any) -> Any:
         if type(value) is not kind or not suits(value):

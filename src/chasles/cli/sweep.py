@@ -80,8 +80,8 @@ class Sweep:
     def simulated(self, run: int, before: Robot | None = None) -> tuple[Robot, Trajectory]:
         """Simulate a run; return its robot and motion.
 
-        before: robot of the previous run, reused with its compiled code if both runs have the same
-        robot parameters.
+        `before` is the robot of the previous run, which is reused with its compiled code if both
+        runs have the same robot parameters.
         """
         given, changed = self._given(run)
         scenario = with_flags(self.scenario, given)

@@ -89,7 +89,7 @@ def warnings_as_notes(write: Callable[[str], None], options: Iterable[str]) -> I
 def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
     """Return a note about joints outside their limits or beyond two turns, or "".
 
-    q: one configuration (nq,), or several (n, nq). The note gives each joint's worst value.
+    `q` is one configuration (nq,), or several (n, nq). The note gives each joint's worst value.
     """
     found, turned = [], False
     for joint in robot.joints:

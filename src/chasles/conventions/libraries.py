@@ -459,7 +459,7 @@ class Convention:
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T' x for vectors x along the last axis (see `_there`)."""
+        """Return T' x for vectors x along the last axis. T maps qd to the library's velocities."""
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:

@@ -99,7 +99,7 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return infinity if the product of face and material counts exceeds `MOST_GROUPED`, else 0."""
+    """Return 0, or infinity if the product of face and material counts exceeds `MOST_GROUPED`."""
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 

@@ -156,7 +156,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """Return the next link that becomes a body, and the joints that lead to it."""
+        """Return the link of the next body, and the joints in series from `joint` to this link."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]

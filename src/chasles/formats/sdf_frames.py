@@ -126,7 +126,7 @@ class Node:
         return f"{self.name}::" if self.name else ""
 
     def add(self, node: "Node", name: str) -> "Node":
-        """Add a frame; up to version 1.6, a joint may have the same name as a link."""
+        """Add a frame with a unique name; up to SDF 1.6, a joint may have the name of a link."""
         if self.into is not None:
             self.into.add(node, name)
         other = self.nodes.setdefault(name, node)

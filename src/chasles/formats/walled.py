@@ -23,9 +23,10 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Ratio of elapsed-time limit to processor-time limit, and number of waiting periods in `run`.
+"""`PATIENCE` is the ratio of the elapsed-time limit to the processor-time limit.
 
-On a busy machine, the elapsed time is much longer than the processor time.
+On a busy machine, the elapsed time is much longer than the processor time. `TURNS` is the number of
+waiting periods in `run`.
 """
 
 

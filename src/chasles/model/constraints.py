@@ -280,14 +280,14 @@ def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
 
 @cache
 def slopes(residual: Program) -> Program:
-    """Return the program for the derivatives of `velocities(residual)` by its velocity inputs."""
+    """Return the program for the derivatives of `velocities(residual)` in its velocity inputs."""
     psi = velocities(residual)
     return derivatives(psi, moving(psi), mode="reverse")
 
 
 @cache
 def accelerations(residual: Program) -> Program:
-    """Return the program for the directional derivative of `velocities(residual)` by all inputs."""
+    """Return the program for the directional derivative of `velocities(residual)`."""
     psi = velocities(residual)
     return forward(psi, [v.name for v in psi.inputs])
 

@@ -87,7 +87,7 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Remove locked joints from tendons and rotors, and drop those that no joint drives.
+    """Remove locked joints from tendons and rotors; drop each rotor that no other joint drives.
 
     `positions` contains the coordinates of the locked joints.
     """
@@ -362,7 +362,7 @@ def simplified(model: Model) -> Description:
     """Regroup link inertias to make more entries zero, without changing the equation of motion.
 
     The part of a body's inertia that does not affect its joint is assigned to the parent link, and
-    the rest to the child link of the joint (Featherstone 2008, 9.7).
+    the rest to the child link of the joint (Featherstone 2008, section 9.7).
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {

@@ -191,13 +191,13 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia if loops are ignored, and so make the mass matrix singular."""
+    """Joints that move no inertia in the tree without loops, whose mass matrix is then singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """For bodies on parallel axes, the body before the first parallel joint (`passes.Turn`)."""
+    """Carrier of each body on parallel axes: the body before the first of these axes."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
-    """True if damping and friction of joints, tendons and fluid are ignored."""
+    """True if damping, friction and fluid forces are ignored."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
     """Function that returns the derivatives of passive joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
@@ -524,7 +524,7 @@ class Model:
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """Bodies whose joints have coordinates, parents first (factors of M have no fill-in)."""
+        """Bodies whose joints have coordinates, with parents before their children."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
@@ -539,7 +539,7 @@ class Model:
 
     @cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """Bodies of mimic joints with ignored limits, which the leader cannot satisfy."""
+        """Bodies of mimic joints whose limits are ignored, as the leader cannot satisfy them."""
         return self._limits[1]
 
     @cached_property

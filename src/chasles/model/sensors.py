@@ -154,7 +154,7 @@ class SensorData:
     frame
         Link or frame that carries the sensor. Joint sensors use `joint` instead.
     pose
-        Pose of the sensor in that frame. Vector values are along the sensor's axes.
+        Pose of the sensor in `frame`. Vector values are along the sensor's axes.
     reference, reference_pose
         For kinds frame_*: reference frame of the values; "" for the world.
     joint

@@ -42,7 +42,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return the row and column of each entry of the packed form, or [] if there is none."""
+        """Return row and column of each entry of the packed form, or [] without a packed form."""
         return []
 
 
@@ -80,7 +80,7 @@ class EffortSpace(Space):
 
 @dataclass(frozen=True)
 class Listed(Space):
-    """An array whose shape and entries are computed by functions. Input arrays must be vectors."""
+    """An array whose shape is computed by `size`, and whose entries are computed by `entries`."""
 
     size: Callable[[Model], tuple[int, ...]]
     entries: Callable[[Model, Any], Iterable[Number]]
@@ -242,7 +242,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (index, ratio, block) for each block and each coordinate that moves its joint."""
+    """Yield (coordinate index, ratio, block) for each coordinate that moves a block's joint."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -329,7 +329,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Stack matrices that are given as blocks by body, for the bodies in `order`."""
+    """Stack matrices, each given as a mapping from bodies to blocks of columns."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
@@ -451,7 +451,7 @@ TreeVector = Annotated[
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""A matrix with rows for steps in q and for velocities; converted from tree to file order."""
+"""A matrix with rows for steps in q and rows for velocities; `join` returns it in file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]

@@ -27,16 +27,16 @@ _TOLERANCE = 1e-6
 """Relative tolerance for inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Ratio of articulated to composite inertia below which the articulated inertia counts as zero."""
+"""Tolerance for articulated inertias, relative to composite ones: smaller ones count as zero."""
 
 _WEAK = 1e-5
-"""Ratio of articulated to composite inertia below which accuracy is lost.
+"""Minimum ratio of articulated to composite inertia for full accuracy.
 
 The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Distance from joint to center of mass, in radii of gyration, above which accuracy is lost.
+"""Maximum distance from joint to center of mass for full accuracy, in radii of gyration.
 
 At this distance, three digits are lost. The largest distance in a published robot with valid
 inertias is 4.

@@ -40,9 +40,9 @@ _CLOSED = "use a robot without loops or couplings, because the Jacobian ignores 
 class Plots:
     """Plots of a robot. Each method draws one plot and returns its Matplotlib axes.
 
-    axes: Matplotlib axes to draw in. By default, a new pyplot figure is created. Motions are arrays
-    with one row per sample, and `t` (n,) contains the times in s (default: row indices). Units are
-    SI units and radians.
+    `axes` are the Matplotlib axes to draw in. By default, a new pyplot figure is created. Motions
+    are arrays with one row per sample, and `t` (n,) contains the times in s (default: row indices).
+    Units are SI units and radians.
     """
 
     def __init__(self, robot: Robot) -> None:

@@ -46,7 +46,7 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
 def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequence[Axes]]:
     """Create a figure without a window, with `count` axes in one row.
 
-    size: width and height of the figure in inches.
+    `size` contains the width and height of the figure in inches.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -159,7 +159,8 @@ def described(robot: Robot, link: str) -> str:
 class Motion:
     """Positions q (n, nq) at non-decreasing times t (n,), in s.
 
-    points, forces: contact points (n, count, 3) in m and forces on the robot in N, if known.
+    `points` are the contact points (n, count, 3) in m, and `forces` are the forces on the robot in
+    N, if known.
     """
 
     t: np.ndarray

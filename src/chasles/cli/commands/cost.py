@@ -195,7 +195,7 @@ def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
     """Return the names of the methods to count.
 
     The list contains all methods that support the robot, the method `wanted`, and "fastest" if
-    there are several methods, or a method whose inertias can be regrouped.
+    there are several methods, or a method that allows inertias to be regrouped.
     """
     methods = [
         m

@@ -226,7 +226,7 @@ class Free(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return length 0 and the moment arms.
+        """Return 0, because the length of the transmission is undefined, and the moment arms.
 
         `gear` contains the force along the parent's axes, followed by the moment.
         """
@@ -334,7 +334,7 @@ class Rolling(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its rates. The contact point is at rest, so v = w x radius n."""
+        """Return S and its time derivatives; v = w x radius n, where n is the plane's normal."""
         n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
         S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))
