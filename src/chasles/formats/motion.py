@@ -79,7 +79,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""Last line read for a sample, and the values of the sample."""
+"""Values of a sample, preceded by the last line read for it."""
 
 
 @dataclass(frozen=True)

@@ -331,5 +331,5 @@ def _shared(pair: list[JointData]) -> str | None:
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:
-    """Return the joint's link that is not `shared`, and the sign of that link's rotation."""
+    """Return the link that a joint connects to the link `shared`, and the sign of its rotation."""
     return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

@@ -28,7 +28,7 @@ _LIMITS = ("lower", "upper", "effort", "velocity")
 _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 
 _LARGEST = sys.float_info.max
-"""Largest finite float. Integers in TOML files can be larger."""
+"""Largest finite float, which integers in TOML files may exceed."""
 
 # Loaded robots ---------------------------------------------------------------------------------
 

@@ -141,8 +141,8 @@ class FrameState:
         --------
         >>> from chasles.model import FrameState
         >>> pose = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0)
-        >>> still = FrameState.of(pose, (0.0,) * 6)
-        >>> len(still.rates())
+        >>> state = FrameState.of(pose, (0.0,) * 6)
+        >>> len(state.rates())
         12
         """
         turning = Matrix.skew(self.angular_velocity) @ self.rotation

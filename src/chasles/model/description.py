@@ -289,20 +289,20 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Smallest derived tolerance, which corresponds to manufacturing precision."""
+    """Lower bound on tolerances derived from digits, similar to manufacturing precision."""
 
     MOST: ClassVar = 1e-3
-    """Largest derived tolerance. Larger residuals are not due to rounding."""
+    """Upper bound on tolerances derived from digits; larger residuals are not due to rounding."""
 
     ROUNDED: ClassVar = 4
-    """Number of significant digits below which numbers are considered exact, not rounded."""
+    """Minimum number of significant digits of rounded numbers; shorter ones are exact."""
 
     AROUND: ClassVar = 8
-    """Number of rounded values whose errors add up around a loop."""
+    """Assumed number of rounded values whose errors add up around a loop."""
 
     @property
     def counts(self) -> bool:
-        """True if saving with full precision could change the tolerance."""
+        """True if saving the numbers with full precision could change the tolerance."""
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 

@@ -92,7 +92,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Apply `different` to the entries in which values of the same structure differ."""
+    """Replace numbers that differ between values of the same structure by `different(numbers)`."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)

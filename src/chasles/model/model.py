@@ -48,8 +48,8 @@ LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
 class Share(NamedTuple):
     """Contribution of a degree of freedom to the velocity of a joint, rotor or tendon.
 
-    The contribution is ratio times the velocity of degree of freedom k of body i's joint. If all
-    degrees of freedom of the joint contribute, k is the index of the first one.
+    The contribution is `ratio` times the velocity of degree of freedom `k` of the joint of body
+    `i`. If all degrees of freedom of the joint contribute, `k` is the index of the first one.
     """
 
     i: int
@@ -434,7 +434,7 @@ class Model:
         return {i: tuple(carried) for i, carried in found.items()}
 
     def subtree(self, i: int) -> tuple[int, ...]:
-        """Return body i and its descendants, each after its parent (Featherstone's nu(i)).
+        """Return body i and its descendants, each after its parent (nu(i) in Featherstone 2008).
 
         Parameters
         ----------
@@ -651,7 +651,7 @@ class Model:
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
-        """Return the coordinates of every joint, including followers, from the vector q.
+        """Return the coordinates of every joint, including mimic joints, from the vector q.
 
         Parameters
         ----------
@@ -685,7 +685,7 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Return the rates of every joint, including followers, from a vector of rates.
+        """Return the rates of every joint, including mimic joints, from a vector of rates.
 
         Parameters
         ----------
@@ -839,12 +839,12 @@ class Model:
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Convert joint torques to generalized forces; torques of followers are added to leaders.
+        """Convert joint torques to generalized forces; leaders get the torques of mimic joints.
 
         Parameters
         ----------
         tau : mapping from int to Vector
-            Torque or force of each joint, including followers, by body (N m or N).
+            Torque or force of each joint, including mimic joints, by body (N m or N).
 
         Returns
         -------

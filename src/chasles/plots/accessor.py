@@ -79,8 +79,8 @@ class Plots:
         >>> import numpy as np
         >>> import chasles
         >>> robot = chasles.robots.planar(2)
-        >>> still = np.zeros((5, 2))
-        >>> len(robot.plot.torque(still, still, still).lines)
+        >>> q, qd, qdd = np.zeros((3, 5, 2))  # five samples
+        >>> len(robot.plot.torque(q, qd, qdd).lines)
         2
         """
         robot = self._robot
@@ -121,8 +121,8 @@ class Plots:
         --------
         >>> import numpy as np
         >>> import chasles
-        >>> still = np.zeros((5, 2))
-        >>> len(chasles.robots.planar(2).plot.energy(still, still).lines)
+        >>> q, qd = np.zeros((2, 5, 2))  # five samples
+        >>> len(chasles.robots.planar(2).plot.energy(q, qd).lines)
         3
         """
         robot = self._robot

@@ -73,7 +73,7 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Terms of the relative tolerance: `EXACT` plus `SNAPPED` per radian changed by snapping."""
+"""Relative tolerance: `EXACT`, plus `SNAPPED` times the sum of angle changes on loading (rad)."""
 
 
 class WrongAnswer(InputError):

@@ -25,7 +25,7 @@ COLUMNS = {
     "sqrt": "square_roots",
     "sin, cos": "sines_and_cosines",
 }
-"""Column headings, and the `Count` field shown in each column."""
+"""Field of `Count` in each column of the table, by column heading."""
 
 NONE = "·"
 MANY = 12
@@ -163,7 +163,7 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count the operations of the given functions. The default is `MAIN`.
+    """Count the operations of the given functions, by default the functions in `MAIN`.
 
     The count is None if a method does not support the robot's mimic joints.
     """
