@@ -121,7 +121,7 @@ Partition = tuple[Path, Path]
 
 @dataclass(frozen=True)
 class Job:
-    """Computation to run on each log. Jobs can be pickled and run in any process.
+    """Computation to run on each log, which can be pickled and run in any process.
 
     Attributes
     ----------

@@ -294,7 +294,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contact pairs. With joint limits or a rigid contact, all pairs must be rigid."""
+    """Return the contact pairs, all of them rigid if there are joint limits or rigid contacts."""
     if "ground" in scenario.top:
         return _on_the_ground(scenario, robot)
     if not scenario.contacts:

@@ -52,7 +52,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Sweep that simulates runs table by table; sweeps can be pickled and run in any process.
+    """Sweep that simulates runs table by table, and can be pickled and run in any process.
 
     `robot` is the scenario's robot. If `motions` is True, every state of a run is written, not only
     the last state.

@@ -109,7 +109,7 @@ def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
 
 
 def _range(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the joint limits. Unlimited angles are limited to two turns."""
+    """Return the joint limits, with limits of two turns for unlimited angles."""
     limits = robot.joint(joint).limits
     far = 4.0 * np.pi if _turns(robot, joint) else np.inf
     lower = -far if np.isinf(limits.lower) else limits.lower

@@ -26,7 +26,7 @@ INSTANCE = 20_000.0
 _FAULTS = (ValueError, LookupError, TypeError, RecursionError, SyntaxError, struct.error)
 
 MOST_GROUPED = 5 * 10**7
-"""Maximum product of face and material counts in an .obj file; it bounds the loading time."""
+"""Maximum product of face and material counts in an .obj file, to bound the loading time."""
 
 
 @lru_cache(maxsize=512)

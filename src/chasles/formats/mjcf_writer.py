@@ -51,7 +51,7 @@ _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
     "collision": {"group": "3"},
 }
-"""Attributes of shapes by role, following MuJoCo's conventions. The viewer shows groups 0 to 2."""
+"""MJCF attributes of shapes, by role. MuJoCo's viewer shows groups 0 to 2 by default."""
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000

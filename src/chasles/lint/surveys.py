@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add a joint's location in the file; restore inverted limits, which loading removes."""
+        """Add the location of a joint in the file, and inverted limits, which loading removes."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -181,7 +181,7 @@ def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
-    """Yield a `Part` for each XML element; messages refer to it by tag (or `what`) and name."""
+    """Yield a `Part` for each XML element, named by `what` (default: the tag) in messages."""
     for element in elements:
         part = Part(source, element, "")
         yield replace(part, owner=f"{what or part.tag} {element.get('name', '')!r}")

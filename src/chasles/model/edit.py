@@ -195,7 +195,7 @@ def sensors_left(source: Description) -> tuple[SensorData, ...]:
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
-    """Attach a payload to a frame. The inertia is given in this frame."""
+    """Attach a payload to a frame, in which the payload's inertia is expressed."""
     where = model.frame(frame)
     source, name = model.source, a_name("a payload", name, "attach")
     if name in model.frames:

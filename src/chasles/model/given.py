@@ -127,7 +127,7 @@ UNHASHABLE = (TypeError, ValueError)
 
 
 def check_hash(function: str, name: str, value: Any) -> None:
-    """Raise an error if an option is not hashable. Options are keys of the program cache."""
+    """Raise an error if an option is not hashable and so cannot be a key of the program cache."""
     try:
         hash(value)
     except UNHASHABLE:
@@ -212,7 +212,7 @@ class Entry(NamedTuple):
 
     @property
     def finite(self) -> bool:
-        """Return True if all values are symbols or finite; otherwise, a file cannot be loaded."""
+        """Return True if all values are symbols or finite, so that a file can be loaded."""
         return all(isinstance(x, Scalar) or _plain(x, ANY) for x in self.numbers)
 
 

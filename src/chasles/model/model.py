@@ -630,7 +630,7 @@ class Model:
 
     @property
     def steady_rows(self) -> list[float]:
-        """Flag for each loop and coupling equation: 1 if it does no work, 0 otherwise."""
+        """Flag for each loop and coupling equation: 1 if the constraint does no work, else 0."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 

@@ -269,7 +269,7 @@ class Playback:
             self._refresh()
 
     def step(self, pictures: int) -> None:
-        """Pause, and step by a number of frames. At speed 1, a frame lasts 1/30 s."""
+        """Pause, and step by a number of frames, each of which lasts 1/30 s at speed 1."""
         if self.playing:
             self.play(False)
         self.go(self.clock + pictures * float(self.speed.value) / RATE)
