@@ -90,11 +90,11 @@ class Convention:
     nq: int
     nv: int
     _nq_here: int
-    _places: np.ndarray  # index in q of each entry of the library's positions
-    _cosines: list[int]  # indices of cosines in the library's positions
+    _places: np.ndarray  # Index in q of each entry of the library's positions.
+    _cosines: list[int]  # Indices of cosines in the library's positions.
     _sines: list[int]
-    _quaternions: Mapping[str, list[int]]  # quaternion indices of each joint
-    _order: np.ndarray  # index in qd of each entry of the library's velocities
+    _quaternions: Mapping[str, list[int]]  # Quaternion indices of each joint.
+    _order: np.ndarray  # Index in qd of each entry of the library's velocities.
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:

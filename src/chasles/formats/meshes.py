@@ -31,7 +31,7 @@ MOST_GROUPED = 5 * 10**7
 
 @lru_cache(maxsize=512)
 def loaded(path: Path) -> list[Any]:
-    """Return all meshes in a file that have faces, as trimesh objects in the file's frame."""
+    """Return the meshes with faces in a file, as trimesh objects in the file's frame."""
     try:
         import trimesh
     except ImportError:

@@ -365,7 +365,7 @@ def _add_shapes(
                 continue
             given["mesh"] = meshes.setdefault((mesh, shape.size), f"mesh {len(meshes) + 1}")
         else:
-            halved = SHAPE_TRAITS[shape.kind].halved  # radii are not halved
+            halved = SHAPE_TRAITS[shape.kind].halved  # MuJoCo halves lengths, but not radii
             given["size"] = words(0.5 * x if k in halved else x for k, x in enumerate(shape.size))
         if shape.link not in bodies:
             notes.append(f"link {shape.link!r} is not a body in MJCF; its shape is not written")

@@ -407,7 +407,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # str.strip removed a control character
+        other = ("a number", line.text)  # without control characters, every word is a number
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

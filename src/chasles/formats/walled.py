@@ -71,7 +71,8 @@ class Tool:
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads use up address space
+        # Threads of OpenBLAS would use up the address space.
+        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
         with tempfile.TemporaryDirectory() as folder:  # for the tool's log files
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)

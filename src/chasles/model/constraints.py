@@ -280,7 +280,7 @@ def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
 
 @cache
 def slopes(residual: Program) -> Program:
-    """Return the program for the derivatives of `velocities(residual)` in its velocity inputs."""
+    """Return the program for the Jacobian of `velocities(residual)` with respect to velocities."""
     psi = velocities(residual)
     return derivatives(psi, moving(psi), mode="reverse")
 

@@ -280,8 +280,8 @@ class Precision:
     significant, decimals
         Maximum number of significant digits and of decimal places of the numbers in the file.
     loops
-        Tolerance for inconsistent loop equations, in rad and relative to the loop size. If None,
-        the tolerance is derived from the digits.
+        Tolerance for residuals of loop equations: angles in rad, lengths relative to the loop size.
+        If None, the tolerance is derived from the digits.
     """
 
     significant: int = 17

@@ -42,7 +42,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return row and column of each entry of the packed form, or [] without a packed form."""
+        """Return the (row, column) of each entry in packed form, or [] if it is not supported."""
         return []
 
 
