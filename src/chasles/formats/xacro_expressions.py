@@ -39,7 +39,7 @@ class Refused(Exception):
 
     @property
     def told(self) -> str:
-        """Return the message with the expression."""
+        """Error message, including the expression."""
         long = len(self.expression) > 100
         cut = f"{self.expression[:97]}..." if long else self.expression
         return f"{self}: ${{{cut}}}" if cut else str(self)

@@ -204,12 +204,12 @@ class CouplingData:
 
     @property
     def timed(self) -> bool:
-        """Return True if the coupling depends on time."""
+        """True if the coupling depends on time."""
         return any(variable.name == "t" for variable in self.residual.inputs)
 
     @property
     def plain(self) -> bool:
-        """Return True if the coupling is a single equation that uses only coordinates."""
+        """True if the coupling is a single equation that uses only coordinates."""
         return self.rows == 1 and not self.rates and not self.frames
 
 

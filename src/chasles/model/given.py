@@ -207,12 +207,12 @@ class Entry(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Return True if all values are symbols or within the range of the field."""
+        """True if all values are symbols or within the range of the field."""
         return all(isinstance(x, Scalar) or _plain(x, self.row) for x in self.numbers)
 
     @property
     def finite(self) -> bool:
-        """Return True if all values are symbols or finite, so that a file can be loaded."""
+        """True if all values are symbols or finite, as required for loading a file."""
         return all(isinstance(x, Scalar) or _plain(x, ANY) for x in self.numbers)
 
 
