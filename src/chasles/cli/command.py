@@ -221,7 +221,8 @@ def guarded(
 ) -> Iterator[None]:
     """Report an error in one line on stderr and exit. With --json, also print its fields.
 
-    options: names of the command's options, which replace Python argument names in remedies.
+    `options` are the names of the command's options, which replace Python argument names in
+    remedies.
     """
     try:
         yield

@@ -107,7 +107,7 @@ class Done:
 
 
 def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
-    """Yield logs as consecutive blocks of one motion, and append each log to `read`."""
+    """Convert logs to consecutive blocks of one motion; append each converted log to `read`."""
     first = 0
     for log in logs:
         read.append(log)
@@ -121,7 +121,7 @@ Partition = tuple[Path, Path]
 
 @dataclass(frozen=True)
 class Job:
-    """Computation to run on each log. Jobs can be pickled and run in any process.
+    """Computation to run on each log, which can be pickled and run in any process.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class Job:
         return json.dumps({**origin, "recipe": self.recipe}).encode()
 
     def reader(self) -> Reader:
-        """Return a log reader. Finite differences never span gaps in time."""
+        """Return a log reader, which accepts gaps in time if no finite differences are needed."""
         needed = ("q",) if self.differentiate else ("q", "qd", "qdd")
         gaps, threaded = not self.differentiate, self.threads > 1
         given = (self.robot, self.columns, self.units, self.skip_bad, needed)
@@ -251,7 +251,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one log unless the table exists; report states to `told`."""
+        """Compute the table of one log unless it exists; pass numbers of new states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:

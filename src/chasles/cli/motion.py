@@ -57,7 +57,7 @@ class Task:
         File of external forces and couples. The default is the gripper load in a .dat robot file,
         if any.
     forces_on
-        Frame on whose origin the forces act, along its axes (default: the tool).
+        Frame at whose origin the forces act, expressed along the frame's axes (default: the tool).
     step
         Time step (s) of a motion without times.
     differentiate

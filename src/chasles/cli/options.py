@@ -103,7 +103,7 @@ def installed(incomplete: str) -> list[str]:
 
 
 def names(incomplete: str) -> list[str]:
-    """Complete the names of built-in and installed robots. The shell completes file names."""
+    """Complete the names of built-in and installed robots, but not file names."""
     return among([*robots.ROBOTS, *installed(incomplete)])(incomplete)
 
 

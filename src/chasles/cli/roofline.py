@@ -19,13 +19,13 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.graphs import captured
 
 GPU_SIZES, GPU_BYTES = (4096, 2**20), 2**32
-"""Batch sizes (states) on the GPU, and the maximum total array size (bytes)."""
+"""Batch sizes (states) and maximum total array size (bytes) on the GPU."""
 
 LAUNCHES = 10
 """Number of kernel launches in a timed CUDA graph."""
 
 CHECKED, TOLERANCE = 64, {"float64": 1e-9, "float32": 2e-2}
-"""Number of states at which GPU and CPU results are compared, and the tolerances.
+"""Number of states and tolerances for comparing GPU and CPU results.
 
 Tolerances are relative to the largest result.
 """
@@ -87,8 +87,8 @@ class Roofline:
     ) -> Iterator[Row]:
         """Yield rows for times that have already been measured.
 
-        times: seconds per state for a single call, and for a batch on one core, on all cores, and
-        on one core in float32.
+        `times` contains the seconds per state for a single call, and for a batch on one core, on
+        all cores, and on one core in float32.
         """
         work = Work.of(compiled.program)
         call, one, every, single = times

@@ -156,9 +156,9 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     """Return a scenario with values from flags, which override the values of `base`.
 
-    given: values of the flags, structured like a scenario file. If a flag sets q, random or
-    keyframe, the file's values of all three are ignored. Contacts from flags replace the file's
-    contacts.
+    `given` contains the values of the flags, structured like a scenario file. If a flag sets q,
+    random or keyframe, the file's values of all three are ignored. Contacts from flags replace the
+    file's contacts.
     """
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}

@@ -18,7 +18,7 @@ CONTROLS: dict[str, Any] = {
 """Controller classes by name."""
 
 ACTUATORS = "actuators"
-"""Control law with constant actuator controls. `ACTUATED` lists its keys."""
+"""Name of the control law with constant actuator controls, whose keys are in `ACTUATED`."""
 
 ACTUATED = ("ctrl", "act")
 
@@ -40,7 +40,10 @@ KINDS: dict[str, dict[str, type]] = {
         "azad-featherstone": contact.AzadFeatherstone,
     },
 }
-"""Shapes and contact laws. Soft laws also take friction = {coefficient, stiffness, damping}."""
+"""Classes of shapes and contact laws, by key of a `[[contact]]` table and by `kind`.
+
+Soft laws also take friction = {coefficient, stiffness, damping}.
+"""
 
 OLD_GAINS = {"kp": "stiffness", "kd": "damping"}
 """Names of gains in older scenarios, with their current names."""
@@ -53,7 +56,7 @@ def _positive(value: Any) -> float:
 
 
 def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """Return a converter that accepts values of exactly one type that satisfy a condition."""
+    """Return a converter that accepts only values of one type for which `suits` is True."""
 
     def convert(value: Any) -> Any:
         if type(value) is not kind or not suits(value):
@@ -128,7 +131,10 @@ VALUES = {
     Place: Field(numbers(3), "three finite numbers"),
     str | None: Field(_only(str), "the name of a frame"),
 }
-"""Value checks for shapes and contact laws, by field type. Other fields cannot be set."""
+"""Value checks for the fields of shapes and contact laws, by field type.
+
+Fields of other types cannot be set.
+"""
 
 DEFAULTS = {"duration": 1.0}
 """Default values of top-level keys."""
@@ -139,7 +145,7 @@ FLAGS: dict[tuple[str | int, ...], str] = {
     ("contact",): "--foot",
     ("arguments",): "--argument",
 }
-"""Flags whose names differ from the scenario keys. The robot is an argument, not a flag."""
+"""Flags, and the argument `robot`, whose names do not follow from the scenario keys."""
 
 
 def flag(*path: str | int) -> str:

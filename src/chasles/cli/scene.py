@@ -58,7 +58,7 @@ class Scene:
     ) -> Trajectory:
         """Simulate `steps` steps (default: all), from the initial state or from `resume`.
 
-        more: other options of `Robot.simulate`.
+        `more` contains other options of `Robot.simulate`.
         """
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
@@ -88,7 +88,7 @@ class Scene:
     def torques(self, motion: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the joint torques (n, nv) from the controller, actuators and disturbance.
 
-        motion: arrays t, q, qd and, for actuators with activations, act.
+        `motion` contains the arrays t, q, qd and, for actuators with activations, act.
         """
         robot, states = self.robot, (motion["q"], motion["qd"])
         if self.driven:
@@ -294,7 +294,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contact pairs. With joint limits or a rigid contact, all pairs must be rigid."""
+    """Return the contact pairs, all of them rigid if there are joint limits or rigid contacts."""
     if "ground" in scenario.top:
         return _on_the_ground(scenario, robot)
     if not scenario.contacts:

@@ -52,7 +52,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Sweep that simulates runs table by table; sweeps can be pickled and run in any process.
+    """Sweep that simulates runs table by table, and can be pickled and run in any process.
 
     `robot` is the scenario's robot. If `motions` is True, every state of a run is written, not only
     the last state.
@@ -80,8 +80,8 @@ class Sweep:
     def simulated(self, run: int, before: Robot | None = None) -> tuple[Robot, Trajectory]:
         """Simulate a run; return its robot and motion.
 
-        before: robot of the previous run, reused with its compiled code if both runs have the same
-        robot parameters.
+        `before` is the robot of the previous run, which is reused with its compiled code if both
+        runs have the same robot parameters.
         """
         given, changed = self._given(run)
         scenario = with_flags(self.scenario, given)

@@ -43,7 +43,7 @@ class Table:
             self.writer.close()
 
     def add(self, columns: Sequence[np.ndarray]) -> None:
-        """Append rows, given as a list of columns. An extra first column is the time t."""
+        """Append rows, given as a list of columns; the first column may be the time t."""
         import pyarrow
         from pyarrow import parquet
 
@@ -66,7 +66,7 @@ class Table:
             self.held.clear()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write the summary after the last row. A table without rows has no column t."""
+        """Write all remaining rows and the summary of the table."""
         if self.writer is None:
             self.add([np.zeros(0) for _ in self.names])
         self._write()

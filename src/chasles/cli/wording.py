@@ -89,7 +89,7 @@ def warnings_as_notes(write: Callable[[str], None], options: Iterable[str]) -> I
 def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
     """Return a note about joints outside their limits or beyond two turns, or "".
 
-    q: one configuration (nq,), or several (n, nq). The note gives each joint's worst value.
+    `q` is one configuration (nq,), or several (n, nq). The note gives each joint's worst value.
     """
     found, turned = [], False
     for joint in robot.joints:
@@ -109,7 +109,7 @@ def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
 
 
 def _range(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the joint limits. Unlimited angles are limited to two turns."""
+    """Return the joint limits, with limits of two turns for unlimited angles."""
     limits = robot.joint(joint).limits
     far = 4.0 * np.pi if _turns(robot, joint) else np.inf
     lower = -far if np.isinf(limits.lower) else limits.lower

@@ -90,11 +90,11 @@ class Convention:
     nq: int
     nv: int
     _nq_here: int
-    _places: np.ndarray  # index in q of each entry of the library's positions
-    _cosines: list[int]  # indices of cosines in the library's positions
+    _places: np.ndarray  # Index in q of each entry of the library's positions.
+    _cosines: list[int]  # Indices of cosines in the library's positions.
     _sines: list[int]
-    _quaternions: Mapping[str, list[int]]  # quaternion indices of each joint
-    _order: np.ndarray  # index in qd of each entry of the library's velocities
+    _quaternions: Mapping[str, list[int]]  # Quaternion indices of each joint.
+    _order: np.ndarray  # Index in qd of each entry of the library's velocities.
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:
@@ -146,9 +146,9 @@ class Convention:
         --------
         >>> import chasles
         >>> robot = chasles.robots.quadruped()
-        >>> there = chasles.conventions.mujoco(robot)
+        >>> mujoco = chasles.conventions.mujoco(robot)
         >>> q = robot.neutral()
-        >>> bool((there.from_position(there.to_position(q)) == q).all())
+        >>> bool((mujoco.from_position(mujoco.to_position(q)) == q).all())
         True
         """
         x = numbers("x", x, self.nq)
@@ -204,8 +204,8 @@ class Convention:
         >>> import numpy as np
         >>> import chasles
         >>> robot = chasles.robots.quadruped()
-        >>> there = chasles.conventions.pinocchio(robot)
-        >>> there.from_velocity(there.to_position(robot.neutral()), np.arange(18.0))[:6]
+        >>> pinocchio = chasles.conventions.pinocchio(robot)
+        >>> pinocchio.from_velocity(pinocchio.to_position(robot.neutral()), np.arange(18.0))[:6]
         array([3., 4., 5., 0., 1., 2.])
         """
         return self._here(self.from_position(x), numbers("v", v, self.nv))
@@ -230,8 +230,8 @@ class Convention:
         >>> import numpy as np
         >>> import chasles
         >>> robot = chasles.robots.quadruped()
-        >>> there = chasles.conventions.mujoco(robot)
-        >>> there.to_acceleration(robot.neutral(), np.ones(18), np.zeros(18))[:6]
+        >>> mujoco = chasles.conventions.mujoco(robot)
+        >>> mujoco.to_acceleration(robot.neutral(), np.ones(18), np.zeros(18))[:6]
         array([0., 0., 0., 0., 0., 0.])
         """
         qd, qdd = numbers("qd", qd, self.nv), numbers("qdd", qdd, self.nv)
@@ -257,9 +257,9 @@ class Convention:
         >>> import numpy as np
         >>> import chasles
         >>> robot = chasles.robots.quadruped()
-        >>> there = chasles.conventions.mujoco(robot)
-        >>> x = there.to_position(robot.neutral())
-        >>> there.from_acceleration(x, np.zeros(18), np.ones(18))[:6]
+        >>> mujoco = chasles.conventions.mujoco(robot)
+        >>> x = mujoco.to_position(robot.neutral())
+        >>> mujoco.from_acceleration(x, np.zeros(18), np.ones(18))[:6]
         array([1., 1., 1., 1., 1., 1.])
         """
         qd = self.from_velocity(x, v)
@@ -310,8 +310,8 @@ class Convention:
         >>> import numpy as np
         >>> import chasles
         >>> robot = chasles.robots.quadruped()
-        >>> there = chasles.conventions.pinocchio(robot)
-        >>> there.from_effort(there.to_position(robot.neutral()), np.arange(18.0))[:6]
+        >>> pinocchio = chasles.conventions.pinocchio(robot)
+        >>> pinocchio.from_effort(pinocchio.to_position(robot.neutral()), np.arange(18.0))[:6]
         array([3., 4., 5., 0., 1., 2.])
         """
         return self._here(self.from_position(x), numbers("tau", tau, self.nv))
@@ -363,8 +363,8 @@ class Convention:
         --------
         >>> import numpy as np
         >>> import chasles
-        >>> there = chasles.conventions.pinocchio(chasles.robots.planar(2))
-        >>> there.from_jacobian([0.0, 0.0], np.eye(6, 2))[3]
+        >>> pinocchio = chasles.conventions.pinocchio(chasles.robots.planar(2))
+        >>> pinocchio.from_jacobian([0.0, 0.0], np.eye(6, 2))[3]
         array([1., 0.])
         """
         q = self.from_position(x)[..., None, :]
@@ -417,8 +417,8 @@ class Convention:
         --------
         >>> import numpy as np
         >>> import chasles
-        >>> there = chasles.conventions.drake(chasles.robots.planar(2))
-        >>> there.from_mass_matrix([0.0, 0.0], np.diag([2.0, 1.0]))
+        >>> drake = chasles.conventions.drake(chasles.robots.planar(2))
+        >>> drake.from_mass_matrix([0.0, 0.0], np.diag([2.0, 1.0]))
         array([[2., 0.],
                [0., 1.]])
         """
@@ -459,7 +459,7 @@ class Convention:
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T' x for vectors x along the last axis (see `_there`)."""
+        """Return T' x for vectors x along the last axis. T maps qd to the library's velocities."""
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:

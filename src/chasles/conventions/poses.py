@@ -158,7 +158,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     T = numbers("a pose", T, 4)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
-    products = stacked(  # 4 q q': all rows are parallel to q, and the longest is the most accurate
+    products = stacked(  # rows of 4 q q' are parallel to q; the longest is the most accurate
         [
             [1.0 + xx - yy - zz, xy + yx, zx + xz, zy - yz],
             [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],

@@ -99,7 +99,7 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 class _Source:
-    """Reader for a data file; it reads one record at a time."""
+    """Reader that reads a data file record by record."""
 
     def __init__(self, file: str, snap: bool) -> None:
         files.check_bearable(file)

@@ -90,7 +90,7 @@ def _imu(sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
 def _force_torque(
     sensor: etree._Element, data: SensorData, joint: JointData, place: Transform
 ) -> SensorData:
-    """Return the force-torque sensor of a joint; it measures the moment, then the force."""
+    """Return the force-torque sensor of a joint, whose values are the moment and the force."""
     axes = _text(sensor, "force_torque/frame", "child")
     direction = _text(sensor, "force_torque/measure_direction", "child_to_parent")
     if axes not in ("child", "sensor") or direction not in ("child_to_parent", "parent_to_child"):

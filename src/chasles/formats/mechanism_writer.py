@@ -36,7 +36,7 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         top["precision"] = {k: x for k, x in vars(source.precision).items() if x is not None}
     text += lines(top)
     if source.notes:
-        folder = os.path.join(os.path.dirname(source.where), "")  # omitted from notes for privacy
+        folder = os.path.join(os.path.dirname(source.where), "")  # removed from notes for privacy
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))

@@ -26,12 +26,12 @@ INSTANCE = 20_000.0
 _FAULTS = (ValueError, LookupError, TypeError, RecursionError, SyntaxError, struct.error)
 
 MOST_GROUPED = 5 * 10**7
-"""Maximum product of face and material counts in an .obj file; it bounds the loading time."""
+"""Maximum product of face and material counts in an .obj file, to bound the loading time."""
 
 
 @lru_cache(maxsize=512)
 def loaded(path: Path) -> list[Any]:
-    """Return all meshes in a file that have faces, as trimesh objects in the file's frame."""
+    """Return the meshes with faces in a file, as trimesh objects in the file's frame."""
     try:
         import trimesh
     except ImportError:
@@ -99,7 +99,7 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return infinity if the product of face and material counts exceeds `MOST_GROUPED`, else 0."""
+    """Return 0, or infinity if the product of face and material counts exceeds `MOST_GROUPED`."""
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 

@@ -45,7 +45,7 @@ WORLD = "world"
 """Name of MuJoCo's body 0, the fixed root of the kinematic tree."""
 
 _ABOUT_A_POINT = ("hinge", "ball")
-"""Joint types whose motion depends on the joint position `pos`."""
+"""Types of joints that rotate the body about the anchor point `pos`."""
 
 _SHOWN = (0, 1, 2)
 """Geom groups visible in MuJoCo's viewer; collision shapes are usually in other groups."""

@@ -43,14 +43,14 @@ _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
-    """Return the coordinates of a joint; for a free joint, the quaternion comes first."""
+    """Return the coordinates of a joint, with the quaternion of a free joint first."""
     start, kind = source["jnt_qposadr"][k], source["jnt_type"][k]
     found = tuple(q[start : start + _SIZES[kind][0]])
     return (*found[3:], *found[:3]) if kind == "free" else found
 
 
 def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) -> tuple[float, ...]:
-    """Return the velocity of a joint; for a free joint, it is expressed in the body frame."""
+    """Return the velocity of a joint, expressed in the body frame for a free joint."""
     start, kind = source["jnt_dofadr"][k], source["jnt_type"][k]
     found = tuple(v[start : start + _SIZES[kind][1]])
     if kind != "free":

@@ -53,7 +53,7 @@ def _ends(part: JointData | RotorData | ActuatorData, interval: Interval) -> str
 
 
 def add_fluid(option: etree._Element, source: Description) -> None:
-    """Write the fluid properties; MuJoCo computes the boxes from the inertias."""
+    """Write the fluid properties without the boxes, which MuJoCo computes from the inertias."""
     if (flow := source.fluid) is not None:
         option.set("density", words([flow.density]))
         option.set("viscosity", words([flow.viscosity]))
@@ -188,7 +188,7 @@ def add_keyframes(root: etree._Element, source: Description, order: Sequence[str
 
 
 def _neutral(joint: JointData) -> tuple[float, ...]:
-    """Return the zero coordinates of a joint; a quaternion is the identity."""
+    """Return the zero coordinates of a joint, with an identity quaternion (1, 0, 0, 0)."""
     return tuple(float(unit == "1" and k == 0) for k, unit in enumerate(joint.traits.units))
 
 

@@ -44,7 +44,7 @@ def add_sensors(
 
 
 class _Writer:
-    """Writer for sensors; it adds sites for sensors that need them."""
+    """Writer for sensors and for the sites to which they are attached."""
 
     def __init__(
         self, root: etree._Element, source: Description, bodies: Bodies, joints: list[str]

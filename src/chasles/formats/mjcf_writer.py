@@ -51,7 +51,7 @@ _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
     "collision": {"group": "3"},
 }
-"""Attributes of shapes by role, following MuJoCo's conventions. The viewer shows groups 0 to 2."""
+"""MJCF attributes of shapes, by role. MuJoCo's viewer shows groups 0 to 2 by default."""
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
@@ -156,7 +156,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """Return the next link that becomes a body, and the joints that lead to it."""
+        """Return the link of the next body, and the joints in series from `joint` to this link."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]
@@ -365,7 +365,7 @@ def _add_shapes(
                 continue
             given["mesh"] = meshes.setdefault((mesh, shape.size), f"mesh {len(meshes) + 1}")
         else:
-            halved = SHAPE_TRAITS[shape.kind].halved  # radii are not halved
+            halved = SHAPE_TRAITS[shape.kind].halved  # MuJoCo halves lengths, but not radii
             given["size"] = words(0.5 * x if k in halved else x for k, x in enumerate(shape.size))
         if shape.link not in bodies:
             notes.append(f"link {shape.link!r} is not a body in MJCF; its shape is not written")

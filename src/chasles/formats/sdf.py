@@ -157,7 +157,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
 
 
 def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], list[LinkData]]:
-    """Return one joint if its axes are perpendicular and have equal properties, else two joints."""
+    """Return one joint if the axes are perpendicular and have equal properties, else two joints."""
     alike = replace(second, axis=first.axis) == first and first.mimic is None
     if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
         return [replace(first, second_axis=second.axis)], []

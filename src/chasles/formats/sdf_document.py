@@ -102,7 +102,7 @@ class _Way:
 
 
 def opened(file: str, *, snap: bool) -> Document:
-    """Read a file and all included files; relative poses are computed later."""
+    """Read a file and all included files, without computing the poses of frames."""
     notes: list[str] = []
     root, version = _root(file, snap, notes)
     worlds = list(root.all(WORLD))

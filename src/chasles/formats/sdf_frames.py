@@ -70,12 +70,12 @@ class Node:
 
     @property
     def above(self) -> "Node | None":
-        """Return the frame to which the pose is relative; None for the world."""
+        """The frame to which the pose is relative; None for the world."""
         return None if self.scope is None else self.beside(self.base, self.part)
 
     @cached_property
     def pose(self) -> Transform:
-        """Return the pose of this frame relative to the frame `above`."""
+        """Pose of this frame relative to the frame `above`."""
         if not self.placement:
             return self.given
         node, placed = self.find(self.placement, self.part), Transform.identity()
@@ -86,7 +86,7 @@ class Node:
 
     @property
     def carrier(self) -> "Node | None":
-        """Return the link with which the frame moves; None for the world."""
+        """The link with which the frame moves; None for the world."""
         end = self._way(self, lambda node: node._attached())[-1]
         return end if end.kind == "link" else None
 
@@ -120,13 +120,13 @@ class Node:
 
     @property
     def prefix(self) -> str:
-        """Return the prefix of all frame names in this model or world."""
+        """Prefix of all frame names in this model or world."""
         if self.into is not None:
             return self.into.prefix
         return f"{self.name}::" if self.name else ""
 
     def add(self, node: "Node", name: str) -> "Node":
-        """Add a frame; up to version 1.6, a joint may have the same name as a link."""
+        """Add a frame with a unique name; up to SDF 1.6, a joint may have the name of a link."""
         if self.into is not None:
             self.into.add(node, name)
         other = self.nodes.setdefault(name, node)

@@ -72,7 +72,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 def _add_parts(
     model: etree._Element, source: Description, floats: list[str], joints: list[JointData]
 ) -> None:
-    """Write links, joints and frames; floating links come first to be read as roots."""
+    """Write links (floating links first, so that they are read as roots), joints and frames."""
     joint_of = {joint.child: joint for joint in joints}
     for link in sorted(source.links, key=lambda link: link.name not in floats):
         element = xml.added(model, "link", name=link.name)
@@ -331,5 +331,5 @@ def _shared(pair: list[JointData]) -> str | None:
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:
-    """Return the joint's link that is not `shared`, and the sign of that link's rotation."""
+    """Return the link that a joint connects to the link `shared`, and the sign of its rotation."""
     return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

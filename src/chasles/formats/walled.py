@@ -23,9 +23,10 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Ratio of elapsed-time limit to processor-time limit, and number of waiting periods in `run`.
+"""`PATIENCE` is the ratio of the elapsed-time limit to the processor-time limit.
 
-On a busy machine, the elapsed time is much longer than the processor time.
+On a busy machine, the elapsed time is much longer than the processor time. `TURNS` is the number of
+waiting periods in `run`.
 """
 
 
@@ -70,7 +71,7 @@ class Tool:
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        # Threads use up address space; MuJoCo loads a window library unless told not to.
+        # Threads of OpenBLAS would use up the address space, and MuJoCo does not need a window.
         lean = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
         with tempfile.TemporaryDirectory() as folder:  # for the tool's log files
             try:

@@ -64,7 +64,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
     if not os.path.isfile(filename):
         xacro.filestack.pop()  # report the including file
         what = f"the included file {os.path.basename(filename)!r} does not exist"
-        raise xacro.XacroException(what, exc=FileNotFoundError())  # ignored if optional
+        raise xacro.XacroException(what, exc=FileNotFoundError())  # ignored for optional files
     plain = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:
         root = etree.fromstring(Path(filename).read_bytes(), plain)

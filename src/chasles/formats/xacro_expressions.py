@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 MOST_WORK = 1_000_000
-"""Maximum number of evaluated nodes and created entries; 468 published files need < 30,000 each."""
+"""Maximum number of evaluated syntax nodes and created entries for one file.
+
+Each of 468 published files needs fewer than 30,000.
+"""
 
 MOST_CHARACTERS = 20_000
 """Maximum number of characters in an expression."""
@@ -36,7 +39,7 @@ class Refused(Exception):
 
     @property
     def told(self) -> str:
-        """Return the message with the expression."""
+        """Error message, including the expression."""
         long = len(self.expression) > 100
         cut = f"{self.expression[:97]}..." if long else self.expression
         return f"{self}: ${{{cut}}}" if cut else str(self)

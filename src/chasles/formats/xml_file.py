@@ -123,7 +123,7 @@ class Part:
 
     @property
     def where(self) -> str:
-        """Return "file:line" for the element, in the xacro file if it was expanded."""
+        """Location of the element as "file:line", in the xacro file if it was expanded from one."""
         return self.element.get(ORIGIN) or f"{self.source.file}:{self.element.sourceline}"
 
     @property

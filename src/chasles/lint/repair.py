@@ -22,7 +22,7 @@ NOT_WRITTEN = "the file does not contain the numbers literally"
 """Reason for not repairing numbers that come from expressions, defaults or included files."""
 
 ROUNDING = 1e-14
-"""Fraction of the largest moment below which a moment is treated as a rounding error."""
+"""Tolerance for moments, relative to the largest moment: smaller ones are rounding errors."""
 
 
 class Left(NamedTuple):
@@ -77,7 +77,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Yield edits that set a link's moments, or None for a product of inertia not in the file."""
+    """Yield edits that set a link's moments of inertia, or None for a moment not in the file."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")

@@ -209,7 +209,7 @@ The groups contain the name and the attributes of a start tag.
 class Document:
     """The contents of a robot file, for repairs.
 
-    root: root element of an XML file; `Edit.place` is an element of this tree.
+    `root` is the root element of an XML file; `Edit.place` is an element of this tree.
     """
 
     file: str
@@ -298,7 +298,7 @@ class Sheet:
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Return links that have or carry mass; `fixed` ignores masses beyond moving joints."""
+        """Return links that have mass or carry links with mass; `fixed` ignores moving joints."""
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

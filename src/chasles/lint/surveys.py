@@ -28,7 +28,7 @@ _LIMITS = ("lower", "upper", "effort", "velocity")
 _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 
 _LARGEST = sys.float_info.max
-"""Largest finite float. Integers in TOML files can be larger."""
+"""Largest finite float, which integers in TOML files may exceed."""
 
 # Loaded robots ---------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add a joint's location in the file; restore inverted limits, which loading removes."""
+        """Add the location of a joint in the file, and inverted limits, which loading removes."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -104,7 +104,7 @@ def xacro(
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
 
     def written(place: etree._Element | None, names: Iterable[str]) -> etree._Element | None:
-        """Return the xacro element that produced `place`, or None if ambiguous or not literal."""
+        """Return the only xacro element that can have produced `place` unchanged, or None."""
         if place is None:
             return None
         alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]
@@ -181,7 +181,7 @@ def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
-    """Yield a `Part` for each XML element; messages refer to it by tag (or `what`) and name."""
+    """Yield a `Part` for each XML element, named by `what` (default: the tag) in messages."""
     for element in elements:
         part = Part(source, element, "")
         yield replace(part, owner=f"{what or part.tag} {element.get('name', '')!r}")
@@ -317,7 +317,7 @@ def _mjcf_link(name: str, inertial: Part) -> Link:
 
 
 def _mjcf_joint(part: Part, angle: float) -> Joint:
-    """Read the range of an MJCF joint (rad or m), but not the links that it connects."""
+    """Read the name, type and range (rad or m) of an MJCF joint."""
     slides = part.element.get("type") == "slide"
     lower, upper = (float(x) if slides else float(x) * angle for x in part.words("range", 2))
     name, given = part.element.get("name", ""), {"lower": lower, "upper": upper}

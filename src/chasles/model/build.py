@@ -244,7 +244,8 @@ def _clean(x: Number) -> Number:
 def swept(inertia: RigidInertia) -> RigidInertia:
     """Return the inertia with negligible entries set to zero.
 
-    Entries are negligible below 1e-15 times the largest entry of h or I, respectively.
+    An entry of the first moment h or of I is negligible if it is smaller than 1e-15 times the
+    largest entry of h or I, respectively.
     """
 
     def kept(entries: Iterable[Number]) -> list[Number]:

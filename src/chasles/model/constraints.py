@@ -141,8 +141,8 @@ class FrameState:
         --------
         >>> from chasles.model import FrameState
         >>> pose = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0)
-        >>> still = FrameState.of(pose, (0.0,) * 6)
-        >>> len(still.rates())
+        >>> state = FrameState.of(pose, (0.0,) * 6)
+        >>> len(state.rates())
         12
         """
         turning = Matrix.skew(self.angular_velocity) @ self.rotation
@@ -280,14 +280,14 @@ def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
 
 @cache
 def slopes(residual: Program) -> Program:
-    """Return the program for the derivatives of `velocities(residual)` by its velocity inputs."""
+    """Return the program for the Jacobian of `velocities(residual)` with respect to velocities."""
     psi = velocities(residual)
     return derivatives(psi, moving(psi), mode="reverse")
 
 
 @cache
 def accelerations(residual: Program) -> Program:
-    """Return the program for the directional derivative of `velocities(residual)` by all inputs."""
+    """Return the program for the directional derivative of `velocities(residual)`."""
     psi = velocities(residual)
     return forward(psi, [v.name for v in psi.inputs])
 

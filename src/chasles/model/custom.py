@@ -13,7 +13,7 @@ from chasles.model.description import JointData, LoopData, faulty, part_of
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
-"""Relative tolerance for comparing the results of two methods, above the rounding errors."""
+"""Relative tolerance for comparing two results, which allows for rounding errors."""
 
 
 def check_custom(data: JointData, joint: Joint) -> None:

@@ -3,8 +3,8 @@
 In both conventions, a link's frame moves with its joint, and the z axis is the joint axis:
 
 - modified (proximal): T = Rx(alpha) Tx(a) Rz(theta) Tz(d) is the pose of link i in link i-1. The
-  link frame is frame i of the table (Balafoutis and Patel 1991, 2.3.1, where a and alpha have the
-  index i).
+  link frame is frame i of the table (Balafoutis and Patel 1991, section 2.3.1, where a and alpha
+  have the index i).
 - standard (distal): T = Rz(theta) Tz(d) Tx(a) Rx(alpha). Frame i of the table is at the far end of
   link i, at Tx(a) Rx(alpha) in the link frame.
 

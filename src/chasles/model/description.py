@@ -204,12 +204,12 @@ class CouplingData:
 
     @property
     def timed(self) -> bool:
-        """Return True if the coupling depends on time."""
+        """True if the coupling depends on time."""
         return any(variable.name == "t" for variable in self.residual.inputs)
 
     @property
     def plain(self) -> bool:
-        """Return True if the coupling is a single equation that uses only coordinates."""
+        """True if the coupling is a single equation that uses only coordinates."""
         return self.rows == 1 and not self.rates and not self.frames
 
 
@@ -280,8 +280,8 @@ class Precision:
     significant, decimals
         Maximum number of significant digits and of decimal places of the numbers in the file.
     loops
-        Tolerance for inconsistent loop equations, in rad and relative to the loop size. If None,
-        the tolerance is derived from the digits.
+        Tolerance for residuals of loop equations: angles in rad, lengths relative to the loop size.
+        If None, the tolerance is derived from the digits.
     """
 
     significant: int = 17
@@ -289,20 +289,20 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Smallest derived tolerance, which corresponds to manufacturing precision."""
+    """Lower bound on tolerances derived from digits, similar to manufacturing precision."""
 
     MOST: ClassVar = 1e-3
-    """Largest derived tolerance. Larger residuals are not due to rounding."""
+    """Upper bound on tolerances derived from digits; larger residuals are not due to rounding."""
 
     ROUNDED: ClassVar = 4
-    """Number of significant digits below which numbers are considered exact, not rounded."""
+    """Minimum number of significant digits of rounded numbers; shorter ones are exact."""
 
     AROUND: ClassVar = 8
-    """Number of rounded values whose errors add up around a loop."""
+    """Assumed number of rounded values whose errors add up around a loop."""
 
     @property
     def counts(self) -> bool:
-        """True if saving with full precision could change the tolerance."""
+        """True if saving the numbers with full precision could change the tolerance."""
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 

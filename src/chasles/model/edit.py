@@ -87,7 +87,7 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Remove locked joints from tendons and rotors, and drop those that no joint drives.
+    """Remove locked joints from tendons and rotors; drop each rotor that no other joint drives.
 
     `positions` contains the coordinates of the locked joints.
     """
@@ -195,7 +195,7 @@ def sensors_left(source: Description) -> tuple[SensorData, ...]:
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
-    """Attach a payload to a frame. The inertia is given in this frame."""
+    """Attach a payload to a frame, in which the payload's inertia is expressed."""
     where = model.frame(frame)
     source, name = model.source, a_name("a payload", name, "attach")
     if name in model.frames:
@@ -362,7 +362,7 @@ def simplified(model: Model) -> Description:
     """Regroup link inertias to make more entries zero, without changing the equation of motion.
 
     The part of a body's inertia that does not affect its joint is assigned to the parent link, and
-    the rest to the child link of the joint (Featherstone 2008, 9.7).
+    the rest to the child link of the joint (Featherstone 2008, section 9.7).
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {

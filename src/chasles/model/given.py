@@ -127,7 +127,7 @@ UNHASHABLE = (TypeError, ValueError)
 
 
 def check_hash(function: str, name: str, value: Any) -> None:
-    """Raise an error if an option is not hashable. Options are keys of the program cache."""
+    """Raise an error if an option is not hashable and so cannot be a key of the program cache."""
     try:
         hash(value)
     except UNHASHABLE:
@@ -207,12 +207,12 @@ class Entry(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Return True if all values are symbols or within the range of the field."""
+        """True if all values are symbols or within the range of the field."""
         return all(isinstance(x, Scalar) or _plain(x, self.row) for x in self.numbers)
 
     @property
     def finite(self) -> bool:
-        """Return True if all values are symbols or finite; otherwise, a file cannot be loaded."""
+        """True if all values are symbols or finite, as required for loading a file."""
         return all(isinstance(x, Scalar) or _plain(x, ANY) for x in self.numbers)
 
 

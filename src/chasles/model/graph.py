@@ -1,4 +1,4 @@
-"""Build spanning trees of mechanisms (Featherstone 2008, 4.1) and split compound joints."""
+"""Build spanning trees (Featherstone 2008, section 4.1) and split compound joints."""
 
 import heapq
 import itertools

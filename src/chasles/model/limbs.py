@@ -38,7 +38,7 @@ class Alike:
         return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
 
     def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
-        """Return the limb position (`Seat`) of each entry of q and qd, by array shape and index."""
+        """Map each entry of q and qd to its group and limb (`Seat`), by array shape and index."""
         model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
         for size, slices in (
             (model.nv, model.velocity_slices),
@@ -54,7 +54,7 @@ class Alike:
         return found
 
     def differences(self) -> list[tuple[Seat, float]]:
-        """Return the parameters that differ between limbs, each with its limb position (`Seat`)."""
+        """Return the parameters that differ between limbs, with their groups and limbs (`Seat`)."""
         found: list[tuple[Seat, float]] = []
 
         def take(kind: int, values: Sequence[float]) -> Sequence[Number]:
@@ -92,7 +92,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Apply `different` to the entries in which values of the same structure differ."""
+    """Replace numbers that differ between values of the same structure by `different(numbers)`."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)

@@ -10,7 +10,7 @@ _ROOM = 1e-9
 
 
 def narrowed(leader: Limits, follower: Limits, ratio: float, offset: float) -> Limits | None:
-    """Return the limits of a leader, reduced so that its follower stays within its own limits.
+    """Return a leader's limits, reduced so that the mimic joint (follower) is within its limits.
 
     The follower's position is ratio * q + offset. The result is None if no position of the leader
     satisfies both limits, or if the reduction would make a movable leader immovable. If the

@@ -35,7 +35,7 @@ class Load:
     contact: tuple[Vector, Vector] | None = None
 
     def change(self, d: Motion) -> Force:
-        """Return the change in f, in body coordinates, due to a small displacement d of the body.
+        """Return the change in the wrench due to a small displacement `d`, in body coordinates.
 
         The change is zero if both the point and the axes follow the body.
         """

@@ -48,8 +48,8 @@ LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
 class Share(NamedTuple):
     """Contribution of a degree of freedom to the velocity of a joint, rotor or tendon.
 
-    The contribution is ratio times the velocity of degree of freedom k of body i's joint. If all
-    degrees of freedom of the joint contribute, k is the index of the first one.
+    The contribution is `ratio` times the velocity of degree of freedom `k` of the joint of body
+    `i`. If all degrees of freedom of the joint contribute, `k` is the index of the first one.
     """
 
     i: int
@@ -191,13 +191,13 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia if loops are ignored, and so make the mass matrix singular."""
+    """Joints that move no inertia in the tree without loops, whose mass matrix is then singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """For bodies on parallel axes, the body before the first parallel joint (`passes.Turn`)."""
+    """Carrier of each body on parallel axes: the body before the first of these axes."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
-    """True if damping and friction of joints, tendons and fluid are ignored."""
+    """True if damping, friction and fluid forces are ignored."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
     """Function that returns the derivatives of passive joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
@@ -434,7 +434,7 @@ class Model:
         return {i: tuple(carried) for i, carried in found.items()}
 
     def subtree(self, i: int) -> tuple[int, ...]:
-        """Return body i and its descendants, each after its parent (Featherstone's nu(i)).
+        """Return body i and its descendants, each after its parent (nu(i) in Featherstone 2008).
 
         Parameters
         ----------
@@ -524,7 +524,7 @@ class Model:
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """Bodies whose joints have coordinates, parents first (factors of M have no fill-in)."""
+        """Bodies whose joints have coordinates, with parents before their children."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
@@ -539,7 +539,7 @@ class Model:
 
     @cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """Bodies of mimic joints with ignored limits, which the leader cannot satisfy."""
+        """Bodies of mimic joints whose limits are ignored, as the leader cannot satisfy them."""
         return self._limits[1]
 
     @cached_property
@@ -630,7 +630,7 @@ class Model:
 
     @property
     def steady_rows(self) -> list[float]:
-        """Flag for each loop and coupling equation: 1 if it does no work, 0 otherwise."""
+        """Flag for each loop and coupling equation: 1 if the constraint does no work, else 0."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
@@ -651,7 +651,7 @@ class Model:
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
-        """Return the coordinates of every joint, including followers, from the vector q.
+        """Return the coordinates of every joint, including mimic joints, from the vector q.
 
         Parameters
         ----------
@@ -685,7 +685,7 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Return the rates of every joint, including followers, from a vector of rates.
+        """Return the rates of every joint, including mimic joints, from a vector of rates.
 
         Parameters
         ----------
@@ -839,12 +839,12 @@ class Model:
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Convert joint torques to generalized forces; torques of followers are added to leaders.
+        """Convert joint torques to generalized forces; leaders get the torques of mimic joints.
 
         Parameters
         ----------
         tau : mapping from int to Vector
-            Torque or force of each joint, including followers, by body (N m or N).
+            Torque or force of each joint, including mimic joints, by body (N m or N).
 
         Returns
         -------

@@ -87,7 +87,7 @@ def _slides(model: Model) -> dict[int, float]:
 
 
 def _options(model: Model, i: int, carried: float) -> list[float]:
-    """Return candidate shifts along z: zero, and those that zero an entry of an adjacent offset."""
+    """Return candidate shifts along z: zero, and shifts that make an entry of an offset zero."""
     joint = model.bodies[i].joint
     z, r = joint.placement.E.T @ Z, joint.placement.r - Z * carried
     beyond = [model.bodies[c].joint.placement.r[2] for c in model.children[i]]
@@ -111,7 +111,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operation count for offset r of body i, and True if its children need forces."""
+    """Return the operation count for offset r of body i, and True if the body's force is needed."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -170,22 +170,22 @@ def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
     return replace(inertia, h=Vector.of(x, 0.0, z))
 
 
-# Inertias: dynamic equivalence (Featherstone 2008, 9.7) -------------------------------------------
+# Inertias: dynamic equivalence (Featherstone 2008, section 9.7) -----------------------------------
 
 _FLAT = 1e-14
-"""Relative tolerance for I_zz = I_xx + I_yy, above the rounding error of a few additions."""
+"""Relative tolerance for I_zz = I_xx + I_yy, which allows for a few rounding errors."""
 
 Choice = Callable[[Symmetric], Number]
-"""Function that chooses k for the inertia diag(k, k, 0) moved to the parent (any k is valid)."""
+"""Function that chooses k, where diag(k, k, 0) is the inertia to move to the parent."""
 
 
 def by_moments(I: Symmetric) -> Number:
-    """Return the k (see `Choice`) that makes I_yy zero, for algorithms with moments of inertia."""
+    """Return k (see `Choice`) that makes I_yy zero, for algorithms that use moments of inertia."""
     return I.yy
 
 
 def by_products(I: Symmetric) -> Number:
-    """Return the k (see `Choice`) that makes int z^2 dm zero, for algorithms with 4x4 matrices."""
+    """Return k (see `Choice`) that makes int z^2 dm zero, for algorithms that use 4x4 matrices."""
     return 0.5 * (I.xx + I.yy - I.zz)
 
 
@@ -321,7 +321,7 @@ def summed_angles(model: Model) -> Model:
 
 
 def _turns_on(model: Model, i: int, carrier: int) -> bool:
-    """Return True if joint i is parallel to its parent's joint, and the carrier's axis is fixed."""
+    """Return True if joint i is parallel to its parent's joint and its carrier has a fixed axis."""
     body = model.bodies[i]
     return (
         isinstance(body.joint, Revolute)
@@ -332,7 +332,7 @@ def _turns_on(model: Model, i: int, carrier: int) -> bool:
 
 
 def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
-    """Return the `Turn` of every body. Without `summed_angles`, every carrier is the parent."""
+    """Return the motion of every body relative to its carrier, which is the parent by default."""
     found: dict[int, Turn] = {}
     for i, p, joint, _ in model.outward():
         X = joint.transform(q[i])
@@ -384,7 +384,7 @@ PASSES: dict[str, Pass] = {
 
 
 def applied(model: Model, passes: Iterable[str]) -> Model:
-    """Apply the named passes in the order of `PASSES`. Rotors are not changed."""
+    """Apply the named passes, in the order of `PASSES`, to a model except its rotors."""
     wanted, rotors, model = set(passes), model.rotors, model.bare()
     assert wanted <= PASSES.keys(), f"no pass {wanted - PASSES.keys()}"
     for name, each in PASSES.items():

@@ -89,7 +89,7 @@ SENSORS: dict[str, SensorTraits] = {
     "kinetic_energy": _ROWS(1, "J", "", mjcf="e_kinetic"),
     CLOCK: _ROWS(1, "s", "", mjcf="clock", of="time"),
 }
-"""Properties of each kind of sensor. `algorithms.spatial.sensors` computes the values."""
+"""Properties of each kind of sensor, whose values `algorithms.spatial.sensors` computes."""
 
 SURFACES = {
     "sphere": 1,
@@ -154,7 +154,7 @@ class SensorData:
     frame
         Link or frame that carries the sensor. Joint sensors use `joint` instead.
     pose
-        Pose of the sensor in that frame. Vector values are along the sensor's axes.
+        Pose of the sensor in `frame`. Vector values are along the sensor's axes.
     reference, reference_pose
         For kinds frame_*: reference frame of the values; "" for the world.
     joint

@@ -3,8 +3,8 @@
 A space is a type annotation that defines the shape of an array for a given model. The space splits
 an input array into the argument of an algorithm, and joins a result into the entries of an output
 array (in C order). Array entries are in file order. Arguments and results of algorithms are
-mappings by body index, which include followers. This module is long because it keeps the table of
-spaces next to the functions that fill their entries.
+mappings by body index, which include the bodies of mimic joints. This module is long because it
+keeps the table of spaces next to the functions that fill their entries.
 """
 
 import math
@@ -42,7 +42,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return the row and column of each entry of the packed form, or [] if there is none."""
+        """Return the (row, column) of each entry in packed form, or [] if it is not supported."""
         return []
 
 
@@ -72,7 +72,7 @@ class VelocitySpace(Space):
 
 
 class EffortSpace(Space):
-    """Generalized forces by body. Forces on followers are added to the forces on their leaders."""
+    """Generalized forces by body. Forces on mimic joints are added to those on their leaders."""
 
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
         return super().join(model, model.efforts(value))
@@ -80,7 +80,7 @@ class EffortSpace(Space):
 
 @dataclass(frozen=True)
 class Listed(Space):
-    """An array whose shape and entries are computed by functions. Input arrays must be vectors."""
+    """An array whose shape is computed by `size`, and whose entries are computed by `entries`."""
 
     size: Callable[[Model], tuple[int, ...]]
     entries: Callable[[Model, Any], Iterable[Number]]
@@ -197,8 +197,8 @@ class TreeSpace(Space):
 class FactorSpace(TreeSpace):
     """A triangular factor of the mass matrix.
 
-    The packed form contains the entries for pairs of joints on the same branch. If there are
-    followers or rotors, which may couple branches, the packed form contains the whole triangle.
+    The packed form contains the entries for pairs of joints on the same branch. If there are mimic
+    joints or rotors, which may couple branches, the packed form contains the whole triangle.
     """
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -242,7 +242,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (index, ratio, block) for each block and each coordinate that moves its joint."""
+    """Yield (coordinate index, ratio, block) for each coordinate that moves a block's joint."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -274,7 +274,7 @@ def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[
 def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
     """Assemble the flattened regressor.
 
-    The regressor has ten columns per joint (including followers, in file order) and one row per
+    The regressor has ten columns per joint (including mimic joints, in file order) and one row per
     generalized force.
     """
     dense = _zeros(model.nv, 10 * len(model.bodies))
@@ -305,7 +305,7 @@ def assemble(
 ) -> list[list[Number]]:
     """Assemble a dense matrix for the coordinates of the bodies in `order`.
 
-    Entries of followers are added to the entries of their leaders.
+    Entries of mimic joints are added to the entries of their leaders.
     """
     place, n = _places(model, order)
     dense = _zeros(n, n)
@@ -329,7 +329,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Stack matrices that are given as blocks by body, for the bodies in `order`."""
+    """Stack matrices, each given as a mapping from bodies to blocks of columns."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
@@ -451,7 +451,7 @@ TreeVector = Annotated[
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""A matrix with rows for steps in q and for velocities; converted from tree to file order."""
+"""A matrix with rows for steps in q and rows for velocities; `join` returns it in file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]
@@ -496,7 +496,7 @@ Reactions = Annotated[
     Mapping[int, Force],
     Listed(lambda m: (len(m.bodies), 6), lambda m, value: _flat(value[i] for i in m.in_file_order)),
 ]
-"""One wrench for each moving joint, including followers, in file order."""
+"""One wrench for each moving joint, including mimic joints, in file order."""
 
 SensorNumbers = Annotated[Sequence[Number], ReadingsSpace()]
 """Concatenated values of sensors."""

@@ -27,16 +27,16 @@ _TOLERANCE = 1e-6
 """Relative tolerance for inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Ratio of articulated to composite inertia below which the articulated inertia counts as zero."""
+"""Tolerance for articulated inertias, relative to composite ones: smaller ones count as zero."""
 
 _WEAK = 1e-5
-"""Ratio of articulated to composite inertia below which accuracy is lost.
+"""Minimum ratio of articulated to composite inertia for full accuracy.
 
 The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Distance from joint to center of mass, in radii of gyration, above which accuracy is lost.
+"""Maximum distance from joint to center of mass for full accuracy, in radii of gyration.
 
 At this distance, three digits are lost. The largest distance in a published robot with valid
 inertias is 4.
@@ -191,8 +191,8 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     relative to its composite inertia, that accuracy is lost. Kinematics, inverse dynamics and the
     mass matrix are still defined. The test uses the pivots of the articulated-body recursion at an
     arbitrary configuration; a pivot that is zero there is zero nearly everywhere. The inertia of a
-    follower is added to its leader, and the inertia of a rotor to one of the joints that drive it
-    (its outer product has rank one). A joint with a prescribed motion acts like a fixed joint.
+    mimic joint is added to its leader, and the inertia of a rotor to one of the joints that drive
+    it (its outer product has rank one). A joint with a prescribed motion acts like a fixed joint.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
@@ -234,7 +234,7 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]:
-    """Return the inertia that followers and rotors add to the joints that move them.
+    """Return the inertia that mimic joints and rotors add to the joints that move them.
 
     `felt` contains the inertia that each degree of freedom moves directly. `felt` and the result
     are indexed by body and degree of freedom. The inertia of a rotor is added only once,

@@ -23,7 +23,7 @@ from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
 from chasles.robot import Robot
 
 TOLERANCE = 1e-9
-"""Default relative tolerance, about the precision to which files specify rotations."""
+"""Default relative tolerance, similar to the precision of rotations in files."""
 
 
 STATES = 20

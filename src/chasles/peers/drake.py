@@ -11,11 +11,11 @@ import numpy as np
 from chasles.peers.terms import Answers, moments
 
 STEP = 1e-3
-"""Time step (s). Drake supports mimic joints and loops only in discrete-time plants."""
+"""Time step (s); Drake supports mimic joints and loops only in discrete-time plants."""
 
 
 class Drake:
-    """A robot loaded by Drake. The mass matrix includes reflected rotor inertias.
+    """A robot loaded by Drake, whose mass matrix includes reflected rotor inertias.
 
     Drake treats mimic joints and loops as constraints, but does not expose their equations in
     Python. All joints are therefore treated as independent.

@@ -31,7 +31,7 @@ class Pinocchio:
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravitational acceleration (m/s2). Pinocchio ignores the value in the file."""
+        """Gravitational acceleration (m/s2), which Pinocchio does not read from the file."""
         return np.array(self.model.gravity.linear)
 
     @gravity.setter

@@ -265,7 +265,7 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
 # Causes ---------------------------------------------------------------------------------------
 
 SNAPPED = 1e-3
-"""Maximum displacement of a link (rad or m) that snapping angles to right angles may cause."""
+"""Maximum displacement of a link (rad or m) due to angles rounded to right angles on loading."""
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
@@ -356,7 +356,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Return a note about an impossible inertia on the link's body; other libraries replace it."""
+    """Return a note about an impossible inertia on the link's body, which libraries replace."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):

@@ -40,9 +40,9 @@ _CLOSED = "use a robot without loops or couplings, because the Jacobian ignores 
 class Plots:
     """Plots of a robot. Each method draws one plot and returns its Matplotlib axes.
 
-    axes: Matplotlib axes to draw in. By default, a new pyplot figure is created. Motions are arrays
-    with one row per sample, and `t` (n,) contains the times in s (default: row indices). Units are
-    SI units and radians.
+    `axes` are the Matplotlib axes to draw in. By default, a new pyplot figure is created. Motions
+    are arrays with one row per sample, and `t` (n,) contains the times in s (default: row indices).
+    Units are SI units and radians.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -79,8 +79,8 @@ class Plots:
         >>> import numpy as np
         >>> import chasles
         >>> robot = chasles.robots.planar(2)
-        >>> still = np.zeros((5, 2))
-        >>> len(robot.plot.torque(still, still, still).lines)
+        >>> q, qd, qdd = np.zeros((3, 5, 2))  # five samples
+        >>> len(robot.plot.torque(q, qd, qdd).lines)
         2
         """
         robot = self._robot
@@ -121,8 +121,8 @@ class Plots:
         --------
         >>> import numpy as np
         >>> import chasles
-        >>> still = np.zeros((5, 2))
-        >>> len(chasles.robots.planar(2).plot.energy(still, still).lines)
+        >>> q, qd = np.zeros((2, 5, 2))  # five samples
+        >>> len(chasles.robots.planar(2).plot.energy(q, qd).lines)
         3
         """
         robot = self._robot

@@ -40,8 +40,8 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
     --------
     >>> import chasles
     >>> from chasles import plots
-    >>> reach = chasles.trajectory.minimum_jerk([0.0], [1.0], duration=2.0)
-    >>> len(plots.move(reach))
+    >>> trajectory = chasles.trajectory.minimum_jerk([0.0], [1.0], duration=2.0)
+    >>> len(plots.move(trajectory))
     4
     """
     if axes is None:

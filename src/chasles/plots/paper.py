@@ -46,7 +46,7 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
 def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequence[Axes]]:
     """Create a figure without a window, with `count` axes in one row.
 
-    size: width and height of the figure in inches.
+    `size` contains the width and height of the figure in inches.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -83,7 +83,7 @@ def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: A
 
 
 def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
-    """Add a small legend without a frame. Labels are not parsed as math text."""
+    """Add a small legend without a frame, whose labels are not parsed as math text."""
     made = axes.legend(fontsize="x-small", ncols=columns, frameon=False, **place)
     for text in made.get_texts():
         text.set_parse_math(False)

@@ -1,6 +1,6 @@
 """Inertias of uniform solids (m, kg) about the origin, and poses of their visual shapes.
 
-along: index of the axis of symmetry (0, 1 or 2).
+`along` is the index of the axis of symmetry (0, 1 or 2).
 """
 
 from chasles.mathematics.linear import Symmetric, Vector

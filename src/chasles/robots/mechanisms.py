@@ -17,7 +17,7 @@ _X, _Y, _Z = (Vector.of(*(float(i == k) for i in range(3))) for k in range(3))
 
 
 def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
-    """Return the slider-crank of Legnani et al. (1996), part II, section 5: R R R P and a weld.
+    """Return the slider-crank mechanism of Legnani et al. (1996), part II, section 5.
 
     Parameters
     ----------
@@ -40,10 +40,11 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
     -----
     q = (alpha1, alpha2, alpha3, a). The angles are measured from x to the crank, from the crank to
     the rod, and from the rod to the slider, in the world's x-y plane. The slider is at distance a
-    from the crank's axis. As in the paper, the last joint connects the slider back to the ground
-    (M34 = translation by -a along x), where loop "closure" welds link "guide" to "base". The rods
-    have a mass of 1 kg/m; base, slider and guide have a mass of 1 kg each. The guide is at rest if
-    the loop is closed. Gravity is along -y.
+    from the crank's axis. The tree has three revolute joints and a prismatic joint. As in the
+    paper, the last joint connects the slider back to the ground (M34 = translation by -a along x),
+    where loop "closure" welds link "guide" to "base". The rods have a mass of 1 kg/m; base, slider
+    and guide have a mass of 1 kg each. The guide is at rest if the loop is closed. Gravity is along
+    -y.
 
     Examples
     --------

@@ -320,7 +320,7 @@ class Target(Overlay):
     def follow(self, phase: str) -> None:
         """Move the robot so that the frame is as close to the handle as possible."""
         figure, node = self.figure, self.nodes[0]
-        if phase == "update":  # updates may arrive after "end"
+        if phase == "update":  # update events may arrive after "end"
             target = {self.frame: Pose((node.position, node.wxyz), tolerance=REACHED)}
             found = figure.robot.inverse_kinematics(target, guess=figure.q, tries=1)
             angle, distance = found.residual

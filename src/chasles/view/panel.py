@@ -159,7 +159,8 @@ def described(robot: Robot, link: str) -> str:
 class Motion:
     """Positions q (n, nq) at non-decreasing times t (n,), in s.
 
-    points, forces: contact points (n, count, 3) in m and forces on the robot in N, if known.
+    `points` are the contact points (n, count, 3) in m, and `forces` are the forces on the robot in
+    N, if known.
     """
 
     t: np.ndarray
@@ -268,7 +269,7 @@ class Playback:
             self._refresh()
 
     def step(self, pictures: int) -> None:
-        """Pause, and step by a number of frames. At speed 1, a frame lasts 1/30 s."""
+        """Pause, and step by a number of frames, each of which lasts 1/30 s at speed 1."""
         if self.playing:
             self.play(False)
         self.go(self.clock + pictures * float(self.speed.value) / RATE)

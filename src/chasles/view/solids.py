@@ -36,7 +36,7 @@ COARSER = 1.3
 class Solid(NamedTuple):
     """Triangle mesh of a link in its body frame, with a color (red, green, blue, opacity).
 
-    closed: True if the mesh is a closed surface with outward-facing triangles.
+    `closed` is True if the mesh is a closed surface with outward-facing triangles.
     """
 
     body: int
@@ -52,9 +52,9 @@ def solids(
 ) -> tuple[list[Solid], list[str]]:
     """Return the triangle meshes of a robot, and notes about shapes that cannot be drawn.
 
-    size: approximate size of the robot (m). Meshes with more than `triangles` triangles in total
-    are simplified. A body without drawable visual shapes is drawn with its collision shapes. A body
-    without any shapes is drawn as inertia-equivalent boxes and rods between its joints.
+    `size` is the approximate size of the robot (m). Meshes with more than `triangles` triangles in
+    total are simplified. A body without drawable visual shapes is drawn with its collision shapes.
+    A body without any shapes is drawn as inertia-equivalent boxes and rods between its joints.
     """
     notes, missing = list[str](), list[str]()
     drawn: list[Solid] = []

@@ -136,10 +136,9 @@ class Stage:
         server.on_client_connect(self.fit)
 
     def expect_recording(self, size: tuple[int, int]) -> None:
-        """Fit the initial camera for new pages to an image size (pixels), without the panel.
+        """Set the initial camera of new pages so that a video of a size (pixels) shows all robots.
 
-        The initial camera must fit too, because a slow page may apply it after `fit` has moved the
-        camera.
+        A slow page may apply its initial camera after `fit` has moved the camera.
         """
         self.recorded, camera = True, self.server.initial_camera
         camera.position, camera.look_at = self._fitted(size[0] / size[1], 0.0)

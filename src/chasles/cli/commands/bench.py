@@ -73,7 +73,7 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Relative tolerance `EXACT`, and its increase `SNAPPED` per radian of snapped angles."""
+"""Relative tolerance: `EXACT`, plus `SNAPPED` times the sum of angle changes on loading (rad)."""
 
 
 class WrongAnswer(InputError):
@@ -249,7 +249,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function; on one core, use the faster of `compiled` and its `fast`."""
+    """Check and time a function; one core runs the faster of `compiled` and `compiled.fast`."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)

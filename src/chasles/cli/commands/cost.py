@@ -25,7 +25,7 @@ COLUMNS = {
     "sqrt": "square_roots",
     "sin, cos": "sines_and_cosines",
 }
-"""Column headings, and the `Count` field shown in each column."""
+"""Field of `Count` in each column of the table, by column heading."""
 
 NONE = "·"
 MANY = 12
@@ -163,7 +163,7 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count the operations of the given functions. The default is `MAIN`.
+    """Count the operations of the given functions, by default the functions in `MAIN`.
 
     The count is None if a method does not support the robot's mimic joints.
     """
@@ -195,7 +195,7 @@ def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
     """Return the names of the methods to count.
 
     The list contains all methods that support the robot, the method `wanted`, and "fastest" if
-    there are several methods, or a method whose inertias can be regrouped.
+    there are several methods, or a method that allows inertias to be regrouped.
     """
     methods = [
         m

@@ -15,7 +15,7 @@ from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import check_video
 
 MOST_NOTES = 3
-"""Maximum number of notes shown. Every mesh may add a note."""
+"""Maximum number of notes to print, because every mesh may add one."""
 
 
 def view(

@@ -179,7 +179,8 @@ class Reversed(Joint):
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
         """Return S and its time derivatives.
 
-        If A has the derivative Ad in one frame, its derivative in the other frame is Ad + vJ x A.
+        If A has the derivative Ad in one frame, then A has the derivative Ad + vJ x A in the other
+        frame, where vJ is the velocity of the joint.
         """
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)

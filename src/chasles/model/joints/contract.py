@@ -191,7 +191,7 @@ class Joint:
         --------
         >>> import chasles
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
         >>> joint.motion(q).r
         Vector(entries=(0.0, 0.0, 0.0))
         """
@@ -214,7 +214,7 @@ class Joint:
         --------
         >>> import chasles
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
         >>> joint.transform(q).r
         Vector(entries=(0.0, 0.0, 0.0))
         """
@@ -301,7 +301,7 @@ class Joint:
         --------
         >>> import chasles
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
         >>> len(joint.subspace(q).columns)
         1
         """
@@ -335,8 +335,10 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> len(joint.subspace_rates(q, [qd]))
         2
         """
@@ -373,8 +375,10 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> len(joint.subspace_rate(q, qd).columns)
         1
         """
@@ -398,8 +402,10 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> joint.bias(q, qd).angular
         Vector(entries=(0.0, 0.0, 0.0))
         """
@@ -423,8 +429,10 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> len(joint.bias_slopes(q, qd).columns)
         1
         """
@@ -454,9 +462,11 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
-        >>> len(joint.slopes(q, qd, qd).velocity.columns)
+        >>> q = joint.neutral()
+        >>> qd, qdd = Vector.of(2.0), Vector.of(1.0)
+        >>> len(joint.slopes(q, qd, qdd).velocity.columns)
         1
         """
         units = Matrix.identity(self.nv).rows
@@ -483,10 +493,12 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> joint.rates(q, joint.subspace(q) @ qd)
-        Vector(entries=(0.0,))
+        Vector(entries=(2.0,))
         """
         return self.active(q).T @ v
 
@@ -510,7 +522,7 @@ class Joint:
         --------
         >>> import chasles
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
         >>> len(joint.active(q).columns)
         1
         """
@@ -555,10 +567,12 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> joint.integrate(q, qd)
-        Vector(entries=(-0.0,))
+        Vector(entries=(2.0,))
         """
         return q + v
 
@@ -581,14 +595,14 @@ class Joint:
         --------
         >>> import chasles
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
         >>> joint.difference(q, q)
         Vector(entries=(0.0,))
         """
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """Return -ad(qd), which is zero for additive joints.
+        """Return the matrix -ad(qd), which is zero if velocities are the time derivatives of q.
 
         A small displacement d between two motions changes at the rate drift @ d + (difference in
         qd).
@@ -606,8 +620,9 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> joint.drift(qd).rows
         ((0.0,),)
         """
@@ -635,7 +650,7 @@ class Joint:
         --------
         >>> import chasles
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
         >>> len(joint.constraint(q).columns)
         5
         """
@@ -659,7 +674,7 @@ class Joint:
         --------
         >>> import chasles
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
         >>> joint.fit(joint.motion(q))
         Vector(entries=(0.0,))
         """
@@ -678,15 +693,16 @@ class Joint:
         Returns
         -------
         Vector
-            Force along each degree of freedom (N m or N).
+            Generalized force (N m or N).
 
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
-        >>> joint.rotor(qd)
-        Vector(entries=(-0.0,))
+        >>> qdd = Vector.of(2.0)
+        >>> joint.rotor(qdd)
+        Vector(entries=(0.0,))
         """
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
@@ -706,8 +722,9 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> joint.turning(qd).rows
         ((0.0,),)
         """
@@ -724,13 +741,14 @@ class Joint:
         Returns
         -------
         Vector
-            Force along each degree of freedom (N m or N).
+            Generalized force (N m or N).
 
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> joint.resistance(qd)
         Vector(entries=(0.0,))
         """
@@ -752,8 +770,9 @@ class Joint:
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> joint.resistance_slopes(qd).rows
         ((0.0,),)
         """
@@ -781,7 +800,7 @@ class Joint:
         --------
         >>> import chasles
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> q = joint.neutral()
         >>> joint.displacement(q)
         Vector(entries=(0.0,))
         """
@@ -798,13 +817,14 @@ class Joint:
         Returns
         -------
         Vector
-            Force along each degree of freedom (N m or N).
+            Generalized force (N m or N).
 
         Examples
         --------
         >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
         >>> joint = chasles.robots.planar(1).model.bodies[0].joint
-        >>> q = qd = joint.neutral()
+        >>> qd = Vector.of(2.0)
         >>> joint.losses(qd)
         Vector(entries=(0.0,))
         """

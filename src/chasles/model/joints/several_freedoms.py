@@ -56,7 +56,7 @@ class Universal(Joint):
         return Forces((MZ * cos(q[1]) - MX * sin(q[1]), FX, FY, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angles of Rx and Ry in R = Rx Rz Ry. The rotation Rz is the error."""
+        """Return the angles of Rx and Ry in R = Rx Rz Ry, ignoring Rz, which the joint blocks."""
         R = X.R
         return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
 
@@ -226,7 +226,7 @@ class Free(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return length 0 and the moment arms.
+        """Return 0, because the length of the transmission is undefined, and the moment arms.
 
         `gear` contains the force along the parent's axes, followed by the moment.
         """
@@ -334,7 +334,7 @@ class Rolling(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its rates. The contact point is at rest, so v = w x radius n."""
+        """Return S and its time derivatives; v = w x radius n, where n is the plane's normal."""
         n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
         S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))
