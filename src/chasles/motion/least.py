@@ -4,7 +4,8 @@ import numpy as np
 import scipy
 
 CERTAIN = 1e-6
-"""Largest residual of A u = 0, b.u = -1 for which u proves that a problem has no solution."""
+"""Tolerance for the equations A u = 0, b.u = -1. A vector u >= 0 that satisfies them proves that a
+problem has no solution."""
 
 
 def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:

@@ -98,7 +98,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """Method that keeps loops closed: a closure function, or stabilization with a time (s).
+    """Method that keeps loops closed: a closure function, or stabilization (time constant in s).
 
     By default, Newton's method closes the loops in each step.
     """
@@ -140,7 +140,7 @@ class Plan(Output, Closing, Touch, Loads, Stepping, Span):
 
     @property
     def asked(self) -> Any:
-        """Joint torques, or the function for torques or actuator controls, as the user gave it."""
+        """Argument `control` or `ctrl` as the user passed it: torques, or a function."""
         return self.control.function if isinstance(self.control, Controls) else self.control
 
 

@@ -155,13 +155,13 @@ class State(Enum):
     """State of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
 
     APART = "1"
-    """gap > 0: no force."""
+    """The gap is positive, and no force acts."""
     COLLIDING = "2a"
-    """gap = 0 and closing: an impulse acts."""
+    """The gap is zero and closes, so an impulse acts."""
     LEAVING = "2b"
-    """gap = 0 and opening: no force."""
+    """The gap is zero and opens, and no force acts."""
     TOUCHING = "3"
-    """gap = 0 and remaining zero: a force may act."""
+    """The gap is zero and remains zero, and a force may act."""
 
 
 def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:
@@ -278,7 +278,7 @@ def _moves(
     """Return contacts and joint limits as contact points with `wide` axes, the normal last.
 
     With wide >= 3, the first two axes are tangents. With wide = 4, the third axis is the rotation
-    about the normal, times `_arm`.
+    about the normal, multiplied by the lever arm `_arm` (m).
     """
     n, k = len(contacts), len(contacts) + len(stops)
     J, room = np.zeros((k, wide, mechanism.nv)), np.full(k, np.inf)

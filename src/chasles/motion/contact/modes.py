@@ -32,22 +32,25 @@ from chasles.motion.laws.friction import coulomb
 Array = Any
 
 ACTS = 1e-9
-"""Fraction of the largest force, or of the largest acceleration without contact forces, above which
-values count as nonzero."""
+"""Relative tolerance for forces and accelerations: smaller values count as zero. Forces are
+relative to the largest force, accelerations to the largest acceleration without contact forces."""
 
 BOUND = 1e-7
-"""Fraction of the largest force by which a force may exceed its bound without a change of mode.
-This fraction exceeds the error of the complementarity solver."""
+"""Tolerance for forces that exceed their bounds, relative to the largest force. The contact mode
+changes only if a force exceeds its bound by more. The tolerance is larger than the error of the
+complementarity solver."""
 
 DEPENDENT = 1e-9
-"""Relative threshold for singular values. A contact point is already held by other points if the
-direction of the point adds no singular value above this threshold."""
+"""Relative tolerance for singular values: smaller ones count as zero. Other points already hold a
+contact point if the direction of the point adds no nonzero singular value."""
 
 EDGE = 1e-8
-"""Fraction of the friction bound within which friction counts as being at the bound."""
+"""Relative tolerance for friction at its bound: friction of at least 1 - EDGE times the bound
+counts as being at the bound."""
 
 SOON = 1e-3
-"""Fraction of its bound within which friction may be redistributed among sticking points."""
+"""Relative distance from the friction bound. If friction at a sticking point is closer to its
+bound, friction may be redistributed among the sticking points."""
 
 SLOW = 1e-5
 """Velocity (m/s or rad/s) up to which velocities count as zero. Points with lower velocities stick
@@ -59,7 +62,8 @@ very small velocity is inaccurate and changes too fast. For faster slip, the dir
 about (FAINT / speed)^2 times the rotation of the slip direction in a step."""
 
 SETTLED = 1e-12
-"""Approach speed, relative to the initial speed, below which sequential impacts have ended."""
+"""Tolerance for the approach speed, relative to the initial speed: sequential impacts have ended if
+no point approaches faster."""
 
 MOST = 10_000
 """Maximum number of sequential impacts, or of rounds of impacts, in one impact event."""
@@ -243,7 +247,7 @@ def next_mode(
 
 
 def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
-    """Return the mask (k,) of points whose friction is within the fraction `part` of its bound."""
+    """Return the mask (k,) of points with friction of at least 1 - `part` times the bound."""
     return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
 
 
@@ -413,7 +417,10 @@ def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """Return the sets for the `current` contacts; contacts in `first` become active first."""
+    """Return the sets of current and active contacts, given two masks of contacts.
+
+    Active contacts are chosen from the mask `first`, then from the mask `current`.
+    """
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)
     return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))

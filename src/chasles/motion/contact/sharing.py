@@ -13,12 +13,12 @@ from chasles.errors import ConvergenceError
 from chasles.motion.solvers import Cone, Infeasible, cones_program
 
 DEPENDENT = 1e-9
-"""Fraction of the largest singular value up to which singular values count as zero. Forces with
-such singular values have no effect on the motion."""
+"""Relative tolerance for singular values: smaller ones count as zero. Forces that correspond to a
+zero singular value have no effect on the motion."""
 
 ROOM = 1e-6
-"""Smallest useful margin inside the friction cones, relative to the largest force. If the best
-margin is smaller, the given forces are kept."""
+"""Smallest useful margin inside the friction cones, relative to the largest force. If the largest
+possible margin is smaller, the given forces are kept."""
 
 
 def safest(

@@ -34,13 +34,13 @@ as before.
 """
 
 FADING, MANY = 0.9, 4.0
-"""Factor by which the reversal count decays in each step in contact, and the limit of the count.
-The count covers about the last ten steps in contact, so a motion counts as unstable if the velocity
-reverses in more than 40 % of these steps.
+"""Parameters of the reversal count. In each step in contact, the count is multiplied by `FADING`. A
+motion is unstable once the count reaches `MANY`. The count covers about the last ten steps in
+contact, so a motion counts as unstable if the velocity reverses in more than 40 % of these steps.
 """
 
 LEVEL = 3
-"""Stack level of the warning, so that it refers to the caller of `robot.simulate` or `rollout`."""
+"""Stack level of the warning, which refers to the caller of `robot.simulate` or `rollout`."""
 
 
 LATCHED = 1000.0

@@ -33,7 +33,8 @@ DEPTH = 1e-12
 """Penetration (m, rad) at which a new contact is detected, larger than rounding errors."""
 
 DEEPEST = 1e-6
-"""Maximum initial penetration, and the separation at which a held point is released (m, rad)."""
+"""Tolerance (m, rad) for the initial penetration, and for the distance of a point in contact from
+its surface. A point at a larger distance is no longer in contact."""
 
 ASTRAY = 1e-8
 """Largest distance (m, rad) of a held point from its surface after a step. A step with a larger
@@ -53,8 +54,8 @@ TANGENTS = np.array([1.0, 1.0, 0.0])
 """Mask of the tangential components of a velocity in contact axes."""
 
 NEWTON, TINY = 3, 1e-300
-"""Number of Newton iterations used to find the time of zero gap after a contact is detected,
-and a small constant that prevents division by zero.
+"""Two numerical constants. `NEWTON` is the number of Newton iterations that find the time of zero
+gap after a contact is detected. `TINY` prevents division by zero.
 """
 
 

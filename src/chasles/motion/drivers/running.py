@@ -141,7 +141,7 @@ class Controlled(Pace):
     h: float
 
     def __call__(self, at: State, most: float = math.inf) -> Taken:
-        """Take a step as in `Pace`. Repeat it with a smaller size while its error is too large."""
+        """Take the next step; repeat it with a smaller step size while its error is too large."""
         t, largest = at.t, 5.0
         while True:
             h = min(self.h, self.longest, most)

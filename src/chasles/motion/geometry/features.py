@@ -275,7 +275,7 @@ class _Kind(NamedTuple):
 
 
 class _Features(Meeting):
-    """All feature pairs of two solids that may touch, with consecutive numbers for each kind."""
+    """All feature pairs of two solids that may touch, numbered consecutively, kind by kind."""
 
     kinds: ClassVar[tuple[_Kind, ...]]
 
@@ -319,8 +319,8 @@ class Polyhedra(_Features):
     """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
     The contact normal is the normal of the pair with the largest gap, among pairs whose normal
-    points outward from both bodies. Touching pairs with other normals have negative room, as other
-    features are nearer.
+    points outward from both bodies. Touching pairs with other normals have a negative room (see
+    `Meeting.gaps`), because other features are nearer.
     """
 
     kinds = (

@@ -36,8 +36,8 @@ DIFFERENCE = 1e-6
 1e-10."""
 
 SINGULAR = 1e-12
-"""Fraction of the largest eigenvalue of W up to which eigenvalues count as zero: the point cannot
-move in these directions."""
+"""Relative tolerance for the eigenvalues of W: smaller ones count as zero. A point cannot move
+along an eigenvector with eigenvalue zero."""
 
 
 @runtime_checkable
@@ -404,7 +404,11 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Return a friction problem for (1 + e) times the mean velocity, as the acceleration."""
+        """Return the impact as a friction problem.
+
+        The impulses take the place of the forces, and (1 + e) times the mean velocities take the
+        place of the accelerations.
+        """
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta

@@ -34,8 +34,9 @@ SAME = 1e-9
 """Smallest difference in overlap (m) for which a later face is preferred to an earlier face."""
 
 EDGE, PART = 1e-3, 0.02
-"""Margins, relative to the shortest edge and to the overlap, by which the overlap along the normal
-of two edges must be smaller than along a face normal. Without these margins, a slightly tilted
+"""Margins that favor face contacts over edge contacts. A contact is between two edges only if the
+overlap along their common normal is smaller than along all face normals, by a margin. The margin is
+`EDGE` times the shortest edge plus `PART` times the overlap. Without the margin, a slightly tilted
 face would touch at a point instead of along a line."""
 
 PARALLEL = 1e-6

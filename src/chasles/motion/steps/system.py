@@ -94,7 +94,7 @@ class System:
         return y + (weights.unit * h * mean).reshape(y.shape)
 
     def led(self, y: np.ndarray, h: Any) -> np.ndarray:
-        """Set the displacement d of y to h times its velocity, in place, and return y."""
+        """Replace the displacement in the state y by h times the velocity in y, and return y."""
         y[..., : self.nv] = h * self.velocity(y)
         return y
 
