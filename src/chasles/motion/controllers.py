@@ -260,8 +260,9 @@ def computed_torque(
 
     Notes
     -----
-    See Balafoutis and Patel (1991), section 7.2.1. For a robot with loops, the errors of its n
-    `independent` coordinates decay this way, with gains (..., n); the others follow from them.
+    See Balafoutis and Patel (1991), section 7.2.1. For a robot with loops, the errors of the n
+    independent coordinates decay like damped oscillators, with gains (..., n). The errors of the
+    other coordinates follow from these errors.
 
     Examples
     --------

@@ -29,13 +29,13 @@ With this tolerance, the problem of a body that just fits between two opposite c
 """
 
 PIVOT = 1e-11
-"""Largest entry of a scaled column that is treated as zero and not used as a pivot."""
+"""Tolerance for entries of a scaled column: smaller ones count as zero and are never pivots."""
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
 """Remedy in the error messages for contacts that no forces can keep from penetrating."""
 
 TIE = 1e-12
-"""Tolerance within which two ratios of the pivot rule, after scaling, are treated as equal."""
+"""Tolerance for equal ratios in the pivot rule, after scaling."""
 
 ROUGH = 1e-10
 """Tolerance for |min(w, z)| in Lemke's method, after scaling, relative to the largest |d| or z.

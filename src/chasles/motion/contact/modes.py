@@ -53,8 +53,9 @@ SOON = 1e-3
 bound, friction may be redistributed among the sticking points."""
 
 SLOW = 1e-5
-"""Velocity (m/s or rad/s) up to which velocities count as zero. Points with lower velocities stick
-or begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, remain in contact."""
+"""Tolerance (m/s or rad/s) for velocities: lower ones count as zero. Points with lower velocities
+stick or begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, remain in
+contact."""
 
 FAINT = 1e-3
 """Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a
@@ -359,14 +360,14 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
     problem : Problem
         The contact problem.
     motion : Motion
-        Its solution.
+        The solution of the problem.
 
     Returns
     -------
     sets : Sets
-        Current contacts do not separate. Active contacts have a force. If their normals do not span
-        the normals of all current contacts (a degenerate solution), contacts without force are
-        added.
+        Current contacts do not separate. Active contacts have a force. If the normals of the
+        contacts with a force do not span the normals of all current contacts (a degenerate
+        solution), some contacts without force are also active.
 
     Notes
     -----

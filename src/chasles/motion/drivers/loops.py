@@ -286,9 +286,10 @@ class Closed(Looped, Remembering):
         self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
-        """Return Newton step, velocities, and (closure error, margin) of every batch member.
+        """Return the Newton step, velocities, and (closure error, margin) of every batch member.
 
-        The function `closing_step` is evaluated with the chart of each member.
+        The function `closing_step` is evaluated with the independent coordinates (chart) of each
+        member.
         """
         if len(self._charts) == 1:
             return self._charts[0].closing(t, q, v)

@@ -30,7 +30,8 @@ from chasles.motion.geometry.kinematics import NEAR, Moves
 from chasles.motion.steps.system import Accelerate, State, Taken
 
 DEPTH = 1e-12
-"""Penetration (m, rad) at which a new contact is detected, larger than rounding errors."""
+"""Tolerance (m, rad) for penetration, which exceeds rounding errors. A point that penetrates deeper
+is a new contact."""
 
 DEEPEST = 1e-6
 """Tolerance (m, rad) for the initial penetration, and for the distance of a point in contact from
@@ -42,10 +43,11 @@ distance is halved.
 """
 
 BACK = 1e-12
-"""Velocity (m/s) opposite to the slip direction above which slip has ended."""
+"""Tolerance (m/s) for velocities opposite to the slip direction: at larger ones, slip has ended."""
 
 DRIFT = 1e-13
-"""Position error (m) or velocity error (m/s) of held points above which the error is removed."""
+"""Tolerance for position errors (m) and velocity errors (m/s) of held points. Larger errors are
+removed."""
 
 HALVINGS = 10
 """Maximum number of times to halve a step that moves held points off their surfaces."""
@@ -379,7 +381,7 @@ class RigidContact(Pace):
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
         """Return the state with small velocities at the contacts set to zero.
 
-        Such velocities may be inconsistent with each other.
+        The small velocities at different contacts may be inconsistent with each other.
         """
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:

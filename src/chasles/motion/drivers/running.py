@@ -180,9 +180,9 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """Return the events in a step in order of time, and the event that interrupts it, or None.
+    """Return the events in a step in order of time, and the event that interrupts the step.
 
-    Events after the interruption are omitted.
+    The second result is None without an interruption. Events after an interruption are omitted.
     """
     found = []
     for event in events:

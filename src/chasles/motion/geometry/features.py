@@ -24,7 +24,7 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact, n
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, Rim
 
 ONE = 1e-12
-"""Distance (m) below which contact points are merged."""
+"""Tolerance (m) for the distance between contact points: closer points are merged."""
 
 STEPS = 50
 """Maximum number of Newton iterations; one suffices for straight edges and for a rim on a plane."""
@@ -34,7 +34,7 @@ CLOSE = 1e-12
 about the square of the last step."""
 
 UPRIGHT = 1e-9
-"""Sine of the tilt up to which a rim is treated as level, without a lowest point."""
+"""Tolerance (sine of the tilt) for level rims, which have no single lowest point."""
 
 PARALLEL = 1e-6
 """Sine of the largest angle at which edges are treated as parallel. Parallel straight edges do not

@@ -319,7 +319,7 @@ def side_across(axis: Solid, whole: Solid) -> Pairs:
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the normal (..., 3) of two edges, from second to first, and `Pairs.outward`."""
+    """Return the common normal of two edges, from second to first, and `Pairs.outward`."""
     n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]

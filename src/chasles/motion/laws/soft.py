@@ -24,9 +24,9 @@ Response = tuple[Value, list[Any]]
 """Contact force, and rates of the state variables."""
 
 CLOSE = 1e-4
-"""Distance, as a fraction of the compression, up to which a body and a soft surface are in contact.
-Without this tolerance, rounding errors (especially in float32) would end the contact, and the force
-would jump."""
+"""Tolerance for the distance between a body and a soft surface in contact, as a fraction of the
+compression. Without this tolerance, rounding errors (especially in float32) would end the contact,
+and the force would jump."""
 
 
 @runtime_checkable

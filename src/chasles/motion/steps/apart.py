@@ -27,7 +27,8 @@ INTERVAL = "interval"
 """Name of the array with the search interval, which each round of a line search updates."""
 
 FREE = ("const", "input")
-"""Operations that are not passed from one part of a program to the next: each part repeats them."""
+"""Operations that each part of a program repeats. Values of other operations are passed from one
+part to the next."""
 
 
 Output = tuple[Variable, list[Number]]

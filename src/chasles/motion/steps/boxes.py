@@ -40,13 +40,13 @@ overlap along their common normal is smaller than along all face normals, by a m
 face would touch at a point instead of along a line."""
 
 PARALLEL = 1e-6
-"""Squared sine of the angle between two edges below which the edges count as parallel."""
+"""Tolerance for parallel edges: the squared sine of the angle between them."""
 
 SLACK = 1e-6
 """Relative enlargement of clipping rectangles, so that faces of equal size overlap completely."""
 
 FLAT = 1e-12
-"""Extent (m) below which an edge counts as parallel to a side of the clipping rectangle."""
+"""Tolerance (m) for edges parallel to a side of the clipping rectangle: extent across the side."""
 
 
 class Face(NamedTuple):

@@ -35,11 +35,12 @@ computed. With these limits, compliances and their squares are finite and nonzer
 """
 
 NEGLIGIBLE = 1e-9
-"""Friction coefficient (dimensionless or m) below which friction is omitted, to avoid underflow."""
+"""Threshold for friction coefficients (dimensionless or m). Friction with a smaller coefficient is
+omitted, to avoid underflow."""
 
 IMPACT = 2.0
-"""Approach speed above which restitution acts, as a multiple of the speed that gravity adds in a
-step."""
+"""Threshold for the approach speed, as a multiple of the speed that gravity adds in a step.
+Restitution acts only at higher speeds."""
 
 
 def stiffness(fraction: float, weight: Number) -> Number:

@@ -182,7 +182,10 @@ def closest(
 
 
 def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
-    """Return the rows with the smallest gaps, and all gaps, with these gaps replaced by `FAR`."""
+    """Return the rows with the smallest gaps, and the gaps of all rows.
+
+    In the second result, the gaps of the selected rows are replaced by `FAR`.
+    """
     gaps: Sequence[Number] = [row[0] for row in rows]
     found = []
     for _ in range(count):
@@ -192,13 +195,16 @@ def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
 
 
 def nearest(gaps: Sequence[Number], rows: Rows) -> tuple[list[Any], list[Number]]:
-    """Return the row with the smallest gap, and all gaps, with this gap replaced by `FAR`."""
+    """Return the row with the smallest gap, and the gaps of all rows.
+
+    In the second result, the gap of the selected row is replaced by `FAR`.
+    """
     which, best = _least(gaps, rows)
     return best, [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
 
 
 def smallest(crowd: Crowd) -> list[Number]:
-    """Return the gaps of the points of a group that occupy its slots, smallest first."""
+    """Return the gaps of the points in the slots of a group, smallest first."""
     rest: list[Number] = [spot.gap for _, spot in crowd.spots]
     found = []
     for _ in range(crowd.slots):

@@ -117,8 +117,8 @@ QUICK = 5
 """Maximum number of iterations that take full Newton steps, before steps with a line search."""
 
 REPEATED = 1e-3
-"""Relative difference between residuals two iterations apart below which iterations are treated as
-alternating between two states."""
+"""Relative tolerance for equal residuals. If the residuals two iterations apart are equal, the
+iterations alternate between two states."""
 
 LARGEST, WORSE = 1e30, 10.0
 """Limits on the residual after a Newton step. A step is rejected if its residual exceeds `LARGEST`.
@@ -365,8 +365,8 @@ class Steps:
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
-        The outputs are the arrays in `CARRIED`. The adjoint step, which calls the program with more
-        inputs, lists these inputs in `before` and `after`; the program does not use their values.
+        The outputs are the arrays in `CARRIED`. `before` and `after` are further inputs, whose
+        values the program does not use. The adjoint step passes them to all its programs.
         """
         fall = self._free.fall(self.model, self.own)
         newton = Newton(self._problem, solve=apart.solve if apart else None)
@@ -568,7 +568,7 @@ class Steps:
         point, new : np.ndarray or list
             Velocities and solver state after the iteration.
         fine : Number
-            0 for a rejected step, which is only counted.
+            0 if the step is rejected; then only the number of iterations changes.
         apart : Apart | None
             Calls to subprograms.
         """

@@ -169,7 +169,7 @@ class Tree:
         return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the time derivative of difference(q, there), where `there` moves with v."""
+        """Return the time derivative of difference(q, there), if `there` moves with velocity v."""
         if self._additive:
             return v
         J = self._mechanism.derivatives("difference", q, there, wrt="q1")

@@ -95,7 +95,7 @@ class Traced(System):
         return there
 
     def _step_rate(self, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the time derivative of difference(q, there), where `there` moves with v."""
+        """Return the time derivative of difference(q, there), if `there` moves with velocity v."""
         if all(self.model.bodies[i].joint.additive for i in self.model.movers):
             return v
         slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
