@@ -501,7 +501,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls a kernel, and `fallback` for arguments the kernel rejects."""
+    """Return a function that calls a kernel, or `fallback` if the kernel rejects the arguments."""
     names = ", ".join(variable.name for variable in kernel.interface.inputs)
     facts = {"name": name, "signature": names, "doc": "", "holder": None}
     return backends.fast_entry(kernel, fallback=fallback, **facts)

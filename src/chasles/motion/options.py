@@ -25,7 +25,7 @@ AUTOMATIC = "auto"
 """Integrator name for automatic selection, which depends on the contacts."""
 
 DT = 1e-3
-"""Default step size (s), and the first step size of an adaptive integrator."""
+"""Default step size (s), which is also the first step size of an adaptive integrator."""
 
 Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
 """Joint torques: none, constant, one row per step, or a controller tau(t, q, qd)."""
@@ -161,7 +161,7 @@ Integrators = Literal[
 
 
 class Options(TypedDict, total=False):
-    """Keywords of `simulate`: the fields of `Plan`, their groups, and `tau` for `control`."""
+    """Keywords of `simulate`: the fields of `Plan`, the option groups, and `tau`."""
 
     duration: float | None
     dt: float | None

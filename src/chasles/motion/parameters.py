@@ -16,7 +16,8 @@ from chasles.motion.options import Plan
 from chasles.motion.steps.parameters import FRICTION, STIFFNESS, parameter_shape
 
 POSITIVE = ("mass", "damping", "friction", "armature", "stiffness")
-"""Kinds of parameters that must not be negative. An exception is the stiffness of joints."""
+"""Kinds of parameters that must not be negative. Only the stiffness of contacts is checked; other
+stiffnesses may be negative."""
 
 
 def check_names(source: Description, plan: Plan) -> None:

@@ -37,8 +37,8 @@ relative to the largest force, accelerations to the largest acceleration without
 
 BOUND = 1e-7
 """Tolerance for forces that exceed their bounds, relative to the largest force. The contact mode
-changes only if a force exceeds its bound by more. The tolerance is larger than the error of the
-complementarity solver."""
+changes only if a force exceeds its bound by more than the tolerance. The tolerance is larger
+than the error of the complementarity solver."""
 
 DEPENDENT = 1e-9
 """Relative tolerance for singular values: smaller ones count as zero. Other points already hold a
@@ -49,8 +49,8 @@ EDGE = 1e-8
 counts as being at the bound."""
 
 SOON = 1e-3
-"""Relative distance from the friction bound. If friction at a sticking point is closer to its
-bound, friction may be redistributed among the sticking points."""
+"""Threshold for the distance of friction from its bound, relative to the bound. If friction at a
+sticking point is closer to the bound, friction may be redistributed among the sticking points."""
 
 SLOW = 1e-5
 """Tolerance (m/s or rad/s) for velocities: lower ones count as zero. Points with lower velocities
@@ -199,9 +199,10 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """Return the ratio (k,) of normal acceleration per normal force with and without friction.
+    """Return the factors (k,) by which friction changes the normal accelerations of points.
 
-    A ratio of 0 indicates Painleve's paradox.
+    A factor is the ratio of the normal acceleration per unit normal force with friction to that
+    without friction. A ratio of 0 indicates Painleve's paradox.
     """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]

@@ -71,10 +71,10 @@ def safest(
 def _columns(
     mu: np.ndarray, slip: np.ndarray, acts: np.ndarray, sticks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix (3k, m) from independent to all force components, and indices (m,).
+    """Return the matrix (3k, m) that maps independent to all force components, and indices.
 
-    The indices are those of the independent components in the flattened array f. The friction of
-    sliding points is included in the columns of their normal forces.
+    The indices (m,) are those of the independent components in the flattened array f. The friction
+    of sliding points is included in the columns of their normal forces.
     """
     rows = np.flatnonzero(np.column_stack([sticks, sticks, acts]))
     D, normals = np.eye(3 * len(mu)), 2 + 3 * np.arange(len(mu))

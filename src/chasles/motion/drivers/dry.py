@@ -143,9 +143,10 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """Return the step with resting joints in closed loops moved back to their positions.
+        """Return the step without the drift of resting joints that integration errors cause.
 
-        Integration errors move these joints. The corrections keep the loops closed.
+        Joints in closed loops are moved back to their positions `before` the step. The corrections
+        keep the loops closed.
         """
         t, q, qd = taken.last
         if self._mechanism.rows and self._still.any():

@@ -227,7 +227,7 @@ class Closed(Looped, Remembering):
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def begin(self, at: State) -> State:
-        """Choose independent coordinates for all batch members, and return the closed state."""
+        """Choose independent coordinates for all batch members, and close the loops."""
         self._charts, lead = [], at.q.shape[:-1]
         self._which, self._start = np.full(lead, -1), np.ones(lead)
         self._choose(at.t, at.q, self._which < 0)
@@ -248,7 +248,7 @@ class Closed(Looped, Remembering):
                 self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """Return a closed position near integrate(q, d), its velocity, and the rate of d.
+        """Return a loop-closing position near integrate(q, d), its velocity, and the rate of d.
 
         Newton's method changes only the dependent coordinates. If the independent coordinates are
         joint coordinates, they are therefore displaced by exactly d. Raises `Lost` if batch

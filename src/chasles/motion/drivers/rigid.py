@@ -38,8 +38,8 @@ DEEPEST = 1e-6
 its surface. A point at a larger distance is no longer in contact."""
 
 ASTRAY = 1e-8
-"""Largest distance (m, rad) of a held point from its surface after a step. A step with a larger
-distance is halved.
+"""Tolerance (m, rad) for the distance of a held point from its surface after a step. If the
+distance is larger, the step is repeated with half the step size.
 """
 
 BACK = 1e-12
@@ -222,7 +222,7 @@ class RigidContact(Pace):
     # Steps -------------------------------------------------------------------------------------
 
     def __call__(self, at: State, most: float = np.inf) -> Taken:
-        """Take a step as in `Pace`, but end it where the contact mode first changes."""
+        """Take the next step, and end it where the contact mode first changes."""
         step = self._paced(at)
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())

@@ -101,7 +101,7 @@ class Pace(Remembering):
 
 @dataclass
 class Even(Pace):
-    """Steps that end at equally spaced times, even if a step starts between two of them."""
+    """Steps that end at equally spaced times, even if a step starts between two such times."""
 
     numbers = ("done",)
     step: Step

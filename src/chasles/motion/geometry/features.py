@@ -227,7 +227,10 @@ def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the curvature term: the dot product of a and the derivative of the normal along a."""
+    """Return the curvature term for a vector `a`.
+
+    The term is the dot product of `a` and the derivative of the surface normal along `a`.
+    """
     _, _, turn = surface.nearest(under.back(place - under.o), under.back(a))
     return np.asarray(np.sum(under.turned(turn) * a, axis=-1))
 
@@ -236,7 +239,10 @@ def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndar
 
 
 class Meeting:
-    """Interface for the pairs of features of two bodies that may touch, with `size` pairs."""
+    """Interface for the feature pairs of two bodies that may touch.
+
+    `size` is the number of pairs.
+    """
 
     size: int
 

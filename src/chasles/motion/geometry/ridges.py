@@ -18,7 +18,8 @@ from chasles.motion.geometry.shapes import ConvexMesh
 
 FLAT = 1e-6
 """Threshold that distinguishes ridges from flat edges and valleys. Add the unit vectors from an
-edge into its two triangles: the edge is a ridge if the downward component of the sum is larger."""
+edge into its two triangles: the edge is a ridge if the downward component of the sum exceeds the
+threshold."""
 
 TURN, LEAN = 1e-3, 0.1
 """Tolerances (sines of angles) for a contact normal outside the range between two face normals:

@@ -179,8 +179,8 @@ class _Slipping(_PointLaw):
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Function that returns the final value of `_quantity`, given e, the impulse and the work of
-    compression, and the initial velocity."""
+    """Function that returns the value of `_quantity` at which the impact ends. The arguments are e,
+    the impulse and the work of compression, and the initial velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)

@@ -121,7 +121,7 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return a Newton step that closes the loops, consistent velocities, and the loop margin.
+    """Return a Newton step toward closed loops, the consistent velocities, and the loop margin.
 
     The margin is explained in `closed`.
     """

@@ -102,7 +102,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Group pairs whose contacts are computed outside the compiled step by their contact law."""
+    """Group pairs by contact law; their contacts are computed outside the compiled step."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -131,7 +131,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Group the points of pairs that share slots by contact law and number of shared slots."""
+    """Group points that share slots, by contact law and number of shared slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -218,7 +218,10 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Rows) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and the contact inputs at this index with that gap."""
+    """Return the index of the smallest gap, and the row with this index.
+
+    The gaps in the rows are replaced by the given gaps.
+    """
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):

@@ -270,9 +270,10 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """Set up the contact problem, and the time and acceleration before the first impact.
+        """Set up the contact problem, and compute the time of the first impact.
 
-        M, H and p are the mass matrix, the matrix of the momentum balance and its right-hand side.
+        The acceleration before the first impact is also computed. M is the mass matrix; H and p are
+        the matrix and the right-hand side of the momentum balance.
         """
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse

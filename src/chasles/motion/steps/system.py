@@ -181,7 +181,7 @@ class Behind(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of appended states, whose rates follow the accelerations."""
+        """Number of appended states. The rates of these states come after the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return q after a step, with the appended states corrected."""

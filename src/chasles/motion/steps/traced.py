@@ -179,7 +179,7 @@ def step_program(
 
 
 def entries_of(model: Model, names: Sequence[str]) -> dict[str, slice]:
-    """Return the slice of each named model parameter in the array of all their values."""
+    """Return the slice of each named model parameter in the concatenated array of values."""
     ends = np.cumsum([0, *(math.prod(shape(model.source, name)) for name in names)]).tolist()
     return {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
 
