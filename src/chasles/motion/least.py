@@ -27,6 +27,9 @@ def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def farkas(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return u >= 0 with A u = 0 and b.u < 0, or None if A'x + b >= 0 is feasible (Farkas)."""
+    """Return u >= 0 with A u = 0 and b.u < 0, or None if A'x + b >= 0 is feasible.
+
+    By Farkas' lemma, exactly one of the two is the case.
+    """
     u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
     return u if miss < CERTAIN else None

@@ -341,7 +341,9 @@ def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
 def accelerations_program(
     H: Array, force: Array, T: Array, bias: Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the constrained accelerations and the contact forces by Gauss' principle (Eq 11.44).
+    """Return the constrained accelerations and the contact forces by Gauss' principle.
+
+    See Featherstone (2008), Eq 11.44.
 
     Parameters
     ----------

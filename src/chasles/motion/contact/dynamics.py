@@ -82,13 +82,16 @@ class Problem:
 
     @cached_property
     def M(self) -> np.ndarray:
-        """Symmetric matrix T' H^-1 T (m, m) of Eq 11.35."""
+        """Symmetric matrix T' H^-1 T (m, m); see Featherstone (2008), Eq 11.35."""
         product = self.T.T @ self._answers[0]
         return 0.5 * (product + product.T)
 
     @cached_property
     def d(self) -> np.ndarray:
-        """Separation accelerations without contact forces: T' H^-1 force + bias (Eq 11.36)."""
+        """Separation accelerations without contact forces: T' H^-1 force + bias.
+
+        See Featherstone (2008), Eq 11.36.
+        """
         return self.T.T @ self._answers[1] + self.bias
 
     def motion(self, forces: np.ndarray) -> "Motion":
@@ -324,7 +327,8 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
     problem : Problem
         The problem, from `contact_problem` or `body_problem`.
     method : {"lemke", "forces", "accelerations"}, optional
-        Lemke's method, or a quadratic program in forces or accelerations (Eq 11.43 and 11.44).
+        Lemke's method, or a quadratic program in forces or accelerations (Featherstone 2008,
+        Eq 11.43 and 11.44).
 
     Returns
     -------
@@ -354,7 +358,10 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
 
 
 def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return lambda = max(0, -d/M) and zetadot = max(0, d) of a frictionless contact (Eq 11.10).
+    """Return the force and the separation acceleration of one frictionless contact.
+
+    The force is lambda = max(0, -d/M), and the acceleration is zetadot = max(0, d) (Featherstone
+    2008, Eq 11.10).
 
     Parameters
     ----------

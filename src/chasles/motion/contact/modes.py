@@ -388,7 +388,9 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
 
 
 def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
-    """Remove contacts that slid off an edge (step 5); other contacts may become active.
+    """Remove contacts that slid off an edge; other contacts may become active.
+
+    This is step 5 in table 11.1 of Featherstone (2008).
 
     Parameters
     ----------
@@ -429,7 +431,9 @@ def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
 
 
 def held(problem: Problem, sets: Sets) -> Motion:
-    """Return the motion with active contacts held, even in tension, and others free (step 1).
+    """Return the motion with active contacts held, even in tension, and other contacts free.
+
+    This is step 1 in table 11.1 of Featherstone (2008).
 
     Parameters
     ----------
@@ -468,7 +472,9 @@ def events(
     distance: float = 1e-9,
     speed: float = 1e-9,
 ) -> list[Event]:
-    """Return the events of a contact problem: gains, losses and negative forces (step 2).
+    """Return the events of a contact problem: gains, losses and negative forces.
+
+    This is step 2 in table 11.1 of Featherstone (2008).
 
     Parameters
     ----------

@@ -248,7 +248,7 @@ class Closed(Looped, Remembering):
                 self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """Return a loop-closing position near integrate(q, d), its velocity, and the rate of d.
+        """Return a position near integrate(q, d) that closes the loops, its velocity, and d's rate.
 
         Newton's method changes only the dependent coordinates. If the independent coordinates are
         joint coordinates, they are therefore displaced by exactly d. Raises `Lost` if batch

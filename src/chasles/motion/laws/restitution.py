@@ -432,7 +432,9 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contact_forces(point: Array, normal: Array) -> np.ndarray:
-    """Return unit forces through a point along two tangents and the normal (Eq 11.68).
+    """Return unit forces through a point along two tangents and the normal.
+
+    See Featherstone (2008), Eq 11.68.
 
     Parameters
     ----------

@@ -497,7 +497,9 @@ class SoftFriction:
         return 0.5 * self.stiffness * sum(x * x for x in state)
 
     def advanced(self, state: Values, forces: Values, dt: float) -> list[Value]:
-        """Return x after a step with constant force, the exact solution of Eq 11.77.
+        """Return the surface displacements x after a step with constant force.
+
+        This is the exact solution of Eq 11.77 in Featherstone (2008).
 
         Parameters
         ----------
@@ -725,7 +727,10 @@ class SoftContact:
 
 
 def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
-    """Return the surface position after a time under a constant force (Eq 11.73)."""
+    """Return the surface position after a time under a constant force.
+
+    This is the exact solution of Eq 11.73 in Featherstone (2008).
+    """
     rest = -force / surface.stiffness
     return rest + (z - rest) * math.exp(-surface.stiffness / surface.damping * dt)
 

@@ -613,7 +613,7 @@ class Steps:
         return apart.parts(made)
 
     def called(self, name: str) -> Program:
-        """Return the subprogram with a given name; parts of divided programs call it."""
+        """Return the subprogram with a given name, which is called between parts of programs."""
         for pick in self._picks:
             if pick.name == name:
                 return pick.program()
