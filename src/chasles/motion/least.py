@@ -29,7 +29,7 @@ def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 def farkas(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """Return u >= 0 with A u = 0 and b.u < 0, or None if A'x + b >= 0 is feasible.
 
-    By Farkas' lemma, exactly one of the two is the case.
+    By Farkas' lemma, either such a vector u or such a vector x exists, but not both.
     """
     u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
     return u if miss < CERTAIN else None

@@ -16,8 +16,8 @@ from chasles.motion.options import Plan
 from chasles.motion.steps.parameters import FRICTION, STIFFNESS, parameter_shape
 
 POSITIVE = ("mass", "damping", "friction", "armature", "stiffness")
-"""Kinds of parameters that must not be negative. Only the stiffness of contacts is checked; other
-stiffnesses may be negative."""
+"""Kinds of parameters that must not be negative. For the kind "stiffness", this applies only to
+contacts."""
 
 
 def check_names(source: Description, plan: Plan) -> None:

@@ -45,7 +45,7 @@ DEPENDENT = 1e-9
 contact point if the direction of the point adds no nonzero singular value."""
 
 EDGE = 1e-8
-"""Relative tolerance for friction at its bound: friction of at least 1 - EDGE times the bound
+"""Relative tolerance for friction at its bound: friction of at least (1 - EDGE) times the bound
 counts as being at the bound."""
 
 SOON = 1e-3
@@ -249,7 +249,7 @@ def next_mode(
 
 
 def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
-    """Return the mask (k,) of points with friction of at least 1 - `part` times the bound."""
+    """Return the mask (k,) of points with friction of at least (1 - `part`) times the bound."""
     return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
 
 

@@ -248,11 +248,11 @@ class Closed(Looped, Remembering):
                 self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """Return a position near integrate(q, d) that closes the loops, its velocity, and d's rate.
+        """Return a position near integrate(q, d), its velocity, and the rate of d.
 
-        Newton's method changes only the dependent coordinates. If the independent coordinates are
-        joint coordinates, they are therefore displaced by exactly d. Raises `Lost` if batch
-        members need other independent coordinates.
+        The loops are closed at this position. Newton's method changes only the dependent
+        coordinates. If the independent coordinates are joint coordinates, they are therefore
+        displaced by exactly d. Raises `Lost` if batch members need other independent coordinates.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)

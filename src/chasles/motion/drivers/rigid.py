@@ -43,7 +43,8 @@ distance is larger, the step is repeated with half the step size.
 """
 
 BACK = 1e-12
-"""Tolerance (m/s) for velocities opposite to the slip direction: at larger ones, slip has ended."""
+"""Tolerance (m/s) for velocities opposite to the slip direction. At a higher velocity, slip has
+ended."""
 
 DRIFT = 1e-13
 """Tolerance for position errors (m) and velocity errors (m/s) of held points. Larger errors are

@@ -58,7 +58,8 @@ GRIP = 10.0
 reduced to this value: contacts that stick with reduced friction also stick with more friction."""
 
 LIGHT = 1e-3
-"""Threshold for normal forces, relative to the largest: a contact below it may be separating."""
+"""Threshold for normal forces, relative to the largest. A contact with a smaller force may be
+separating."""
 
 POLISH = 20
 """Maximum number of Newton steps after each cone program."""
