@@ -26,7 +26,8 @@ MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLE
 Controller = Callable[[Any, Any, Any, Any], Any]
 
 MOST = 10**7
-"""Maximum number of environments, and maximum size of an observation or an action."""
+"""Maximum value of three sizes: number of environments, size of an observation, size of an action.
+"""
 
 
 class RobotVectorEnv(VectorEnv):

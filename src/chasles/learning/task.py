@@ -94,7 +94,7 @@ class Task(Protocol):
         Parameters
         ----------
         rng : numpy.random.Generator
-            Random numbers.
+            Random number generator.
         count : int
             Number of episodes.
 

@@ -260,8 +260,9 @@ def computed_torque(
 
     Notes
     -----
-    See Balafoutis and Patel (1991), section 7.2.1. For a robot with loops, the errors of its n
-    `independent` coordinates decay this way, with gains (..., n); the others follow from them.
+    See Balafoutis and Patel (1991), section 7.2.1. For a robot with loops, the errors of the n
+    independent coordinates decay like damped oscillators, with gains (..., n). The errors of the
+    other coordinates follow from these errors.
 
     Examples
     --------
@@ -500,7 +501,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls a kernel, and `fallback` for arguments the kernel rejects."""
+    """Return a function that calls a kernel, or `fallback` if the kernel rejects the arguments."""
     names = ", ".join(variable.name for variable in kernel.interface.inputs)
     facts = {"name": name, "signature": names, "doc": "", "holder": None}
     return backends.fast_entry(kernel, fallback=fallback, **facts)

@@ -51,7 +51,9 @@ def exported_step(
     ctrl: bool = False,
     q: Any = None,
 ) -> Iteration:
-    """Return the time step as C code. For options that are not listed here, see `rollout`.
+    """Return the time step as C code.
+
+    For options that are not listed here, see `rollout`.
 
     Parameters
     ----------

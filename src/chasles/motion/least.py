@@ -4,7 +4,8 @@ import numpy as np
 import scipy
 
 CERTAIN = 1e-6
-"""Largest residual of A u = 0, b.u = -1 for which u proves that a problem has no solution."""
+"""Tolerance for the equations A u = 0, b.u = -1. A vector u >= 0 that satisfies them proves that a
+problem has no solution."""
 
 
 def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
@@ -26,6 +27,9 @@ def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def farkas(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return u >= 0 with A u = 0 and b.u < 0, or None if A'x + b >= 0 is feasible (Farkas)."""
+    """Return u >= 0 with A u = 0 and b.u < 0, or None if A'x + b >= 0 is feasible.
+
+    By Farkas' lemma, either such a vector u or such a vector x exists, but not both.
+    """
     u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
     return u if miss < CERTAIN else None

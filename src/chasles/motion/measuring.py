@@ -22,8 +22,8 @@ from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
 
 _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
-"""Sensor kinds that depend on accelerations or contact forces. Kinds with "acceleration" in their
-name depend on them as well.
+"""Sensor kinds that depend on accelerations or contact forces. Kinds whose names contain
+"acceleration" also depend on accelerations, and are not listed here.
 """
 
 

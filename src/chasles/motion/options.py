@@ -25,7 +25,7 @@ AUTOMATIC = "auto"
 """Integrator name for automatic selection, which depends on the contacts."""
 
 DT = 1e-3
-"""Default step size (s), and the first step size of an adaptive integrator."""
+"""Default step size (s), which is also the first step size of an adaptive integrator."""
 
 Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
 """Joint torques: none, constant, one row per step, or a controller tau(t, q, qd)."""
@@ -98,7 +98,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """Method that keeps loops closed: a closure function, or stabilization with a time (s).
+    """Method that keeps loops closed: a closure function, or stabilization (time constant in s).
 
     By default, Newton's method closes the loops in each step.
     """
@@ -140,7 +140,7 @@ class Plan(Output, Closing, Touch, Loads, Stepping, Span):
 
     @property
     def asked(self) -> Any:
-        """Joint torques, or the function for torques or actuator controls, as the user gave it."""
+        """Argument `control` or `ctrl` as the user passed it: torques, or a function."""
         return self.control.function if isinstance(self.control, Controls) else self.control
 
 
@@ -161,7 +161,7 @@ Integrators = Literal[
 
 
 class Options(TypedDict, total=False):
-    """Keywords of `simulate`: the fields of `Plan`, their groups, and `tau` for `control`."""
+    """Keywords of `simulate`: the fields of `Plan`, the option groups, and `tau`."""
 
     duration: float | None
     dt: float | None

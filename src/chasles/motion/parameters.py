@@ -16,7 +16,8 @@ from chasles.motion.options import Plan
 from chasles.motion.steps.parameters import FRICTION, STIFFNESS, parameter_shape
 
 POSITIVE = ("mass", "damping", "friction", "armature", "stiffness")
-"""Kinds of parameters that must not be negative. An exception is the stiffness of joints."""
+"""Kinds of parameters that must not be negative. For the kind "stiffness", this applies only to
+contacts."""
 
 
 def check_names(source: Description, plan: Plan) -> None:

@@ -21,7 +21,8 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Upper bound of the default of `passes`, the number of active-set iterations (nv + 4)."""
+"""Upper limit for the default of `passes`, the number of active-set iterations. Below the limit,
+the default is nv + 4."""
 
 
 class ResolvedRate:

@@ -92,7 +92,7 @@ def quaternion_places(model: Model) -> list[int]:
 def interpolated(
     row: Sequence[Number], t: Number, size: int, parts: Sequence[float]
 ) -> list[Number]:
-    """Return the trajectory (size,) at time t, interpolated between a step's samples (Lagrange)."""
+    """Return the trajectory (size,) at time t, by Lagrange interpolation of a step's samples."""
     part = (t - row[0]) * row[1]
     found: list[Number] = [0.0] * size
     for k, here in enumerate(parts):

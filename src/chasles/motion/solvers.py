@@ -29,17 +29,17 @@ With this tolerance, the problem of a body that just fits between two opposite c
 """
 
 PIVOT = 1e-11
-"""Largest entry of a scaled column that is treated as zero and not used as a pivot."""
+"""Tolerance for entries of a scaled column: smaller ones count as zero and are never pivots."""
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
 """Remedy in the error messages for contacts that no forces can keep from penetrating."""
 
 TIE = 1e-12
-"""Tolerance within which two ratios of the pivot rule, after scaling, are treated as equal."""
+"""Tolerance for equal ratios in the pivot rule, after scaling."""
 
 ROUGH = 1e-10
-"""Largest |min(w, z)|, after scaling and relative to the largest |d| or z, that rounding errors
-cause in Lemke's method. A larger value indicates that a basis was nearly singular."""
+"""Tolerance for |min(w, z)| in Lemke's method, after scaling, relative to the largest |d| or z.
+A larger value is not a rounding error; it indicates that a basis was nearly singular."""
 
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
@@ -341,7 +341,9 @@ def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
 def accelerations_program(
     H: Array, force: Array, T: Array, bias: Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the constrained accelerations and the contact forces by Gauss' principle (Eq 11.44).
+    """Return the constrained accelerations and the contact forces by Gauss' principle.
+
+    See Featherstone (2008), Eq 11.44.
 
     Parameters
     ----------
@@ -461,13 +463,15 @@ def optional(package: str) -> Any:
 # Sliding contacts ---------------------------------------------------------------------------------
 
 REACH = 1e-13
-"""Relative size, with respect to the largest entry of M, below which values are rounding errors."""
+"""Tolerance for diagonal entries of M, relative to the largest entry: smaller ones are rounding
+errors."""
 
 SINGULAR = 1e-9
-"""Magnitude below which determinants of scaled matrices are treated as rounding errors."""
+"""Tolerance for determinants of scaled matrices: smaller ones count as zero."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""Tolerances for w, relative to the largest |d|, of accepted solutions and of exact solutions."""
+"""Tolerances for errors in w, relative to the largest |d|. A solution is accepted if the error is
+at most `ACCURATE`, and counts as exact if the error is at most `EXACT`."""
 
 STABLE = 1e-6
 """Tolerance for negative eigenvalues, relative to the largest entry of M. Double zero eigenvalues

@@ -71,19 +71,27 @@ def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Libr
 
 
 def _displacements(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Convert covectors of the entries of q (..., nq) to covectors of displacements (..., nv)."""
+    """Convert gradients with respect to the entries of q to displacements.
+
+    `bar` (..., nq) are gradients with respect to the entries of q. The results (..., nv) are
+    gradients with respect to displacements, as in `integrate`.
+    """
     pull = robot.mechanism.function("integrate").pullback(("v",))
     return np.asarray(pull(q, np.zeros(robot.model.nv), bar))
 
 
 def _entries(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Convert covectors of displacements (..., nv) to covectors of the entries of q (..., nq)."""
+    """Convert gradients with respect to displacements to the entries of q.
+
+    `bar` (..., nv) are gradients with respect to displacements, as in `integrate`. The results
+    (..., nq) are gradients with respect to the entries of q.
+    """
     pull = robot.mechanism.function("difference").pullback(("q1",))
     return np.asarray(pull(q, q, bar))
 
 
 def _summed(bar: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Sum the covectors of an argument over the batch members that share the argument.
+    """Sum the gradients of an argument over the batch members that share the argument.
 
     The result has the argument's `shape`.
     """

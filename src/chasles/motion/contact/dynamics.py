@@ -82,13 +82,16 @@ class Problem:
 
     @cached_property
     def M(self) -> np.ndarray:
-        """Symmetric matrix T' H^-1 T (m, m) of Eq 11.35."""
+        """Symmetric matrix T' H^-1 T (m, m); see Featherstone (2008), Eq 11.35."""
         product = self.T.T @ self._answers[0]
         return 0.5 * (product + product.T)
 
     @cached_property
     def d(self) -> np.ndarray:
-        """Separation accelerations without contact forces: T' H^-1 force + bias (Eq 11.36)."""
+        """Separation accelerations without contact forces: T' H^-1 force + bias.
+
+        See Featherstone (2008), Eq 11.36.
+        """
         return self.T.T @ self._answers[1] + self.bias
 
     def motion(self, forces: np.ndarray) -> "Motion":
@@ -155,13 +158,13 @@ class State(Enum):
     """State of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
 
     APART = "1"
-    """gap > 0: no force."""
+    """The gap is positive, and no force acts."""
     COLLIDING = "2a"
-    """gap = 0 and closing: an impulse acts."""
+    """The gap is zero and closes, so an impulse acts."""
     LEAVING = "2b"
-    """gap = 0 and opening: no force."""
+    """The gap is zero and opens, and no force acts."""
     TOUCHING = "3"
-    """gap = 0 and remaining zero: a force may act."""
+    """The gap is zero and remains zero, and a force may act."""
 
 
 def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:
@@ -278,7 +281,7 @@ def _moves(
     """Return contacts and joint limits as contact points with `wide` axes, the normal last.
 
     With wide >= 3, the first two axes are tangents. With wide = 4, the third axis is the rotation
-    about the normal, times `_arm`.
+    about the normal, multiplied by the lever arm `_arm` (m).
     """
     n, k = len(contacts), len(contacts) + len(stops)
     J, room = np.zeros((k, wide, mechanism.nv)), np.full(k, np.inf)
@@ -324,7 +327,8 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
     problem : Problem
         The problem, from `contact_problem` or `body_problem`.
     method : {"lemke", "forces", "accelerations"}, optional
-        Lemke's method, or a quadratic program in forces or accelerations (Eq 11.43 and 11.44).
+        Lemke's method, or a quadratic program in forces or accelerations (Featherstone 2008,
+        Eq 11.43 and 11.44).
 
     Returns
     -------
@@ -354,7 +358,10 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
 
 
 def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return lambda = max(0, -d/M) and zetadot = max(0, d) of a frictionless contact (Eq 11.10).
+    """Return the force and the separation acceleration of one frictionless contact.
+
+    The force is lambda = max(0, -d/M), and the acceleration is zetadot = max(0, d) (Featherstone
+    2008, Eq 11.10).
 
     Parameters
     ----------

@@ -29,12 +29,13 @@ Array = Any
 Treatment = Literal["propagated", "simultaneous", "sequential"]
 
 SETTLED, SETTLED_FRICTION = 1e-12, 1e-9
-"""Approach speed, relative to the initial speed, below which an impact is finished. With friction,
-the threshold exceeds the error of the cone-program solver.
+"""Tolerances for the approach speed, relative to the initial speed. An impact is finished if no
+contact approaches faster. `SETTLED_FRICTION` applies to impacts with friction, and exceeds the
+error of the cone-program solver.
 """
 
 ROUNDS = 100_000
-"""Maximum number of sequential impacts, or of rounds of simultaneous impacts."""
+"""Maximum number of sequential impacts, or of rounds if impacts are simultaneous."""
 
 
 class Impact(NamedTuple):

@@ -32,26 +32,30 @@ from chasles.motion.laws.friction import coulomb
 Array = Any
 
 ACTS = 1e-9
-"""Fraction of the largest force, or of the largest acceleration without contact forces, above which
-values count as nonzero."""
+"""Relative tolerance for forces and accelerations: smaller values count as zero. Forces are
+relative to the largest force, accelerations to the largest acceleration without contact forces."""
 
 BOUND = 1e-7
-"""Fraction of the largest force by which a force may exceed its bound without a change of mode.
-This fraction exceeds the error of the complementarity solver."""
+"""Tolerance for forces that exceed their bounds, relative to the largest force. The contact mode
+changes only if a force exceeds its bound by more than the tolerance. The tolerance is larger
+than the error of the complementarity solver."""
 
 DEPENDENT = 1e-9
-"""Relative threshold for singular values. A contact point is already held by other points if the
-direction of the point adds no singular value above this threshold."""
+"""Relative tolerance for singular values: smaller ones count as zero. Other points already hold a
+contact point if the direction of the point adds no nonzero singular value."""
 
 EDGE = 1e-8
-"""Fraction of the friction bound within which friction counts as being at the bound."""
+"""Relative tolerance for friction at its bound: friction of at least (1 - EDGE) times the bound
+counts as being at the bound."""
 
 SOON = 1e-3
-"""Fraction of its bound within which friction may be redistributed among sticking points."""
+"""Threshold for the distance of friction from its bound, relative to the bound. If friction at a
+sticking point is closer to the bound, friction may be redistributed among the sticking points."""
 
 SLOW = 1e-5
-"""Velocity (m/s or rad/s) up to which velocities count as zero. Points with lower velocities stick
-or begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, remain in contact."""
+"""Tolerance (m/s or rad/s) for velocities: lower ones count as zero. Points with lower velocities
+stick or begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, remain in
+contact."""
 
 FAINT = 1e-3
 """Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a
@@ -59,7 +63,8 @@ very small velocity is inaccurate and changes too fast. For faster slip, the dir
 about (FAINT / speed)^2 times the rotation of the slip direction in a step."""
 
 SETTLED = 1e-12
-"""Approach speed, relative to the initial speed, below which sequential impacts have ended."""
+"""Tolerance for the approach speed, relative to the initial speed: sequential impacts have ended if
+no point approaches faster."""
 
 MOST = 10_000
 """Maximum number of sequential impacts, or of rounds of impacts, in one impact event."""
@@ -194,9 +199,10 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """Return the ratio (k,) of normal acceleration per normal force with and without friction.
+    """Return the factors (k,) by which friction changes the normal accelerations of points.
 
-    A ratio of 0 indicates Painleve's paradox.
+    A factor is the ratio of the normal acceleration per unit normal force with friction to that
+    without friction. A ratio of 0 indicates Painleve's paradox.
     """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
@@ -243,7 +249,7 @@ def next_mode(
 
 
 def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
-    """Return the mask (k,) of points whose friction is within the fraction `part` of its bound."""
+    """Return the mask (k,) of points with friction of at least (1 - `part`) times the bound."""
     return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
 
 
@@ -355,14 +361,14 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
     problem : Problem
         The contact problem.
     motion : Motion
-        Its solution.
+        The solution of the problem.
 
     Returns
     -------
     sets : Sets
-        Current contacts do not separate. Active contacts have a force. If their normals do not span
-        the normals of all current contacts (a degenerate solution), contacts without force are
-        added.
+        Current contacts do not separate. Active contacts have a force. If the normals of the
+        contacts with a force do not span the normals of all current contacts (a degenerate
+        solution), some contacts without force are also active.
 
     Notes
     -----
@@ -382,7 +388,9 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
 
 
 def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
-    """Remove contacts that slid off an edge (step 5); other contacts may become active.
+    """Remove contacts that slid off an edge; other contacts may become active.
+
+    This is step 5 in table 11.1 of Featherstone (2008).
 
     Parameters
     ----------
@@ -413,14 +421,19 @@ def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """Return the sets for the `current` contacts; contacts in `first` become active first."""
+    """Return the sets of current and active contacts, given two masks of contacts.
+
+    Active contacts are chosen from the mask `first`, then from the mask `current`.
+    """
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)
     return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))
 
 
 def held(problem: Problem, sets: Sets) -> Motion:
-    """Return the motion with active contacts held, even in tension, and others free (step 1).
+    """Return the motion with active contacts held, even in tension, and other contacts free.
+
+    This is step 1 in table 11.1 of Featherstone (2008).
 
     Parameters
     ----------
@@ -459,7 +472,9 @@ def events(
     distance: float = 1e-9,
     speed: float = 1e-9,
 ) -> list[Event]:
-    """Return the events of a contact problem: gains, losses and negative forces (step 2).
+    """Return the events of a contact problem: gains, losses and negative forces.
+
+    This is step 2 in table 11.1 of Featherstone (2008).
 
     Parameters
     ----------

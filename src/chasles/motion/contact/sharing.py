@@ -13,12 +13,12 @@ from chasles.errors import ConvergenceError
 from chasles.motion.solvers import Cone, Infeasible, cones_program
 
 DEPENDENT = 1e-9
-"""Fraction of the largest singular value up to which singular values count as zero. Forces with
-such singular values have no effect on the motion."""
+"""Relative tolerance for singular values: smaller ones count as zero. Forces that correspond to a
+zero singular value have no effect on the motion."""
 
 ROOM = 1e-6
-"""Smallest useful margin inside the friction cones, relative to the largest force. If the best
-margin is smaller, the given forces are kept."""
+"""Smallest useful margin inside the friction cones, relative to the largest force. If the largest
+possible margin is smaller, the given forces are kept."""
 
 
 def safest(
@@ -71,10 +71,10 @@ def safest(
 def _columns(
     mu: np.ndarray, slip: np.ndarray, acts: np.ndarray, sticks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix (3k, m) from independent to all force components, and indices (m,).
+    """Return the matrix (3k, m) that maps independent to all force components, and indices.
 
-    The indices are those of the independent components in the flattened array f. The friction of
-    sliding points is included in the columns of their normal forces.
+    The indices (m,) are those of the independent components in the flattened array f. The friction
+    of sliding points is included in the columns of their normal forces.
     """
     rows = np.flatnonzero(np.column_stack([sticks, sticks, acts]))
     D, normals = np.eye(3 * len(mu)), 2 + 3 * np.arange(len(mu))

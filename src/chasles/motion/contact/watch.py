@@ -21,26 +21,25 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 Values = Sequence[Value] | np.ndarray
 
 REVERSED = 0.4
-"""Threshold for a velocity reversal: -v0 . v1 exceeds this fraction of the mean of v0^2 and v1^2,
-where v0 and v1 are the velocities of a point at the ends of a step. The ratio of -v0 . v1 to this
-mean is 1 for a full reversal, and less than 0.4 if one speed is more than 4.8 times the other.
-"""
+"""Threshold for velocity reversals: the ratio of -v0 . v1 to the mean of v0^2 and v1^2, where v0
+and v1 are the velocities of a point at the ends of a step. The ratio is 1 for a full reversal, and
+less than 0.4 if one speed is more than 4.8 times the other."""
 
 SLOW, FAST = 98.1, 981.0
-"""Accelerations (m/s^2) that, times the step size dt, define speed thresholds. Reversals at speeds
-below SLOW dt are ignored, because the velocities of resting points also change sign. A reversal is
-counted as MANY reversals if the point is then faster than FAST dt and more than four times as fast
-as before.
+"""Accelerations (m/s^2) for the speed thresholds SLOW dt and FAST dt, where dt is the step size.
+Reversals at speeds below SLOW dt are ignored, because the velocities of resting points also change
+sign. A reversal counts as MANY reversals if the point is then faster than FAST dt and more than
+four times as fast as before.
 """
 
 FADING, MANY = 0.9, 4.0
-"""Factor by which the reversal count decays in each step in contact, and the limit of the count.
-The count covers about the last ten steps in contact, so a motion counts as unstable if the velocity
-reverses in more than 40 % of these steps.
+"""Parameters of the reversal count. In each step in contact, the count is multiplied by `FADING`. A
+motion is unstable once the count reaches `MANY`. The count covers about the last ten steps in
+contact, so a motion counts as unstable if the velocity reverses in more than 40 % of these steps.
 """
 
 LEVEL = 3
-"""Stack level of the warning, so that it refers to the caller of `robot.simulate` or `rollout`."""
+"""Stack level of the warning, which refers to the caller of `robot.simulate` or `rollout`."""
 
 
 LATCHED = 1000.0

@@ -33,7 +33,7 @@ from chasles.motion.steps.integrators import Table
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12
-"""Relative size below which the difference between two velocities is treated as zero."""
+"""Relative tolerance for the difference between two velocities: smaller ones count as zero."""
 
 
 class Varying:
@@ -200,8 +200,8 @@ class Slots:
     ) -> list[Occurrence]:
         """Return an `Occurrence` for each impact and each change between two contact modes.
 
-        `late` (slots,) is the time (s) until each point comes to rest. The event "gain" occurs that
-        much later than the other events.
+        `late` (slots,) is the time (s) until each point comes to rest. The event "gain" is delayed
+        by this time; other events occur at the time of `at`.
         """
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)

@@ -22,11 +22,11 @@ from chasles.motion.steps.system import (
 )
 
 ROUNDED = 1e-12
-"""Relative size below which the difference between two values is treated as zero."""
+"""Relative tolerance for the difference between two values: smaller ones count as zero."""
 
 DEPENDENT = 1e-10
-"""Eigenvalues below this fraction of the largest eigenvalue are treated as zero. Such eigenvalues
-occur if loops couple joints."""
+"""Relative tolerance for eigenvalues: smaller ones count as zero. Zero eigenvalues occur if loops
+couple joints."""
 
 
 class Dry(Sticking):
@@ -143,9 +143,10 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """Return the step with resting joints in closed loops moved back to their positions.
+        """Return the step without the drift of resting joints that integration errors cause.
 
-        Integration errors move these joints. The corrections keep the loops closed.
+        Joints in closed loops are moved back to their positions `before` the step. The corrections
+        keep the loops closed.
         """
         t, q, qd = taken.last
         if self._mechanism.rows and self._still.any():
@@ -177,7 +178,11 @@ class Dry(Sticking):
         return np.asarray(N @ np.linalg.solve(Nt @ M @ N, Nt))
 
     def _stopping(self, B: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return impulses P at selected joints that stop these joints: B P = -v at each of them."""
+        """Return the impulses P at selected joints that bring these joints to rest.
+
+        The matrix B maps joint impulses to changes of qd. P satisfies (B P)_i = -v_i for each
+        selected joint i, and is zero for other joints.
+        """
         mask = which != 0.0
         A = np.where(mask[..., :, None] & mask[..., None, :], B, 0.0)
         scale = np.sqrt(np.where(mask, np.diagonal(B, axis1=-2, axis2=-1), 1.0))
@@ -192,6 +197,6 @@ class Dry(Sticking):
 
 
 def _pushed(a: np.ndarray, B: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """Return a + B P, with zeros where the terms cancel to within rounding error."""
+    """Return a + B P, with entries set to zero if their terms cancel to within rounding error."""
     total, size = a + applied(B, P), np.abs(a) + applied(np.abs(B), np.abs(P))
     return np.where(np.abs(total) <= ROUNDED * size, 0.0, total)

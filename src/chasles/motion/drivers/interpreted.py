@@ -32,7 +32,7 @@ from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
-"""Largest closure error of stabilized loops (rad, or relative to the loop size)."""
+"""Tolerance for closure errors of stabilized loops (rad, or relative to the loop size)."""
 
 
 def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:

@@ -227,7 +227,7 @@ class Closed(Looped, Remembering):
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def begin(self, at: State) -> State:
-        """Choose independent coordinates for all batch members, and return the closed state."""
+        """Choose independent coordinates for all batch members, and close the loops."""
         self._charts, lead = [], at.q.shape[:-1]
         self._which, self._start = np.full(lead, -1), np.ones(lead)
         self._choose(at.t, at.q, self._which < 0)
@@ -248,11 +248,11 @@ class Closed(Looped, Remembering):
                 self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """Return a closed position near integrate(q, d), its velocity, and the rate of d.
+        """Return a position near integrate(q, d), its velocity, and the rate of d.
 
-        Newton's method changes only the dependent coordinates. If the independent coordinates are
-        joint coordinates, they are therefore displaced by exactly d. Raises `Lost` if a chart
-        fails.
+        The loops are closed at this position. Newton's method changes only the dependent
+        coordinates. If the independent coordinates are joint coordinates, they are therefore
+        displaced by exactly d. Raises `Lost` if batch members need other independent coordinates.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)
@@ -268,21 +268,28 @@ class Closed(Looped, Remembering):
         return there, qd, self._rate(q, there, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return data for resuming: all charts, and the chart and margin of each batch member."""
+        """Return data for resuming: all charts, and the chart and margin of each batch member.
+
+        A chart is a choice of independent coordinates.
+        """
         known, arrays = self._mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
-        """Resume with stored charts, so that the motion continues as without interruption."""
+        """Resume with the stored choices of independent coordinates (charts).
+
+        The motion continues as without interruption.
+        """
         known = self._mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
-        """Return Newton step, velocities, and (closure error, margin) of every batch member.
+        """Return the Newton step, velocities, and (closure error, margin) of every batch member.
 
-        The function `closing_step` is evaluated with the chart of each member.
+        The function `closing_step` is evaluated with the independent coordinates (chart) of each
+        member.
         """
         if len(self._charts) == 1:
             return self._charts[0].closing(t, q, v)
@@ -293,7 +300,7 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Choose new charts for the batch members in the mask `members`.
+        """Choose new independent coordinates (charts) for the batch members in the mask `members`.
 
         Members share a chart if its margin is large enough for all of them.
         """

@@ -77,9 +77,10 @@ class Place:
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return output arrays for a state that is not recorded, and the array of its last value.
+        """Return the arrays for a state that is not recorded: output arrays, and the final value.
 
-        Only a loop on a GPU needs output arrays for such a state. On the host, the list is empty.
+        Only a loop on a GPU needs output arrays for such a state. On the host, the list of output
+        arrays is empty.
         """
         return [], state
 

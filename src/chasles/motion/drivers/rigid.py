@@ -30,21 +30,25 @@ from chasles.motion.geometry.kinematics import NEAR, Moves
 from chasles.motion.steps.system import Accelerate, State, Taken
 
 DEPTH = 1e-12
-"""Penetration (m, rad) at which a new contact is detected, larger than rounding errors."""
+"""Tolerance (m, rad) for penetration, which exceeds rounding errors. A point that penetrates deeper
+is a new contact."""
 
 DEEPEST = 1e-6
-"""Maximum initial penetration, and the separation at which a held point is released (m, rad)."""
+"""Tolerance (m, rad) for the initial penetration, and for the distance of a point in contact from
+its surface. A point at a larger distance is no longer in contact."""
 
 ASTRAY = 1e-8
-"""Largest distance (m, rad) of a held point from its surface after a step. A step with a larger
-distance is halved.
+"""Tolerance (m, rad) for the distance of a held point from its surface after a step. If the
+distance is larger, the step is repeated with half the step size.
 """
 
 BACK = 1e-12
-"""Velocity (m/s) opposite to the slip direction above which slip has ended."""
+"""Tolerance (m/s) for velocities opposite to the slip direction. At a higher velocity, slip has
+ended."""
 
 DRIFT = 1e-13
-"""Position error (m) or velocity error (m/s) of held points above which the error is removed."""
+"""Tolerance for position errors (m) and velocity errors (m/s) of held points. Larger errors are
+removed."""
 
 HALVINGS = 10
 """Maximum number of times to halve a step that moves held points off their surfaces."""
@@ -53,8 +57,8 @@ TANGENTS = np.array([1.0, 1.0, 0.0])
 """Mask of the tangential components of a velocity in contact axes."""
 
 NEWTON, TINY = 3, 1e-300
-"""Number of Newton iterations used to find the time of zero gap after a contact is detected,
-and a small constant that prevents division by zero.
+"""Two numerical constants. `NEWTON` is the number of Newton iterations that find the time of zero
+gap after a contact is detected. `TINY` prevents division by zero.
 """
 
 
@@ -219,7 +223,7 @@ class RigidContact(Pace):
     # Steps -------------------------------------------------------------------------------------
 
     def __call__(self, at: State, most: float = np.inf) -> Taken:
-        """Take a step as in `Pace`, but end it where the contact mode first changes."""
+        """Take the next step, and end it where the contact mode first changes."""
         step = self._paced(at)
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
@@ -378,7 +382,7 @@ class RigidContact(Pace):
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
         """Return the state with small velocities at the contacts set to zero.
 
-        Such velocities may be inconsistent with each other.
+        The small velocities at different contacts may be inconsistent with each other.
         """
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:

@@ -101,7 +101,7 @@ class Pace(Remembering):
 
 @dataclass
 class Even(Pace):
-    """Steps that end at equally spaced times, even if a step starts between two of them."""
+    """Steps that end at equally spaced times, even if a step starts between two such times."""
 
     numbers = ("done",)
     step: Step
@@ -141,7 +141,7 @@ class Controlled(Pace):
     h: float
 
     def __call__(self, at: State, most: float = math.inf) -> Taken:
-        """Take a step as in `Pace`. Repeat it with a smaller size while its error is too large."""
+        """Take the next step; repeat it with a smaller step size while its error is too large."""
         t, largest = at.t, 5.0
         while True:
             h = min(self.h, self.longest, most)
@@ -180,9 +180,9 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """Return the events in a step in order of time, and the event that interrupts it, or None.
+    """Return the events in a step in order of time, and the event that interrupts the step.
 
-    Events after the interruption are omitted.
+    The second result is None without an interruption. Events after an interruption are omitted.
     """
     found = []
     for event in events:

@@ -119,8 +119,11 @@ class Stepped:
         self._given = {"ctrl": taken["ctrl"]} if "ctrl" in taken else {}
         self._behind = {"act": taken["act"]} if "act" in taken else {}
         self.suited: Callable[[Any], Stepped] | None = None
-        """Function that returns the step for an initial q; set only for robots with loops whose q
-        is a JAX or PyTorch array, because such a q may be unknown when this step is prepared."""
+        """Function that returns the step for an initial q, or None.
+
+        Set only if the robot has loops and q is a JAX or PyTorch array. The values of such an array
+        may be unknown when this object is created.
+        """
 
     @property
     def steps(self) -> Steps:
@@ -134,9 +137,9 @@ class Stepped:
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
-        """Return a program of the step that is not divided into parts.
+        """Return an undivided program of the step.
 
-        `divided` is True if other programs of the step are divided.
+        `divided` is True if other programs of the step are divided into parts.
         """
         steps = self._divided if divided else self.steps
         made = getattr(steps, name)

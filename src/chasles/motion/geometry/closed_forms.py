@@ -102,10 +102,11 @@ def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
 
 
 def contact_axes(normal: np.ndarray) -> np.ndarray:
-    """Return two tangents and the normal as rows (..., 3, 3), given unit normals (Eq 11.68).
+    """Return two tangents and the normal as rows (..., 3, 3), given unit normals.
 
-    The tangents of (0, 0, 1) are along x and y. Tangents are discontinuous only where the
-    normal is horizontal (Duff and others 2017, *Building an orthonormal basis, revisited*).
+    The vectors are the contact axes in Featherstone (2008), Eq 11.68. The tangents of (0, 0, 1) are
+    along x and y. Tangents are discontinuous only where the normal is horizontal (Duff and others
+    2017, *Building an orthonormal basis, revisited*).
     """
     x, y, z = (normal[..., k][()] for k in range(3))
     up = select(less(z, 0.0), -1.0, 1.0)

@@ -24,7 +24,7 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact, n
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, Rim
 
 ONE = 1e-12
-"""Distance (m) below which contact points are merged."""
+"""Tolerance (m) for the distance between contact points: closer points are merged."""
 
 STEPS = 50
 """Maximum number of Newton iterations; one suffices for straight edges and for a rim on a plane."""
@@ -34,7 +34,7 @@ CLOSE = 1e-12
 about the square of the last step."""
 
 UPRIGHT = 1e-9
-"""Sine of the tilt up to which a rim is treated as level, without a lowest point."""
+"""Tolerance (sine of the tilt) for level rims, which have no single lowest point."""
 
 PARALLEL = 1e-6
 """Sine of the largest angle at which edges are treated as parallel. Parallel straight edges do not
@@ -227,7 +227,10 @@ def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the curvature term: the dot product of a and the derivative of the normal along a."""
+    """Return the curvature term for a vector `a`.
+
+    The term is the dot product of `a` and the derivative of the surface normal along `a`.
+    """
     _, _, turn = surface.nearest(under.back(place - under.o), under.back(a))
     return np.asarray(np.sum(under.turned(turn) * a, axis=-1))
 
@@ -236,7 +239,10 @@ def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndar
 
 
 class Meeting:
-    """Interface for the pairs of features of two bodies that may touch, with `size` pairs."""
+    """Interface for the feature pairs of two bodies that may touch.
+
+    `size` is the number of pairs.
+    """
 
     size: int
 
@@ -275,7 +281,7 @@ class _Kind(NamedTuple):
 
 
 class _Features(Meeting):
-    """All feature pairs of two solids that may touch, with consecutive numbers for each kind."""
+    """All feature pairs of two solids that may touch, numbered consecutively, kind by kind."""
 
     kinds: ClassVar[tuple[_Kind, ...]]
 
@@ -319,8 +325,8 @@ class Polyhedra(_Features):
     """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
     The contact normal is the normal of the pair with the largest gap, among pairs whose normal
-    points outward from both bodies. Touching pairs with other normals have negative room, as other
-    features are nearer.
+    points outward from both bodies. Touching pairs with other normals have a negative room (see
+    `Meeting.gaps`), because other features are nearer.
     """
 
     kinds = (

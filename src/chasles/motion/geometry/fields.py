@@ -27,7 +27,7 @@ SAME = 1e-9
 """Tolerance (m) within which points on a field coincide or distances are equal."""
 
 SIMILAR = 1e-6
-"""Tolerance for points (m) and normals of two contacts below which the contacts are the same."""
+"""Tolerance for duplicate contacts: largest difference of their points (m) and normals."""
 
 PEAK = 0.02
 """Sine of the largest angle at which edges of a peak may rise in the direction of the contact
@@ -37,8 +37,8 @@ CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""
 
 BALL, CORNERS, PEAKS, CROSSINGS = 3, 8, 4, 8
-"""Maximum numbers of contacts for a ball, for the corners of a shape, for peaks under a shape, and
-for edges of a shape that cross ridges."""
+"""Maximum numbers of contacts with a height field, by kind: of a ball, of the corners of a shape,
+of peaks with a shape, and of edges of a shape that cross ridges."""
 
 
 @dataclass(frozen=True, repr=False)

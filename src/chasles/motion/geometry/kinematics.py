@@ -37,12 +37,12 @@ from chasles.motion.geometry.shapes import Body, Surface
 Array = Any
 
 NEAR = 1e-9
-"""Gap (m or rad) up to which points are in contact. With this tolerance, points that make contact
-at the same time are detected together despite rounding errors."""
+"""Tolerance (m or rad) for the gap of points in contact. With this tolerance, points that make
+contact at the same time are detected together despite rounding errors."""
 
 ALIKE = 1e-9
-"""Relative difference of Jacobians below which contact points are merged, such as two coinciding
-corners.
+"""Relative tolerance for equal Jacobians. Contact points with equal Jacobians, such as two corners
+that coincide, are merged.
 """
 
 

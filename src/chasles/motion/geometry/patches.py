@@ -51,8 +51,8 @@ ALONG = 0.99
 direction. If one body is inside the other, this condition excludes contacts at other faces."""
 
 SAME = 1e-9
-"""Distance, relative to the size of the bodies, below which two points of a patch are merged, or a
-point is treated as lying on an edge."""
+"""Tolerance for distances, relative to the size of the bodies. Points of a patch that are closer
+together are merged. A point that is closer to an edge counts as lying on the edge."""
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:

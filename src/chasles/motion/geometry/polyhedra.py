@@ -19,8 +19,8 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
 from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
-"""Tolerance for points that lie beyond an edge, relative to the size of the bodies. Also the sine
-of the largest angle by which the normal of a feature may point inward."""
+"""Tolerance for points beyond an edge, as a fraction of the size of the bodies, and for normals
+that point into a body, as the sine of an angle."""
 
 LEANS = 1e-3
 """Sine of the largest tilt at which a corner on a face belongs to the contact patch."""
@@ -255,7 +255,7 @@ class Pairs(NamedTuple):
     normal : np.ndarray
         Contact normal, from the second body to the first.
     lack : np.ndarray
-        Tolerance of `outward`.
+        Tolerance for `outward`: a pair may touch if outward + lack >= 0.
     """
 
     gap: np.ndarray
@@ -319,7 +319,7 @@ def side_across(axis: Solid, whole: Solid) -> Pairs:
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the normal (..., 3) of two edges, from second to first, and `Pairs.outward`."""
+    """Return the common normal of two edges, from second to first, and `Pairs.outward`."""
     n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
@@ -361,12 +361,12 @@ def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
 
 
 def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarray) -> Pairs:
-    """Return pairs whose `outward` includes the tolerance already, so that `lack` is zero."""
+    """Return feature pairs with a tolerance `lack` of zero; `outward` includes the tolerance."""
     return Pairs(gap, inside, outward, n, np.zeros(len(gap)))
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Return the tolerance of `outward` (a sine) for contacts at the ends of edges.
+    """Return the tolerance for `Pairs.outward` (a sine) of contacts at the ends of edges.
 
     The tolerance is larger for parallel edges: the normal is constant along the edge, and both ends
     belong to the patch.

@@ -17,14 +17,14 @@ from chasles.motion.geometry.polyhedra import Solid, solid
 from chasles.motion.geometry.shapes import ConvexMesh
 
 FLAT = 1e-6
-"""Smallest downward component, for a ridge, of the sum of the two unit vectors from the edge into
-its triangles. Edges with smaller values are flat or valleys.
-"""
+"""Threshold that distinguishes ridges from flat edges and valleys. Add the unit vectors from an
+edge into its two triangles: the edge is a ridge if the downward component of the sum exceeds the
+threshold."""
 
 TURN, LEAN = 1e-3, 0.1
-"""Tolerances (sines of angles) by which a contact normal may leave the range between the face
-normals at the ridge, and at the shape's edge. The second tolerance is larger, so that edges that
-will touch at the end of a step are found at its beginning.
+"""Tolerances (sines of angles) for a contact normal outside the range between two face normals:
+`TURN` for the faces at the ridge, `LEAN` for the faces at the shape's edge. `LEAN` is larger, so
+that edges that will touch at the end of a step are found at the beginning of the step.
 """
 
 PARALLEL = 1e-3

@@ -42,7 +42,7 @@ from chasles.motion.solvers import (
 Array = Any
 
 REACH = 1e-13
-"""Fraction of the largest entry of G or c below which entries count as rounding errors."""
+"""Tolerance for entries of G and c, relative to the largest: smaller ones are rounding errors."""
 
 ACCURATE = 1e-10
 """Tolerance for violations of Coulomb's law, relative to the largest |c|."""
@@ -58,7 +58,8 @@ GRIP = 10.0
 reduced to this value: contacts that stick with reduced friction also stick with more friction."""
 
 LIGHT = 1e-3
-"""Normal force, as a fraction of the largest, below which a contact may count as separating."""
+"""Threshold for normal forces, relative to the largest. A contact with a smaller force may be
+separating."""
 
 POLISH = 20
 """Maximum number of Newton steps after each cone program."""
@@ -171,7 +172,11 @@ class Law(NamedTuple):
         return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return scaled forces minus accelerations and `dilation`, which `allowed` projects."""
+        """Return the point that `allowed` projects onto the admissible forces.
+
+        The point is the scaled forces minus the accelerations `a`; `dilation` is also subtracted
+        from the normal component.
+        """
         target = scaled - a
         target[..., -1] -= self.dilation(a)
         return target
@@ -377,7 +382,7 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Return True if forces satisfy a law to `part` times the tolerance, plus rounding error."""
+    """Return True if forces satisfy a law, up to `part` times the tolerance plus rounding error."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
@@ -416,7 +421,7 @@ def _parted(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _polished(law: Law, f: np.ndarray) -> np.ndarray:
-    """Refine forces f by Newton's method until the residual is small, or for `POLISH` steps."""
+    """Refine forces f by at most `POLISH` steps of Newton's method, until the residual is small."""
     for _ in range(POLISH):
         if _holds(law, f, 1e-3):
             break
@@ -426,7 +431,11 @@ def _polished(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the derivatives of `Law.miss` with respect to f, and to a at constant f."""
+    """Return two derivatives of the violation `Law.miss`.
+
+    The first is the total derivative with respect to the forces `f`. The second is the partial
+    derivative with respect to the accelerations `a`.
+    """
     n, wide = f.shape
     a = law.accelerations(f)
     target = law.target(law.weight * f, a)

@@ -36,8 +36,8 @@ DIFFERENCE = 1e-6
 1e-10."""
 
 SINGULAR = 1e-12
-"""Fraction of the largest eigenvalue of W up to which eigenvalues count as zero: the point cannot
-move in these directions."""
+"""Relative tolerance for the eigenvalues of W: smaller ones count as zero. A point cannot move
+along an eigenvector with eigenvalue zero."""
 
 
 @runtime_checkable
@@ -179,8 +179,8 @@ class _Slipping(_PointLaw):
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Function that returns the final value of `_quantity`, given e, the impulse and the work of
-    compression, and the initial velocity."""
+    """Function that returns the value of `_quantity` at which the impact ends. The arguments are e,
+    the impulse and the work of compression, and the initial velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)
@@ -404,7 +404,11 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Return a friction problem for (1 + e) times the mean velocity, as the acceleration."""
+        """Return the impact as a friction problem.
+
+        The impulses take the place of the forces, and (1 + e) times the mean velocities take the
+        place of the accelerations.
+        """
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta
@@ -428,7 +432,9 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contact_forces(point: Array, normal: Array) -> np.ndarray:
-    """Return unit forces through a point along two tangents and the normal (Eq 11.68).
+    """Return unit forces through a point along two tangents and the normal.
+
+    See Featherstone (2008), Eq 11.68.
 
     Parameters
     ----------

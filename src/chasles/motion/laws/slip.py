@@ -32,13 +32,13 @@ STEPS = 20_000
 """Maximum number of integration steps; a few tens are typical."""
 
 SETTLED = 1e-13
-"""Fraction of the initial velocity, or of its largest rate, below which values count as zero."""
+"""Relative tolerance for velocities and their rates: smaller ones count as zero."""
 
 HALVINGS = 60
 """Maximum number of bisections, sufficient to converge to within rounding error."""
 
 EPS = 4.0 * float(np.finfo(float).eps)
-"""Tolerance for changes of the step size relative to the full step, near rounding error."""
+"""Convergence tolerance for a step size, relative to the full step; four times machine epsilon."""
 
 Quantity = Literal["impulse", "velocity", "work"]
 """Quantity whose goal value ends a phase of the impact: normal impulse (N s), normal velocity

@@ -24,9 +24,9 @@ Response = tuple[Value, list[Any]]
 """Contact force, and rates of the state variables."""
 
 CLOSE = 1e-4
-"""Distance, as a fraction of the compression, up to which a body and a soft surface are in contact.
-Without this tolerance, rounding errors (especially in float32) would end the contact, and the force
-would jump."""
+"""Tolerance for the distance between a body and a soft surface in contact, as a fraction of the
+compression. Without this tolerance, rounding errors (especially in float32) would end the contact,
+and the force would jump."""
 
 
 @runtime_checkable
@@ -497,7 +497,9 @@ class SoftFriction:
         return 0.5 * self.stiffness * sum(x * x for x in state)
 
     def advanced(self, state: Values, forces: Values, dt: float) -> list[Value]:
-        """Return x after a step with constant force, the exact solution of Eq 11.77.
+        """Return the surface displacements x after a step with constant force.
+
+        This is the exact solution of Eq 11.77 in Featherstone (2008).
 
         Parameters
         ----------
@@ -725,7 +727,10 @@ class SoftContact:
 
 
 def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
-    """Return the surface position after a time under a constant force (Eq 11.73)."""
+    """Return the surface position after a time under a constant force.
+
+    This is the exact solution of Eq 11.73 in Featherstone (2008).
+    """
     rest = -force / surface.stiffness
     return rest + (z - rest) * math.exp(-surface.stiffness / surface.damping * dt)
 

@@ -77,7 +77,8 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tuple[Any, Any]]:
     """Return each distinct Jacobian column with the sum of its wrenches.
 
-    `columns` contains pairs (column, sign) from the function `columns`, one for each wrench.
+    `columns` contains one entry for each wrench: a pair (shared column, sign), or None for a zero
+    column, as the function `columns` returns them. A wrench is multiplied by its sign.
     """
     found: list[list[Any]] = []
     for column, wrench in zip(columns, wrenches, strict=True):

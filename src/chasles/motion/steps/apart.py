@@ -27,7 +27,8 @@ INTERVAL = "interval"
 """Name of the array with the search interval, which each round of a line search updates."""
 
 FREE = ("const", "input")
-"""Operations that each part of a program repeats, instead of reading values of the part before."""
+"""Operations that each part of a program repeats. Values of other operations are passed from one
+part to the next."""
 
 
 Output = tuple[Variable, list[Number]]
@@ -159,7 +160,7 @@ class Pick:
 
     @property
     def _varied(self) -> list[Number]:
-        """Entries of `rows` that are expressions, except the gaps."""
+        """Entries of all rows that are expressions, without the gaps in the first column."""
         return [x for row in self.rows for x in row[1:] if isinstance(x, Scalar)]
 
     def program(self) -> Program:
@@ -298,8 +299,9 @@ def _part(
 ) -> Program:
     """Return a program that consists of the instructions in `order`.
 
-    The result has the given inputs, followed by other inputs that are used. `taken` maps
-    instructions whose values are read from an input to that input and the index of the entry.
+    The result has the given inputs, followed by other inputs that are used. Some instructions are
+    replaced by values of inputs: `taken` maps the index of such an instruction to the input and the
+    index of the entry.
     """
     number = {k: n for n, k in enumerate(order)}
     index, code = {v: n for n, v in enumerate(inputs)}, list[Instruction]()

@@ -34,10 +34,15 @@ MOVING = ("q", "qd", "act")
 class Backward:
     """Programs for an adjoint step, which solves the step and then pulls covectors back.
 
-    `along` contains the names of the inputs that vary from step to step. The inputs and outputs of
-    the programs are the covectors of these inputs at this step, the covectors of the states, and
-    the sums of covectors of all other inputs. Further inputs are the inputs of the step, and
-    weights that are added to the covectors of the states.
+    A covector is the gradient of a scalar with respect to a state or an input of the step. The
+    programs read and return the covectors of:
+
+    - the inputs in `along`, which vary from step to step (covectors of this step alone)
+    - the states
+    - all other inputs (sums over the steps)
+
+    Further inputs are the inputs of the step, and weights that are added to the covectors of the
+    states.
     """
 
     def __init__(self, steps: Steps, along: Sequence[str]) -> None:
@@ -56,7 +61,7 @@ class Backward:
 
     @property
     def end(self) -> Program:
-        """Program that computes the covectors before the step, given the solved velocities."""
+        """Program that pulls covectors back through the step, given the solved velocities."""
         steps, arena, model = self.steps, self.steps._arena, self.steps.model
         point, memory, _ = steps._between
         own = {x.name: symbols(arena, x.name, x.shape) for x in (point, memory)}
@@ -86,7 +91,11 @@ class Backward:
         return steps._tiled("backward", inputs, found)
 
     def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
-        """Return the states after a step with end velocities v and correction `braking.brake`."""
+        """Return the states after a step, by name.
+
+        `v` are the velocities at the end of the step, and `brake` is the velocity correction for
+        fast rotations (`braking.brake`).
+        """
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
         if steps._reduced is None:

@@ -179,7 +179,10 @@ def body_jacobian(model: Model, frame: str | None, q: np.ndarray) -> np.ndarray:
 
 
 def _jacobian(model: Model, frame: str, at: At, q: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (6, nv) of a point on a frame; q may contain floats or symbols."""
+    """Return the Jacobian (6, nv) of a frame about the reference point `at`.
+
+    q may contain floats or symbols.
+    """
     found = jacobian(model, model.positions(list(q)), frame=model.frame(frame), at=at)
     return np.array(signature(jacobian).outputs[0].join(model, found)).reshape(6, model.nv)
 

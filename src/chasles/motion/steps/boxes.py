@@ -34,18 +34,19 @@ SAME = 1e-9
 """Smallest difference in overlap (m) for which a later face is preferred to an earlier face."""
 
 EDGE, PART = 1e-3, 0.02
-"""Margins, relative to the shortest edge and to the overlap, by which the overlap along the normal
-of two edges must be smaller than along a face normal. Without these margins, a slightly tilted
+"""Margins that favor face contacts over edge contacts. A contact is between two edges only if the
+overlap along their common normal is smaller than along all face normals, by a margin. The margin is
+`EDGE` times the shortest edge plus `PART` times the overlap. Without the margin, a slightly tilted
 face would touch at a point instead of along a line."""
 
 PARALLEL = 1e-6
-"""Squared sine of the angle between two edges below which the edges count as parallel."""
+"""Tolerance for parallel edges: the squared sine of the angle between them."""
 
 SLACK = 1e-6
 """Relative enlargement of clipping rectangles, so that faces of equal size overlap completely."""
 
 FLAT = 1e-12
-"""Extent (m) below which an edge counts as parallel to a side of the clipping rectangle."""
+"""Tolerance (m) for edges parallel to a side of the clipping rectangle: extent across the side."""
 
 
 class Face(NamedTuple):

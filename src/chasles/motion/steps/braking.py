@@ -29,7 +29,8 @@ from chasles.motion.steps.bodies import Own, described
 from chasles.motion.steps.impulses import SLOW
 
 FAST = 0.2
-"""Joint rotation (rad) in one step above which the kinetic energy after the step is limited."""
+"""Threshold (rad) for the rotation of a joint in one step. If a joint rotates further, the kinetic
+energy after the step is limited."""
 
 
 class Start(NamedTuple):

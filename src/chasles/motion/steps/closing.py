@@ -48,26 +48,27 @@ class Reduction(NamedTuple):
     independent: tuple[int, ...]
 
     def columns(self, J: np.ndarray) -> np.ndarray:
-        """Convert a Jacobian (k, nv) with respect to v to a Jacobian (k, m) with respect to y."""
+        """Return J G (k, m), the Jacobian J (k, nv) reduced to the independent velocities."""
         return _product(J, self.G)
 
     def vector(self, x: np.ndarray) -> np.ndarray:
-        """Return the components (m,) of a force or momentum along y."""
+        """Return G'x, the generalized force or momentum x reduced to the independent velocities."""
         return np.array([dot(column, x) for column in self.G.T], dtype=object)
 
     def matrix(self, A: np.ndarray) -> np.ndarray:
-        """Return G' A G, the matrix A reduced to the velocities y."""
+        """Return G' A G, the matrix A reduced to the independent velocities."""
         return _product(self.G.T, _product(A, self.G))
 
     def row(self, row: Row) -> Row:
-        """Convert a linear combination of velocities to a linear combination of y."""
+        """Convert a linear combination of joint velocities to one of the independent velocities."""
         J = _dense(row, len(self.G))[None]
         return tuple((k, a) for k, a in enumerate(self.columns(J)[0]) if not absent(a))
 
     def touch(self, M: np.ndarray, touch: Touch, J: np.ndarray) -> Touch:
         """Return a contact slot with the inverse mass and compliance of the closed mechanism.
 
-        M is the mass matrix reduced to y, and J the Jacobian of the slot with respect to y.
+        M is the mass matrix, and J the Jacobian of the slot, both reduced to the independent
+        velocities.
         """
         rows = J if touch.direct else touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
         weight = bounded(sum(_inverse_mass(M, row) for row in rows) / 3.0)
@@ -76,9 +77,9 @@ class Reduction(NamedTuple):
         return touch._replace(weight=weight, stiffness=stiffness(NORMAL, weight))
 
     def stops(self, M: np.ndarray, stops: Sequence[Stop]) -> list[Stop]:
-        """Express joint and tendon limits in terms of the independent velocities y.
+        """Express joint and tendon limits in terms of the independent velocities.
 
-        M is the mass matrix reduced to y.
+        M is the mass matrix reduced to these velocities.
         """
         rows = [self.row(stop.row) for stop in stops]
         return [
@@ -87,9 +88,9 @@ class Reduction(NamedTuple):
         ]
 
     def dry(self, M: np.ndarray, dry: Sequence[Dry]) -> list[Dry]:
-        """Express dry friction in terms of the independent velocities y.
+        """Express dry friction in terms of the independent velocities.
 
-        M is the mass matrix reduced to y.
+        M is the mass matrix reduced to these velocities.
         """
         rows = [self.row(part.row) for part in dry]
         return [
@@ -101,7 +102,7 @@ class Reduction(NamedTuple):
 
 
 def _dense(row: Row, size: int) -> np.ndarray:
-    """Return a linear combination of velocities as an array."""
+    """Return the coefficients of a linear combination of velocities as an array (size,)."""
     found = zeros(size)
     for k, a in row:
         found[k] = a
@@ -120,7 +121,7 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return a Newton step that closes the loops, consistent velocities, and the loop margin.
+    """Return a Newton step toward closed loops, the consistent velocities, and the loop margin.
 
     The margin is explained in `closed`.
     """

@@ -241,7 +241,10 @@ class Newton:
         return found
 
     def _limiting(self, touch: Touch, push: Number) -> tuple[Number, Number]:
-        """Return the normal impulse that bounds friction, and its derivative along `push`."""
+        """Return the normal impulse that bounds friction, and its derivative.
+
+        `push` is the current normal impulse. The derivative is with respect to `push`.
+        """
         if not self.held:
             return push, 1.0
         return select(self.fixed, self.held[id(touch)], push), 1.0 - self.fixed
@@ -530,7 +533,11 @@ class Newton:
         return start + part * inertia + begun - self._power(v + part * d, d, there, along)
 
     def _power(self, v: np.ndarray, d: np.ndarray, at: Motions, along: Motions) -> Number:
-        """Return the power of the impulses at velocities v along a velocity change d."""
+        """Return the power of the impulses: their dot product with a velocity change d.
+
+        The impulses are evaluated at velocities v. `at` and `along` are the velocities of the
+        contact slots at v, and the changes of these velocities along d.
+        """
         total: Number = 0.0
         for (linear, turning), (du, dw) in zip(self._impulses(at), along, strict=True):
             total = total + dot(linear, du) + dot(turning, dw)

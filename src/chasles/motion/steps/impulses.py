@@ -23,22 +23,24 @@ NORMAL, TANGENT = 1e-4, 2e-4
 """Normal and tangential compliance of a contact, relative to its inverse mass."""
 
 RELEASE, FASTEST = 0.2, 0.5
-"""Fraction of a penetration that one step corrects, and maximum speed of the correction (m/s or
-rad/s)."""
+"""Parameters of the penetration correction. One step corrects the fraction `RELEASE` of a
+penetration, at a speed of at most `FASTEST` (m/s or rad/s)."""
 
 SLOW = 1e-36
 """Lower bound on squared speeds, which keeps inverse speeds finite even in float32."""
 
 LIGHTEST, HEAVIEST = 1e12, 1e-12
-"""Largest and smallest inverse mass (1/kg or 1/(kg m2)) from which compliances are computed. The
-limits keep compliances and their squares finite and nonzero, even in float32."""
+"""Upper and lower limit on the inverse masses (1/kg or 1/(kg m2)) from which compliances are
+computed. With these limits, compliances and their squares are finite and nonzero, even in float32.
+"""
 
 NEGLIGIBLE = 1e-9
-"""Friction coefficient (dimensionless or m) below which friction is omitted, to avoid underflow."""
+"""Threshold for friction coefficients (dimensionless or m). Friction with a smaller coefficient is
+omitted, to avoid underflow."""
 
 IMPACT = 2.0
-"""Approach speed above which restitution acts, as a multiple of the speed that gravity adds in a
-step."""
+"""Threshold for the approach speed, as a multiple of the speed that gravity adds in a step.
+Restitution acts only at higher speeds."""
 
 
 def stiffness(fraction: float, weight: Number) -> Number:
@@ -91,7 +93,9 @@ class Friction(NamedTuple):
     stiffness: Number
 
     def factor(self, v: Any) -> tuple[Number, Number, Number]:
-        """Return k of the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
+        """Return the stiffness k of the impulse -k v, the inverse speed, and a flag for sliding.
+
+        The flag is 1 if the contact slides, else 0.
 
         Speeds below the speed at which sliding begins are replaced by that speed.
         """

@@ -256,13 +256,13 @@ iteration multiplies the error by about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Tolerance of a variational step: iterations end if the relative change is at most this value and
-more than half of the previous change.
+"""Tolerance for the relative change in an iteration of a variational step. Iterations end once the
+change is within the tolerance and no longer decreases by half.
 """
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
-    """Take a step that makes the action h L(q_m, d/h) stationary, q_m = integrate(q, d/2).
+    """Take a step that makes the action h L(q_m, d/h) stationary (q_m = integrate(q, d/2)).
 
     The momenta p = M qd at both ends are the derivatives of that action with respect to the ends
     (Marsden and West 2001, section 1.5; on groups, Bou-Rabee and Marsden 2009). Let D(a, b) be the

@@ -73,7 +73,7 @@ class Dry(NamedTuple):
 
 
 def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
-    """Add slope * J'J to the matrix H in place, where `row` is the combination J of velocities."""
+    """Add slope * J'J to the matrix H in place, where `row` contains the nonzero entries of J."""
     for i, a in row:
         for j, b in row:
             H[i, j] = H[i, j] + a * b * slope

@@ -102,7 +102,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Group pairs whose contacts are computed outside the compiled step by their contact law."""
+    """Group pairs by contact law; their contacts are computed outside the compiled step."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -131,7 +131,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Group the points of pairs that share slots by contact law and number of shared slots."""
+    """Group points that share slots, by contact law and number of shared slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -182,7 +182,10 @@ def closest(
 
 
 def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
-    """Return the rows with the smallest gaps, and all gaps, with these gaps replaced by `FAR`."""
+    """Return the rows with the smallest gaps, and the gaps of all rows.
+
+    In the second result, the gaps of the selected rows are replaced by `FAR`.
+    """
     gaps: Sequence[Number] = [row[0] for row in rows]
     found = []
     for _ in range(count):
@@ -192,13 +195,16 @@ def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
 
 
 def nearest(gaps: Sequence[Number], rows: Rows) -> tuple[list[Any], list[Number]]:
-    """Return the row with the smallest gap, and all gaps, with this gap replaced by `FAR`."""
+    """Return the row with the smallest gap, and the gaps of all rows.
+
+    In the second result, the gap of the selected row is replaced by `FAR`.
+    """
     which, best = _least(gaps, rows)
     return best, [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
 
 
 def smallest(crowd: Crowd) -> list[Number]:
-    """Return the gaps of the points of a group that occupy its slots, smallest first."""
+    """Return the gaps of the points in the slots of a group, smallest first."""
     rest: list[Number] = [spot.gap for _, spot in crowd.spots]
     found = []
     for _ in range(crowd.slots):
@@ -212,7 +218,10 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Rows) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and the contact inputs at this index with that gap."""
+    """Return the index of the smallest gap, and the row with this index.
+
+    The gaps in the rows are replaced by the given gaps.
+    """
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):

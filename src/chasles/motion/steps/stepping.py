@@ -81,7 +81,8 @@ contacts amplify rounding errors in velocities, which requires a larger toleranc
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) whose momentum is added to the scale of relative residuals."""
+"""Velocity (m/s or rad/s) that keeps relative residuals finite at rest. The momentum at this
+velocity is added to the momentum to which residuals are relative."""
 
 CARRIED = ("point", "memory", "data")
 """Arrays passed between programs: velocities, solver state (`MEMORY`), and data of the problem."""
@@ -109,20 +110,21 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "h
 """
 
 STATISTICS = (*EFFORT, "singular")
-"""Entries of the state "effort": `EFFORT`, and 1 minus the smallest loop margin (`closing`)."""
+"""Names of the entries of the state "effort". The entry "singular" is 1 minus the smallest loop
+margin (`closing`); the other entries are explained at `EFFORT`."""
 
 QUICK = 5
 """Maximum number of iterations that take full Newton steps, before steps with a line search."""
 
 REPEATED = 1e-3
-"""Relative difference between residuals two iterations apart below which iterations are treated as
-alternating between two states."""
+"""Relative tolerance for equal residuals. If the residuals two iterations apart are equal, the
+iterations alternate between two states."""
 
 LARGEST, WORSE = 1e30, 10.0
-"""Residual above which a Newton step is rejected, and factor for iterations that alternate between
-two states: there, a step is also rejected if the residual grows by more than this factor. In such
-steps, the Jacobian may be nearly singular and lead to velocities of 1e5 m/s, from which `rescue`
-may not converge.
+"""Limits on the residual after a Newton step. A step is rejected if its residual exceeds `LARGEST`.
+If the iterations alternate between two states, a step is also rejected if the residual grows by
+more than the factor `WORSE`: a nearly singular Jacobian may lead to velocities of 1e5 m/s, from
+which the program `rescue` may not converge.
 """
 
 LATE = (
@@ -135,19 +137,21 @@ LATE = (
     (48, Slope(1.0, 0.0)),
     (56, Slope()),
 )
-"""Factors on the friction derivatives in `rescue`, each with the first iteration that uses it.
+"""Factors on the friction derivatives in the program `rescue`, each with the first iteration that
+uses the factors.
+
 Steps without the derivative with respect to the normal impulse approach the solution slowly but
 steadily. From there, Newton's method usually converges in a few steps; if not, both kinds of steps
 alternate.
 """
 
 HOLD, MOST = 60, 100
-"""Number of iterations after which the normal impulses that bound friction are fixed, and maximum
-number of iterations in a step.
+"""Limits on the number of iterations in a step. After `HOLD` iterations, the normal impulses that
+bound friction are fixed. After `MOST` iterations, the step ends.
 """
 
 LONG = 16_000
-"""Number of operations to solve a linear system above which a separate subprogram solves it."""
+"""Maximum number of operations for a linear system that is solved without a separate subprogram."""
 
 SLACK = 0.5
 """Change in normal velocity, as a multiple of the velocity that gravity adds in a step. The first
@@ -266,9 +270,10 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """Set up the contact problem, and the time and acceleration before the first impact.
+        """Set up the contact problem, and compute the time of the first impact.
 
-        M, H and p are the mass matrix, the matrix of the momentum balance and its right-hand side.
+        The acceleration before the first impact is also computed. M is the mass matrix; H and p are
+        the matrix and the right-hand side of the momentum balance.
         """
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
@@ -361,8 +366,8 @@ class Steps:
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
-        The outputs are the arrays in `CARRIED`. `before` and `after` are additional inputs, which
-        the program ignores.
+        The outputs are the arrays in `CARRIED`. `before` and `after` are further inputs, whose
+        values the program does not use. The adjoint step passes them to all its programs.
         """
         fall = self._free.fall(self.model, self.own)
         newton = Newton(self._problem, solve=apart.solve if apart else None)
@@ -378,7 +383,11 @@ class Steps:
         return self._tiled("begin", [*before, *self.inputs, *after], outputs, apart)
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
-        """Return the contact problem as expressions of another program with the input `data`."""
+        """Return the contact problem of the step for another program, which reads `data`.
+
+        The array `data` holds the values that the program `begin` computes. The problem consists
+        of expressions in the symbols `data`.
+        """
         known, seen = self._problem, self._carried.seen
         touches = [
             touch._replace(
@@ -419,7 +428,7 @@ class Steps:
         )
 
     def _row(self, data: np.ndarray, row: Row) -> Row:
-        """Return a combination of velocities as expressions of a program with the input `data`."""
+        """Return a linear combination of velocities with coefficients read from `data`."""
         return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
@@ -430,9 +439,10 @@ class Steps:
         return [Variable(name, (size,)) for name, size in zip(CARRIED, sizes, strict=True)]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
-        """Return parts of the solver state: gradient, impulses, directions, velocity correction.
+        """Return the arrays in the solver state `memory`, without the first `MEMORY` entries.
 
-        The impulses are normal impulses that bound friction; the directions are those of sliding.
+        The arrays are the gradient, the normal impulses that bound friction, the sliding
+        directions, and the velocity correction.
         """
         n = len(self._problem.p)
         return np.split(memory[MEMORY:], np.cumsum([n, self.slots, self._problem.directions]))
@@ -546,7 +556,7 @@ class Steps:
         fine: Number,
         apart: Apart | None,
     ) -> Program:
-        """Return the program of an iteration, in which states that are done do not change.
+        """Return the program of an iteration, which leaves finished states unchanged.
 
         Parameters
         ----------
@@ -559,7 +569,7 @@ class Steps:
         point, new : np.ndarray or list
             Velocities and solver state after the iteration.
         fine : Number
-            0 for a rejected step, which is only counted.
+            0 if the step is rejected; then only the number of iterations changes.
         apart : Apart | None
             Calls to subprograms.
         """
@@ -579,7 +589,8 @@ class Steps:
     ) -> Program:
         """Return a program in which the arrays passed between programs have a tiled layout.
 
-        `apart` holds calls to subprograms, whose results are the last inputs.
+        If `apart` contains calls to subprograms, the program has the results of the calls as
+        additional inputs, and the arguments of the calls as additional outputs.
         """
         if apart is not None:
             inputs, outputs = [*inputs, *apart.answers], [*outputs, *apart.requests]
@@ -602,7 +613,7 @@ class Steps:
         return apart.parts(made)
 
     def called(self, name: str) -> Program:
-        """Return the subprogram with the given name, which is called between parts of programs."""
+        """Return the subprogram with a given name, which is called between parts of programs."""
         for pick in self._picks:
             if pick.name == name:
                 return pick.program()

@@ -59,7 +59,7 @@ class Mode(NamedTuple):
 
     @staticmethod
     def of(v: np.ndarray, friction: np.ndarray) -> "Mode":
-        """Return the mode of a step that begins with velocities v."""
+        """Return the friction mode of a step that begins with velocities v."""
         sign = less(0.0, v) - less(v, 0.0)
         return Mode(sign, less(0.0, friction) * (1.0 - sign * sign))
 
@@ -175,7 +175,7 @@ class Pivoted(Sticking):
     """Mass matrix, and constraint forces on held joints, at the start of the step."""
 
     def solve(self, M: np.ndarray, force: np.ndarray) -> np.ndarray:
-        """Solve M qdd = force + friction for qdd in the current mode."""
+        """Solve M qdd = force + friction for qdd in the current friction mode."""
         held, force = self.mode.held, force - self.friction * self.mode.sign
         qdd = solved(M, select(held, 0.0, force), held)
         if self._start is None:

@@ -94,7 +94,7 @@ class System:
         return y + (weights.unit * h * mean).reshape(y.shape)
 
     def led(self, y: np.ndarray, h: Any) -> np.ndarray:
-        """Set the displacement d of y to h times its velocity, in place, and return y."""
+        """Replace the displacement in the state y by h times the velocity in y, and return y."""
         y[..., : self.nv] = h * self.velocity(y)
         return y
 
@@ -169,7 +169,7 @@ class Tree:
         return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the time derivative of difference(q, there), where `there` moves with v."""
+        """Return the time derivative of difference(q, there), if `there` moves with velocity v."""
         if self._additive:
             return v
         J = self._mechanism.derivatives("difference", q, there, wrt="q1")
@@ -181,7 +181,7 @@ class Behind(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of appended states, whose rates follow the accelerations."""
+        """Number of appended states. The rates of these states come after the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return q after a step, with the appended states corrected."""

@@ -31,8 +31,8 @@ PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Slices that select the two tangents and the normal from the axes of a contact."""
 
 CREEP = 100.0
-"""Slip speed above which a closed contact is expected to slide, as a multiple of the largest speed
-at which the contact sticks under its load.
+"""Threshold for the slip speed of a closed contact, as a multiple of the largest speed at which the
+contact sticks under its load. A faster contact is expected to slide.
 """
 
 FEW = 1

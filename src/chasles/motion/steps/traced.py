@@ -95,7 +95,7 @@ class Traced(System):
         return there
 
     def _step_rate(self, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the time derivative of difference(q, there), where `there` moves with v."""
+        """Return the time derivative of difference(q, there), if `there` moves with velocity v."""
         if all(self.model.bodies[i].joint.additive for i in self.model.movers):
             return v
         slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
@@ -179,7 +179,7 @@ def step_program(
 
 
 def entries_of(model: Model, names: Sequence[str]) -> dict[str, slice]:
-    """Return the slice of each named model parameter in the array of all their values."""
+    """Return the slice of each named model parameter in the concatenated array of values."""
     ends = np.cumsum([0, *(math.prod(shape(model.source, name)) for name in names)]).tolist()
     return {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
 
@@ -265,12 +265,17 @@ class RolloutGradient(NamedTuple):
 
 
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
-    """Return the program for an adjoint step, which computes the covectors before a step.
+    """Return the program for an adjoint step, which pulls covectors back through a step.
 
-    Inputs and outputs are the covectors of this step for each name in `along`, and the covectors of
-    the states (for q, with respect to displacements). For every other input except t and h, the
-    covectors are summed over the steps. Further inputs are the inputs of the step, and weights that
-    are added to the covectors of the states after the step.
+    A covector is the gradient of a scalar with respect to a state or an input of the step. The
+    program reads and returns the covectors of:
+
+    - the inputs in `along`, which vary from step to step (covectors of this step alone)
+    - the states (for q, with respect to displacements)
+    - all other inputs except t and h (sums over the steps)
+
+    Further inputs are the inputs of the step, and weights that are added to the covectors of the
+    states after the step.
     """
     states = [v.name for v in step.outputs]
     sums = [v.name for v in step.inputs if v.name not in (*states, *along, "t", "h")]
@@ -297,7 +302,11 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
 
 
 def by_entries(model: Model, arena: Arena, q: Numbers, bar: np.ndarray) -> np.ndarray:
-    """Convert a covector of displacements (nv,) to a covector of the entries of q (nq,)."""
+    """Convert a gradient with respect to displacements to one with respect to the entries of q.
+
+    `bar` (nv,) is the gradient with respect to displacements, as in `integrate`. The result has
+    shape (nq,).
+    """
     pulled = reverse(program(model, "difference"), ["q1"])
     return result(pulled, arena, {"q0": q, "q1": q, "bar_result": bar})
 
