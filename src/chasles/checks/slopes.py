@@ -43,7 +43,10 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """Check that J qd is the frame velocity, and that accelerations of all kinds are consistent."""
+    """Check that J qd is the frame velocity.
+
+    Also check that classical, spatial and proper accelerations are consistent.
+    """
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     g = np.array(list(trial.model.gravity_vector))
     for where in trial.places:

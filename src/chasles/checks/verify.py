@@ -220,7 +220,7 @@ def verify(
     robot : Robot
         The robot.
     seed : int, optional
-        Seed of the first state; each further state increments it by 1.
+        Seed of the first state; the seed increases by 1 for each further state.
     states : int, optional
         Number of random states.
     full : bool, optional

@@ -22,8 +22,11 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Distance (m) that enclosing spheres should at most extend beyond an obstacle, and maximum number
-of spheres per shape."""
+"""Limits for the spheres that enclose an obstacle.
+
+Shapes are split until the spheres extend at most `FINE` (m) beyond the obstacle, or until there are
+`MANY` spheres per shape.
+"""
 
 POSTURES = 256
 """Number of random configurations used to find pairs of links that always overlap."""

@@ -20,9 +20,12 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.trigonometric import Angle, between, conic, line, quadratic
 
 BESIDE, TINY = 1e-4, 1e-24
-"""Threshold for the squared sine of the angle between the first axis and the line from shoulder to
-wrist, and smallest squared length used as a divisor. Below `BESIDE`, the arm angle is measured from
-another direction."""
+"""Numerical thresholds for the arm angle.
+
+If the squared sine of the angle between the first axis and the line from shoulder to wrist is below
+`BESIDE`, the arm angle is measured from another direction. `TINY` is the smallest squared length
+used as a divisor.
+"""
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -296,7 +299,10 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of zero arm angle: the first axis, or a normal if parallel to `away`."""
+    """Return the direction of zero arm angle.
+
+    The direction is the first axis or, if this axis is nearly parallel to `away`, a normal to it.
+    """
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)

@@ -248,7 +248,7 @@ LIBRARIES = (
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)
 _TYPES: dict[type, Library] = {}
-"""Library of each array type found so far."""
+"""Cache of the array library for each array type."""
 
 
 def library_of(argument: Any) -> Library | None:

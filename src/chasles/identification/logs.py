@@ -52,8 +52,10 @@ GAP = 5.0
 """Ratio of a time step to the median step, above which the step counts as a gap."""
 
 OFTEN = 3.0
-"""Distance from the middle of a joint's range, relative to half the range, above which the unit is
-probably wrong.
+"""Threshold for positions whose unit is probably wrong.
+
+The threshold applies to the distance from the middle of a joint's range, relative to half the
+range.
 """
 
 REASONS = {

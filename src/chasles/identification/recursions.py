@@ -23,7 +23,11 @@ HALVINGS = 2
 exponential of a quarter of the step, which is then squared twice."""
 
 TINY, ALIKE = 1e-200, 1e-9
-"""Smallest denominator, and the relative determinant below which directions count as parallel."""
+"""Numerical thresholds for the search direction.
+
+`TINY` is the smallest denominator. Two directions count as parallel if their relative determinant
+is at most `ALIKE`.
+"""
 
 Matrix = list[list[Number]]
 

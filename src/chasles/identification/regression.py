@@ -32,7 +32,7 @@ class Factors:
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Factors":
-        """Return zero factors, to which data can be added."""
+        """Return the factors of an empty data set, to which samples can be added."""
         return cls(np.zeros((rows, k + 1, k + 1)), np.zeros(rows))
 
     def with_data(

@@ -25,7 +25,10 @@ from chasles.robot import Robot
 Enclosing = Literal["box", "ellipsoid"]
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Maximum number of steps in the search for an ellipsoid, and the tolerance of the search."""
+"""Limits of the search for an enclosing ellipsoid.
+
+`ROUNDS` is the maximum number of steps. `CLOSE` is the relative tolerance at convergence.
+"""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ SUFFIXES = {
     ".mcap": "bag",
     ".db3": "bag",
 }
-"""File formats by suffix; pyarrow uses the same names."""
+"""File formats by suffix. Names other than "bag" are those of pyarrow."""
 
 ROWS = 16_384
 """Number of rows that are read at once."""
@@ -207,7 +207,7 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
                 state = {"t": 1e-9 * (time - start), **_state(message)}
                 names = names or [name for name in state if name in wanted]
                 if not all(name in state for name in names):
-                    continue  # the message is about other joints
+                    continue  # skip messages about other joints
                 rows.append([state[name] for name in names])
                 if len(rows) == ROWS:
                     yield dict(zip(names, np.array(rows).T, strict=True))

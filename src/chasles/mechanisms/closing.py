@@ -63,7 +63,7 @@ class Loops(Freedoms):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on loops and couplings with dropped equations that do not hold exactly."""
-        with suppress(reports.ImpossiblePosition):  # raised when a configuration is requested
+        with suppress(reports.ImpossiblePosition):  # raised again if a configuration is requested
             return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
         return ()
 
@@ -77,7 +77,7 @@ class Loops(Freedoms):
         return np.array([k for k in free if k in given], dtype=int)
 
     def confined(self, given: np.ndarray) -> np.ndarray:
-        """Return the given coordinates that the loops relate to each other."""
+        """Return the given coordinates that are not independent, because the loops relate them."""
         left = beyond(self.reference_equations[0], given)
         return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 

@@ -22,14 +22,14 @@ Near a singular configuration, the solutions within the tolerance extend over su
 """
 
 STAYED = 1e-12
-"""Tolerance for coordinate changes (rounding errors) in a search that starts at a solution."""
+"""Maximum coordinate change, due to rounding, in a search that starts at a solution."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Results of a search: configurations, solver states and step counts."""
 
 Search = Callable[[np.ndarray, np.ndarray], Rows]
-"""Function of goals and configurations that returns solutions, solver states and step counts."""
+"""Search function, which maps goals and starting configurations to the results `Rows`."""
 
 
 def listed(
@@ -112,7 +112,7 @@ def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _turning(mechanism: Mechanism) -> np.ndarray:
-    """Return a mask (nv,) of angles that are the same after a full turn."""
+    """Return a mask (nv,) of coordinates with period 2 pi."""
     model, own = mechanism.model, set(angles(mechanism))
     turns = np.array(freedom_units(model, -1.0)) > 0.0
     for i in model.movers:

@@ -269,7 +269,7 @@ class Constrained(Mechanism):
         "constrained_dynamics": _constrained,
         "forward_dynamics": _accelerated,
     }
-    """Functions with a separate implementation for loops; each value returns a `Run`."""
+    """Functions with a separate implementation for loops, as factories that return a `Run`."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
     """Predicates on the options, by function: True if loops do not change the result."""

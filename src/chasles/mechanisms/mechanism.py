@@ -119,8 +119,7 @@ class Mechanism(Named):
     """Interface of mechanisms, implemented for trees, where all coordinates are independent."""
 
     traits: tuple[str, ...] = ()
-    """Reasons why the mechanism is not a plain tree, for messages: ("it has loops", "it depends on
-    time")."""
+    """Reasons why the mechanism is not a plain tree, such as "it has loops", for messages."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -149,7 +148,7 @@ class Mechanism(Named):
         return self.loops.neutral.copy()
 
     def at(self, t: Any) -> Self:
-        """Return the mechanism at a time; the same object if it does not depend on time."""
+        """Return the mechanism at a time, or this object if the mechanism is time-independent."""
         return self
 
     # Coordinates --------------------------------------------------------------------------------
@@ -233,7 +232,7 @@ class Mechanism(Named):
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
-        """Return the public function of a key, with its options and external forces set."""
+        """Return the public function for a cache key, with its options and external forces set."""
         name, words = key
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
@@ -291,7 +290,10 @@ class Mechanism(Named):
         weights: Any = None,
         **options: Any,
     ) -> Caller:
-        """Return a public function with its options and external forces set. Loops stay closed."""
+        """Return a public function with its options and external forces set.
+
+        The function keeps loops closed, or raises an error.
+        """
         check_coordinates(name, coordinates)
         chosen = None if actuated is None else {*some_names("actuated", actuated, name)}
         if weights is not None or (chosen is not None and chosen != {*self.loops.freedoms}):

@@ -112,12 +112,12 @@ class Mobility(int):
         )
 
     def _held(self) -> str:
-        """Describe the degrees of freedom that cannot move while others do."""
+        """Describe the degrees of freedom that the loops lock while others can move."""
         names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
         return f"; {names} cannot move" if names else ""
 
     def _off(self) -> str:
-        """Describe loops that are redundant only within the precision of the file."""
+        """Describe loops that are redundant only within the precision of the model file."""
         words = [f"{name!r} up to {misfit:.2g}" for name, misfit in self.misfits]
         return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 

@@ -1,6 +1,7 @@
 """Closed-loop dynamics using an SVD, for states where the compiled equations lose accuracy.
 
-`arrays` contains the arguments of the robot method of the same name, followed by wrenches.
+In each function, `arrays` contains the arguments of the robot method with the same name, followed
+by external wrenches.
 """
 
 from collections.abc import Sequence

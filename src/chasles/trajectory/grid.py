@@ -16,7 +16,10 @@ MOST_ROUNDS = 12
 """Maximum number of iterations that tighten limits to allow for interpolation errors."""
 
 KEPT, LONGEST = 4, 4096
-"""Number of cached grids, and the maximum number of intervals in a cached grid."""
+"""Limits of the grid cache.
+
+`KEPT` is the number of cached grids. Grids with more than `LONGEST` intervals are not cached.
+"""
 
 
 class Size(NamedTuple):

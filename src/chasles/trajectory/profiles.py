@@ -156,7 +156,7 @@ class Axis:
         return up + down, 0.5 * ((self.v0 + peak) * up + (peak + self.v1) * down)
 
     def peaks(self, lacks: Callable[[np.ndarray], np.ndarray]) -> list[float]:
-        """Return the peak velocities at which the continuous function `lacks` is zero."""
+        """Return the roots of a continuous function `lacks` of the peak velocity."""
         turn = 0.0 if math.isinf(self.j) else self.a**2 / self.j
         special = [x + s * turn for x in (self.v0, self.v1) for s in (-1.0, 0.0, 1.0)] + [0.0]
         even = np.linspace(-self.v, self.v, SAMPLES)

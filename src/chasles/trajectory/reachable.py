@@ -44,7 +44,11 @@ PLACES = 3
 """Number of points in a grid interval where constraints are evaluated: start, middle and end."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
-"""Newton's method: steps per call, maximum number of calls, relative change at convergence."""
+"""Parameters of Newton's method for the bounds on the squared speed.
+
+Each call takes `NEWTON` steps, and the number of calls is at most `MOST_NEWTON`. The method has
+converged when the relative change is at most `NEARLY`.
+"""
 
 CUBIC = 1.0 / 24.0
 """Error bound for parabolic interpolation, relative to the change in second differences.
@@ -60,7 +64,10 @@ A factor above 1 is needed because the errors change slightly with the speeds.
 """
 
 SMALL = 1e-11
-"""Lower bounds for |a| relative to |b| in a constraint a u + b x + c, and for a row's slope."""
+"""Lower bound for divisors.
+
+The bound applies to |a| relative to |b| in constraints on a u + b x + c, and to slopes of rows.
+"""
 
 SLACK = 5e-7
 """Fraction of each limit reserved for rounding and interpolation errors."""
@@ -88,7 +95,7 @@ def maximum(a: Number, b: Number) -> Number:
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
-    """Return a, b, c of each constraint a u + b x + c, at three points in an interval."""
+    """Return a, b and c of each limited quantity a u + b x + c, at three points of an interval."""
     q1, q2, held, pushed, turned = (given[k : k + PLACES] for k in range(0, 5 * PLACES, PLACES))
     found: list[list[Any]] = [
         [(q1[p][k], q2[p][k], 0.0) for p in range(PLACES)] for k in range(accelerations)
@@ -108,9 +115,10 @@ def bernstein(values: Numbers) -> list[Number]:
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
     """Return the initial iterate, status and data of Newton's method for the bounds on x.
 
-    Iterate and status are described in `_newton_steps`. The data are the coefficients high, low and
-    slope of all constraint rows. The limits are -hi and hi, and top is the middle Bernstein
-    coefficient of the largest x allowed. The last input contains the bounds on x found so far.
+    Iterate and status are described in `_newton_steps`. The data are the coefficients `high`,
+    `low` and `slope` of all constraint rows. The limits are -`hi` and `hi`. `top` is the middle
+    Bernstein coefficient of the largest allowed x. The last input contains the bounds on x found so
+    far.
     """
     hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []
@@ -177,7 +185,7 @@ def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _split(data: Numbers, m: int) -> list[list[Number]]:
-    """Split the data of Newton's method into high, low, slope and the remaining entries."""
+    """Split the data from `_rows` into `high`, `low`, `slope` and the remaining entries."""
     whole = list(data)
     return [whole[:m], whole[m : 2 * m], whole[2 * m : 3 * m], whole[3 * m :]]
 
@@ -216,7 +224,10 @@ def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: 
 
 
 def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
-    """Reduce values pairwise by a minimum, maximum or sum `least`, which vectorizes well."""
+    """Reduce values with the function `least`: a minimum, maximum or sum.
+
+    Values are combined in pairs, because such a reduction vectorizes well.
+    """
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
         values = [*(least(a, b) for a, b in pairs), *values[len(values) & ~1 :]]
