@@ -103,7 +103,7 @@ class Trial:
     # Evaluation -------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a robot function without damping; return a tuple if it has several results."""
+        """Evaluate a robot function without damping. Several results are returned as a tuple."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:

@@ -139,7 +139,7 @@ def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch
     """Return all solutions (up to four) of E_a E_b E_c x = y.
 
     E_a changes neither the coordinate of the point E_b E_c x along the axis of a nor its distance
-    from a point on the axis. This gives two equations for the other two joints.
+    from a point on the axis. These two quantities give two equations for the other two joints.
     """
     solve = {(0, 0): _turns, (0, 1): _turn_and_slide, (1, 0): _slide_and_turn, (1, 1): _slides}
     found: list[Branch] = []
@@ -329,7 +329,7 @@ def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
     """Return the solutions for six joints whose second to fourth axes are parallel.
 
     The three parallel joints preserve the direction of their axes and the coordinate of a point
-    along this direction. This gives two equations for the first and fifth joints.
+    along this direction. The two conditions are equations for the first and fifth joints.
     """
     a, p, q, r, b, c = joints
     found = []

@@ -126,7 +126,7 @@ class Bounds:
 
     @cached_property
     def _enclosed(self) -> list[tuple[str, str]]:
-        """Link pairs that are farther apart than the clearance in some random configuration."""
+        """Link pairs that are farther apart than the clearance in a random configuration."""
         q = self.robot.random(0, size=ALWAYS)
         found = self.robot.distance(q, **self._scene)
         apart = np.any(found.distance > self.clearance, axis=0)

@@ -124,7 +124,7 @@ class LinearModel:
 
     @cached_property
     def map(self) -> np.ndarray | None:
-        """Matrix that maps unknown inertias to those of all moving bodies; None if identity."""
+        """Matrix that maps unknown inertias to those of all moving bodies (None: identity)."""
         if self.given is None:
             return None
         found = np.zeros((10 * len(moving_links(self.robot)), 10 * len(self.bodies)))

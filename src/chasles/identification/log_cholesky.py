@@ -79,7 +79,7 @@ def _step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
 
 
 def _bend(x: np.ndarray, pulled: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
-    """Return the Hessian of pulled' z w.r.t. the log-Cholesky coordinates x, `pulled` constant."""
+    """Return the Hessian of p' z w.r.t. the log-Cholesky coordinates x, where p = `pulled`."""
     found = np.zeros((len(x), len(x)))
     rows, columns = np.array(PLACES).T
     diagonal = rows == columns

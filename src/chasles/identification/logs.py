@@ -274,7 +274,7 @@ class Reader:
     def _pieces(
         self, file: str, rows: np.ndarray, t: np.ndarray | None, clock: _Clock
     ) -> Iterator[tuple[slice, bool]]:
-        """Split a block at gaps in time; yield each part, and True if it begins a motion."""
+        """Split a block at gaps in time. Yield each part, and True if the part begins a motion."""
         if t is None:
             yield slice(0, len(rows)), clock.last == -np.inf
             clock.last = np.inf

@@ -117,7 +117,7 @@ def inequalities(body: Body, found: dict[int, Region]) -> np.ndarray:
 
 
 def inside(body: Body, found: dict[int, Region]) -> np.ndarray | None:
-    """Return parameters strictly inside the regions of a body; None if it has no region."""
+    """Return parameters strictly inside a body's regions, or None if the body has no region."""
     some = [
         np.linalg.solve(T, parameters(found[index].typical))
         for index, T in body.parts

@@ -55,7 +55,7 @@ Columns = Mapping[str, np.ndarray]
 def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[Columns]:
     """Yield blocks of a file with at most `ROWS` rows each, in bounded memory.
 
-    `wanted` contains the names of columns; columns that the file lacks are omitted. If `threaded`
+    `wanted` contains the names of columns; columns missing from the file are omitted. If `threaded`
     is True, allow pyarrow to use several threads.
     """
     kind = SUFFIXES[Path(file).suffix.lower()]
@@ -115,7 +115,7 @@ def _row_group(opened: Any, k: int, read: Sequence[str]) -> list[Any]:
 
 
 def _streamed(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
-    """Yield batches of a .csv file; only `BYTES` of it are parsed at once."""
+    """Yield batches of a .csv file, which is parsed in blocks of `BYTES` bytes."""
     import pyarrow
     from pyarrow import csv as table
 
@@ -187,7 +187,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
 
 
 def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
-    """Yield blocks of joint states from a bag; times (s) count from its first message."""
+    """Yield blocks of joint states from a bag, with times (s) since its first message."""
     try:
         from rosbags.highlevel import AnyReader, AnyReaderError
         from rosbags.rosbag2 import ReaderError

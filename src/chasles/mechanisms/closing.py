@@ -104,7 +104,7 @@ class Loops(Freedoms):
         return numeric.Found(found.q, self.scales * left, np.maximum(found.size, open_by))
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
-        """Return all velocities from the independent ones; with ydd, also all accelerations."""
+        """Return all velocities and, if `ydd` is given, accelerations from the independent ones."""
         n, what = len(self.independent), f" ({self.names(self.independent)})"
         self.check_moves(yd, self.independent)
         q = reports.finite("complete", "q", q, self.model.nq)
@@ -185,7 +185,10 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe the coordinates that `given` does not determine; A is as in `matrix`."""
+        """Describe the coordinates that the coordinates `given` do not determine.
+
+        A is the dimensionless constraint Jacobian.
+        """
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]

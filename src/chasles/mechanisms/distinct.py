@@ -18,7 +18,8 @@ DISTINCT = 1e-4
 CLOSE = 0.05
 """Tolerance (rad or m) below which solutions are the same if their midpoint is also a solution.
 
-Near a singular configuration, the solutions within the tolerance extend over such distances.
+Near a singular configuration, neighboring configurations also meet the targets within their
+tolerances.
 """
 
 STAYED = 1e-12
@@ -94,7 +95,7 @@ def sort(
 def _connected(
     mechanism: Mechanism, goals: np.ndarray, a: np.ndarray, b: np.ndarray, search: Search
 ) -> np.ndarray:
-    """Return a mask (n,) of pairs of solutions whose midpoints are solutions, too."""
+    """Return a mask (n,) of pairs of solutions whose midpoints are also solutions."""
     way = _way(mechanism, a, b)[0]
     way = np.where(_turning(mechanism), way - TURN * np.round(way / TURN), way)
     middle = np.ascontiguousarray(mechanism.integrate(a, 0.5 * way))

@@ -25,7 +25,7 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name, checked_step
 
 WEAK = 1e-4
-"""Pivot margin below which an SVD replaces the compiled equations, which then lose accuracy.
+"""Pivot margin below which the compiled equations lose accuracy, and an SVD replaces them.
 
 At this margin, a pivot is one hundredth of its initial value, or of the neighboring pivots.
 """

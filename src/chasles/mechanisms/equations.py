@@ -369,7 +369,10 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each coupling row near neutral (per rad or m); 1 if it is 0."""
+    """Return the steepest slope of each coupling row near the neutral configuration (per rad or m).
+
+    A slope of 0 is replaced by 1.
+    """
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

@@ -308,7 +308,7 @@ class _Solver:
     ) -> Solution:
         """Return a `Solution` with the given rows.
 
-        `each` is (count,) if a problem has several configurations, else ().
+        `each` is the additional shape (count,) if a problem has several configurations, else ().
         """
         lead = (*self.lead, *each)
         return Solution(

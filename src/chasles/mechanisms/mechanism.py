@@ -69,7 +69,7 @@ class Named:
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
-        """Joints with prescribed motion (`drive`), in file order; they have no coordinates in q."""
+        """Joints with prescribed motion (`drive`), in file order, which have no entry in q."""
         return tuple(self.model.bodies[i].data.name for i in self.model.driven)
 
     def position_slice(self, joint: str) -> slice:
@@ -275,7 +275,7 @@ class Mechanism(Named):
         return self.functions(name, **options)
 
     def chosen(self, name: str) -> Model:
-        """Return the model for tracing a function; it includes a loop closure if one is needed."""
+        """Return the model for tracing a function, with a loop closure if one is needed."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model
@@ -357,7 +357,7 @@ it depends on time. The package fills this table, because the classes are derive
 
 
 def of(model: Model) -> Mechanism:
-    """Return the mechanism for a model; its class depends on loops and time dependence."""
+    """Return the mechanism for a model, of the class for its loops and time dependence."""
     return KINDS[model.loop_rows > 0, model.timed](model)
 
 

@@ -77,12 +77,12 @@ def rank_of(
 
 
 def null_space(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return an orthonormal basis, in columns, of the null space of a matrix A of this rank."""
+    """Return an orthonormal basis, in columns, of the null space of A, which has the given rank."""
     return np.asarray(np.swapaxes(np.linalg.svd(A)[2][..., rank:, :], -1, -2))
 
 
 def smallest(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the smallest nonzero singular value of a matrix A of this rank (inf for rank 0)."""
+    """Return the smallest nonzero singular value of A, given its rank (inf for rank 0)."""
     if not rank:
         return np.full(A.shape[:-2], np.inf)
     return np.asarray(np.linalg.svd(A, compute_uv=False)[..., rank - 1])

@@ -214,7 +214,7 @@ class Along:
         return taken(size, self._loads(tuple(loaded)))
 
     def _loads(self, limited: tuple[bool, ...]) -> Any:
-        """Return the program that computes the limited torques; it is compiled once per robot."""
+        """Return the program for the limited torques, which is compiled once per robot."""
         key, kept = ("torques along a path", limited), self.robot.mechanism.kept
         if key not in kept:
             with COMPILING:

@@ -85,12 +85,12 @@ Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two symbolic numbers as one instruction; b if either is NaN."""
+    """Return the smaller of two symbolic numbers in one instruction, or b if either is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two symbolic numbers as one instruction; b if either is NaN."""
+    """Return the larger of two symbolic numbers in one instruction, or b if either is NaN."""
     return select(less(b, a), a, b)
 
 
@@ -258,7 +258,10 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step functions of the backward and forward passes, with input sizes (0: number of rows)."""
+"""Step functions of the backward and forward passes, each with its input sizes.
+
+The size 0 stands for the number of rows.
+"""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
