@@ -134,7 +134,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
     """Return obstacle shapes by name, and centers and radii of spheres that vary in a batch.
 
-    A placeholder sphere stands for each batched obstacle among the shapes.
+    Among the shapes, a placeholder sphere represents each batched obstacle.
     """
     if obstacles is None:
         return None, {}

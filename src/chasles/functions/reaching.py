@@ -138,7 +138,7 @@ class Task:
 
     @cached_property
     def settling(self) -> Kernel:
-        """Kernel for one step along the solutions toward a preferred posture.
+        """Kernel for one step toward a preferred posture that keeps the targets met.
 
         The inputs are those of `step`, followed by the posture and the compliances.
         """

@@ -182,7 +182,8 @@ class LinearModel:
     ) -> list[np.ndarray]:
         """Return derivatives of a joint term's column with respect to the joint's q, qd and qdd.
 
-        The sign of the velocity is smoothed over `width`. Complex steps give exact derivatives.
+        The sign of the velocity is smoothed over `width`. The derivatives are exact, because they
+        are computed by complex steps.
         """
         found = []
         for k in range(3):
@@ -225,7 +226,7 @@ class LinearModel:
         return np.diag(found)
 
     def by_motor(self, values: np.ndarray) -> dict[str, float]:
-        """Return values by the names of the independent coordinates."""
+        """Return a mapping from the names of the independent coordinates to values."""
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:

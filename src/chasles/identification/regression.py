@@ -56,7 +56,7 @@ class Factors:
             return np.asarray(np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1))
 
     def joined(self, noise: np.ndarray) -> np.ndarray:
-        """Return one factor (k + 1, k + 1) for all rows, each divided by its noise.
+        """Return the factor (k + 1, k + 1) of all rows together, each divided by its noise.
 
         Raise an error if states and torques differ so much in magnitude that the factor is not
         finite, because later computations might not terminate.

@@ -133,7 +133,7 @@ def mirrored(robot: Robot, left: str, right: str) -> np.ndarray:
 
     The counterpart has equal parameters, or is a mirror image in a plane normal to a world axis,
     with the robot in its neutral position. The case that agrees best with the parameters in the
-    file is chosen.
+    model file is chosen.
     """
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)

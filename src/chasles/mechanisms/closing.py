@@ -52,7 +52,7 @@ class Loops(Freedoms):
     def counted(self) -> np.ndarray:
         """Weights of the loop equations: 1 if active, and nearly zero if dropped as redundant.
 
-        At ten times its tolerance, a dropped equation has the weighted residual `CLOSED`.
+        The weight of a dropped equation is `CLOSED` divided by ten times its tolerance.
         """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):

@@ -36,7 +36,7 @@ from chasles.mechanisms.solutions import Solution as Solution
 from chasles.mechanisms.solutions import sides, wrapped
 
 MOST_TRIES = 1_000_000
-"""Maximum number of starting configurations, and of returned solutions, per problem."""
+"""Maximum value of the options `tries` and `count`."""
 
 SMALLEST = 1e-12
 """Lower bound for tolerances by which weights are divided."""
@@ -267,8 +267,7 @@ class _Solver:
 
         If `most` is None, the solver may try all starting configurations. If `most` is 0, the
         solver starts only from the guess. If `most` is 1, a second try continues to the smallest
-        error.
-        `weights` replaces the weights of the targets.
+        error. `weights` replaces the weights of the targets.
         """
         if most is None and self.held and guess is not None and len(guess) > 1:
             return self._by_group(goals, guess, weights)
@@ -373,7 +372,7 @@ class _Solver:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
         The result is the nearest of all solutions found. If other solutions may exist, this
-        solution is moved along the family of solutions to the smallest distance (`_approached`).
+        solution is moved as close as possible, keeping the targets met (`_approached`).
         The configuration may be outside the limits. Joints in `fixed` keep their positions in the
         guess or, without a guess, in the configuration.
         """

@@ -176,7 +176,7 @@ class Mechanism(Named):
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return a state with closed loops and the independent coordinates and rates of q and qd.
+        """Return the closed state with the same independent coordinates and rates as q and qd.
 
         If `anywhere` is True, the state may be on any branch, not only on the one near q.
         """
@@ -351,8 +351,10 @@ class Mechanism(Named):
 
 
 KINDS: dict[tuple[bool, bool], type[Mechanism]] = {}
-"""Classes of mechanisms. The key is a pair of flags: True if the mechanism has loops, and True if
-it depends on time. The package fills this table, because the classes are derived from `Mechanism`.
+"""Classes of mechanisms, by a pair of flags.
+
+The first flag is True if the mechanism has loops, the second if the mechanism depends on time. The
+package fills this mapping, because the classes are derived from `Mechanism`.
 """
 
 

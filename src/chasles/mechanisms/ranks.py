@@ -201,7 +201,7 @@ def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
 
     The result is None if all equations are needed.
 
-    The tolerance is the largest singular value that rounding in the file may cause. A small
+    The tolerance is the largest singular value that rounding in a file may cause. A small
     singular value may also be a property of the mechanism. In that case, the motion of the
     mechanism violates the dropped equations, which a test along the motion detects.
     """

@@ -45,7 +45,7 @@ class LockedMechanism(LoopError):
 
 @dataclass(frozen=True, eq=False)
 class Mobility(int):
-    """Number of degrees of freedom at a closed configuration; prints as a report.
+    """Number of degrees of freedom at a closed configuration, printed as a report.
 
     The mobility is the number of degrees of freedom of the tree minus the rank of the loop matrix.
 

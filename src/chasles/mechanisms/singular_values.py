@@ -34,7 +34,8 @@ def hybrid_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return forces at given coordinates, accelerations of the others, and loop residuals.
 
-    Forces and accelerations are in one array. The residual is K qdd - k.
+    Forces and accelerations are in one array. The residual is A qdd - k, with the
+    loop matrix A and the loop bias k.
     """
     q, qd, x, *forces = arrays
     free = np.delete(np.arange(loops.model.nv), given)

@@ -59,7 +59,7 @@ class Chart:
     def _closed(self, curve: "scipy.interpolate.PPoly", periodic: bool) -> Move:
         """Return the trajectory along a curve of independent coordinates.
 
-        Loops are closed at points along the curve, each with the previous configuration as a guess.
+        Loops are closed at points along the curve, with the previous configuration as the guess.
         """
         assert self.robot is not None
         x = curve.x

@@ -285,7 +285,7 @@ def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """Return an error with the location, and the joint if a static torque is too large."""
+    """Return an error that names the location and, if a static torque is too large, the joint."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.limits[2]

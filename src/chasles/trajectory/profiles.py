@@ -26,7 +26,7 @@ SAMPLES = 129
 """Number of equally spaced peak velocities at which `Axis.peaks` looks for sign changes."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
-"""Offsets of additional peak velocities from v0 and v1, relative to the velocity limit.
+"""Offsets from v0 and v1, relative to the velocity limit, of additional peak velocities to test.
 
 Near v0 and v1, the distance covered changes rapidly with the peak velocity.
 """
@@ -133,7 +133,11 @@ def s_curve(
 
 @dataclass(frozen=True)
 class Axis:
-    """A coordinate that moves by `distance`, with limits v, a, j and end velocities v0, v1."""
+    """A coordinate that moves by `distance`.
+
+    `v`, `a` and `j` are the velocity, acceleration and jerk limits. `v0` and `v1` are the end
+    velocities.
+    """
 
     distance: float
     v: float

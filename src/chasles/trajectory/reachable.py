@@ -145,10 +145,12 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
 def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
     """Take Newton steps toward the ends of the feasible range of x; return iterate and status.
 
-    The range is {x: low + slope x <= high + slope x for all pairs of rows}. The iteration starts
-    above the upper end (side -1), and then finds the lower end (side 1) unless x = 0 is feasible.
-    If the range is empty, x diverges. The iterate contains x, the upper end and the side. The
-    status contains a flag, 1 if both ends have been found, and the number of calls.
+    The range contains all x with low_i + slope_i x <= high_j + slope_j x for all rows i and j. The
+    iteration starts above the upper end (side -1), and then finds the lower end (side 1) unless
+    x = 0 is feasible. If the range is empty, x diverges.
+
+    The iterate contains x, the upper end and the side. The status contains a flag, 1 if both ends
+    have been found, and the number of calls.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)
@@ -267,7 +269,7 @@ The size 0 stands for the number of rows.
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
     """Return the values and two derivatives of n polynomials at three points in an interval.
 
-    The anchor is added to the values. Intervals do not contain breakpoints of the curve.
+    The anchor is added to the values. An interval must not contain a breakpoint of the curve.
     """
     *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]
@@ -286,9 +288,9 @@ def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
 
 
 def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return Bernstein coefficients of the largest x allowed by each velocity limit.
+    """Return Bernstein coefficients of the largest squared speed x for each velocity limit.
 
-    The coefficients are those of (velocity / q')^2 if q' changes little, and -FAR otherwise. Also
+    The coefficients are those of (velocity / q')^2 if q' changes little, and -`FAR` otherwise. Also
     return the second difference of these squares, a bound on x for the whole interval, and the
     largest |q'| at the ends of the interval.
     """
