@@ -131,7 +131,10 @@ def steps_add_up(trial: Trial) -> Iterator[Comparison]:
 
 
 def gradients(trial: Trial) -> Iterator[Comparison]:
-    """Check that gravity and spring forces are the gradient of V, and that C + C' = dM/dt."""
+    """Check that gravity and spring forces are the gradient of the potential energy.
+
+    Also check that C + C' = dM/dt for the Coriolis matrix C and the mass matrix M.
+    """
     q, d = trial.q, trial.direction
     climbed = trial.slope(lambda x: trial.run("potential_energy", x))
     if not trial.model.driven:

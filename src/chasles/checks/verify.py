@@ -31,7 +31,7 @@ SINGLE = 2e-3
 
 
 DYNAMICS = "inverse_dynamics"
-"""Name of the function that a robot must support for checks that need link masses."""
+"""Function that a robot must support for checks that need link masses."""
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ def explain(
     parameters: Sequence[str] = (),
     **options: Any,
 ) -> Explanation:
-    """Return an explanation of the program of a function: candidates, passes and counts."""
+    """Explain the selection of a function's program: candidates, passes and operation counts."""
     keys, _ = wrench_arguments(model, f_ext)
     given = dict(checked_options(model, function, options))
     given |= {"wrenches": keys, "parameters": tuple(dict.fromkeys(parameters))}

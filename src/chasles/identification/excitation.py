@@ -343,7 +343,7 @@ class Search:
         return value, self._pulled(at, P)
 
     def _pulled(self, at: States, P: np.ndarray) -> States:
-        """Return the gradient w.r.t. q, qd, qdd from the gradient P w.r.t. the base regressor."""
+        """Convert the gradient P w.r.t. the base regressor to gradients w.r.t. q, qd and qdd."""
         S, N, n = at[0].shape
         count = 10 * len(self.model.links)
         full = np.zeros((S * N, n, len(self.model.names)))

@@ -127,7 +127,7 @@ class Mechanism(Named):
         self.t: np.ndarray | None = None
         """Evaluation time (s) of shape (...), or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Cache of compiled programs and other data, with keys that identify each value."""
+        """Cache of compiled programs and other data."""
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
@@ -359,7 +359,7 @@ package fills this mapping, because the classes are derived from `Mechanism`.
 
 
 def of(model: Model) -> Mechanism:
-    """Return the mechanism for a model, of the class for its loops and time dependence."""
+    """Return the mechanism for a model, an instance of the matching class in `KINDS`."""
     return KINDS[model.loop_rows > 0, model.timed](model)
 
 

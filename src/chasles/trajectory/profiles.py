@@ -35,7 +35,7 @@ NEARLY = 1e-12
 """Relative difference below which durations count as equal."""
 
 SLOWER = 1.02
-"""Factor by which the common duration is increased if a coordinate cannot achieve it."""
+"""Factor that increases the common duration if a coordinate cannot match it."""
 
 
 def trapezoid(

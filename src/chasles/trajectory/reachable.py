@@ -403,7 +403,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Functions that define the programs for one interval, and functions that return input sizes."""
+"""Programs for one interval, by name: functions for the outputs and for the input sizes."""
 
 
 def _traced(
