@@ -196,7 +196,7 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
         except Unsuited:
             continue
         if away[-1] < FOUND:
-            return form, away[TRIALS // 2] < EXACT  # median: one may be near a singularity
+            return form, away[TRIALS // 2] < EXACT  # median, since one may be near-singular
     return None, False
 
 

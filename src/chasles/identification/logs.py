@@ -169,7 +169,7 @@ class Reader:
         first, clock = 1, _Clock()
         for given in tables:
             values = self._values(file, given)
-            del given  # free its memory before the next table is read
+            del given  # free the memory before the next table is read
             good = self._good(file, first, clock.last, values)
             rows = np.arange(first, first + len(good))
             first += len(good)

@@ -74,7 +74,7 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
         read = {"parquet": _parquet, "csv": _streamed}.get(kind, _scanned)
         for batch in read(file, set(wanted), threaded):
             found = {name: _numbers(file, batch, name) for name in batch.schema.names}
-            del batch  # free its memory before the next block is read
+            del batch  # free the memory before the next block is read
             yield found
             del found
             if next(_read) % RELEASED == 0:

@@ -99,7 +99,7 @@ class Solver:
         try:
             found = self.again(loops.at(times[weak]), [a[weak] for a in states])
         except SingularPosition:
-            every = self.again(loops.at(times), states)  # so that the error has the state's index
+            every = self.again(loops.at(times), states)  # to report the index of the state
             found = [part[weak] for part in every]
         for result, part in zip(results, found, strict=True):
             result[weak] = part

@@ -136,8 +136,8 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
-    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible
-    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN
+    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible.
+    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN.
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]
 
