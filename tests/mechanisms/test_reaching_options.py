@@ -205,13 +205,13 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "three": (
         lambda: {"tool": ((0.1, 0.2, 0.3), (0.0, 0.0, 1.0))},
-        "the rotation of a pose must be a quaternion .* give a quaternion",
+        "the rotation of a pose must be a quaternion .* pass a quaternion",
     ),
     "pose as rotation": (
         lambda: {"tool": Orientation(np.eye(4))},
-        "the rotation of an orientation is a 4x4 pose matrix; give its rotation: T",
+        "the rotation of an orientation is a 4x4 pose matrix; pass its rotation: T",
     ),
-    "pose as position": (lambda: {"tool": Position(np.eye(4))}, "give the last column of the pose"),
+    "pose as position": (lambda: {"tool": Position(np.eye(4))}, "pass the last column of the pose"),
     "weight": (
         lambda: {"tool": np.eye(4), "link2": Pose(np.eye(4), weight=-1.0)},
         "Pose target of frame 'link2': weight of a target",

@@ -173,7 +173,7 @@ def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
 def _lengths(model: Model) -> Iterator[float]:
     """Yield the robot's dimensions (m), the largest of which becomes the unit of length.
 
-    These are the offsets of joints and frames, limits of prismatic joints, and radii of gyration.
+    The dimensions are joint and frame offsets, limits of prismatic joints, and radii of gyration.
     """
     for X in (
         *(body.joint.placement for body in model.bodies),

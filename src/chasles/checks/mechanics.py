@@ -119,7 +119,10 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the first moment of gravity-compensated mass, or 0 if actuators compensate gravity."""
+    """Return the first moment of the gravity-compensated mass of all links.
+
+    The result is 0 if actuators compensate gravity.
+    """
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
         return total

@@ -43,7 +43,10 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """Check that J qd is the frame velocity, and that accelerations of all kinds are consistent."""
+    """Check that J qd is the frame velocity.
+
+    Also check that classical, spatial and proper accelerations are consistent.
+    """
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     g = np.array(list(trial.model.gravity_vector))
     for where in trial.places:
@@ -128,7 +131,10 @@ def steps_add_up(trial: Trial) -> Iterator[Comparison]:
 
 
 def gradients(trial: Trial) -> Iterator[Comparison]:
-    """Check that gravity and spring forces are the gradient of V, and that C + C' = dM/dt."""
+    """Check that gravity and spring forces are the gradient of the potential energy.
+
+    Also check that C + C' = dM/dt for the Coriolis matrix C and the mass matrix M.
+    """
     q, d = trial.q, trial.direction
     climbed = trial.slope(lambda x: trial.run("potential_energy", x))
     if not trial.model.driven:

@@ -21,7 +21,7 @@ STEP = 1e-3
 """Finite-difference step (rad, robot lengths, s). Derivative errors are about 1e-11."""
 
 CLOSED = 1e-13
-"""Largest residual at which a loop counts as closed (rad, or relative to the robot's length)."""
+"""Tolerance for closed loops (rad, or relative to the robot's length)."""
 
 TRIES = 60
 """Maximum number of random starting positions for closing the loops."""
@@ -103,11 +103,11 @@ class Trial:
     # Evaluation -------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a robot function without damping; return a tuple if it has several results."""
+        """Evaluate a robot function without damping. Several results are returned as a tuple."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a robot function of a model; exceptions are re-raised as `Raised`."""
+        """Evaluate a robot function for a model; exceptions are re-raised as `Raised`."""
         with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
         return found[0] if len(found) == 1 else found

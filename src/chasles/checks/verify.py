@@ -31,7 +31,7 @@ SINGLE = 2e-3
 
 
 DYNAMICS = "inverse_dynamics"
-"""Name of the function that a robot must support for checks that need link masses."""
+"""Function that a robot must support for checks that need link masses."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def verify(
     robot : Robot
         The robot.
     seed : int, optional
-        Seed of the first state; each further state increments it by 1.
+        Seed of the first state; the seed increases by 1 for each further state.
     states : int, optional
         Number of random states.
     full : bool, optional

@@ -22,8 +22,11 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Distance (m) that enclosing spheres should at most extend beyond an obstacle, and maximum number
-of spheres per shape."""
+"""Limits for the spheres that enclose an obstacle.
+
+Shapes are split until the spheres extend at most `FINE` (m) beyond the obstacle, or until there are
+`MANY` spheres per shape.
+"""
 
 POSTURES = 256
 """Number of random configurations used to find pairs of links that always overlap."""
@@ -131,7 +134,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
     """Return obstacle shapes by name, and centers and radii of spheres that vary in a batch.
 
-    A placeholder sphere stands for each batched obstacle among the shapes.
+    Among the shapes, a placeholder sphere represents each batched obstacle.
     """
     if obstacles is None:
         return None, {}

@@ -61,8 +61,8 @@ def enclosing_shapes(
 def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
     """Yield spheres or capsules whose union contains a collision shape.
 
-    The shape is split until they extend at most `excess` (m) beyond it, or until there are `count`
-    of them.
+    The shape is split until the spheres or capsules extend at most `excess` (m) beyond it, or until
+    their number is `count`.
     """
     frame = element.frame
     if element.kind == "plane":

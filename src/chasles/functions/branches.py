@@ -40,9 +40,11 @@ size).
 """
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
-"""Number of random configurations that a closed form must reproduce, the tolerance for this test,
-and the tolerance within which the form counts as exact. If axes intersect only approximately, the
-branches are approximate solutions.
+"""Test of closed forms at random configurations.
+
+A closed form must reproduce `TRIALS` configurations to within `FOUND`. The form counts as exact if
+the median error is below `EXACT`. If axes intersect only approximately, the branches are
+approximate solutions.
 """
 
 TURN = 2.0 * math.pi
@@ -194,7 +196,7 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
         except Unsuited:
             continue
         if away[-1] < FOUND:
-            return form, away[TRIALS // 2] < EXACT  # median: the worst may be near a singularity
+            return form, away[TRIALS // 2] < EXACT  # median, since one may be near-singular
     return None, False
 
 

@@ -20,9 +20,12 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.trigonometric import Angle, between, conic, line, quadratic
 
 BESIDE, TINY = 1e-4, 1e-24
-"""Threshold for the squared sine of the angle between the first axis and the line from shoulder to
-wrist, and smallest squared length used as a divisor. Below `BESIDE`, the arm angle is measured from
-another direction."""
+"""Numerical thresholds for the arm angle.
+
+If the squared sine of the angle between the first axis and the line from shoulder to wrist is below
+`BESIDE`, the arm angle is measured from another direction. `TINY` is the smallest squared length
+used as a divisor.
+"""
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -136,7 +139,7 @@ def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch
     """Return all solutions (up to four) of E_a E_b E_c x = y.
 
     E_a changes neither the coordinate of the point E_b E_c x along the axis of a nor its distance
-    from a point on the axis. This gives two equations for the other two joints.
+    from a point on the axis. These two quantities give two equations for the other two joints.
     """
     solve = {(0, 0): _turns, (0, 1): _turn_and_slide, (1, 0): _slide_and_turn, (1, 1): _slides}
     found: list[Branch] = []
@@ -296,7 +299,10 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of zero arm angle: the first axis, or a normal if parallel to `away`."""
+    """Return the direction of zero arm angle.
+
+    The direction is the first axis or, if this axis is nearly parallel to `away`, a normal to it.
+    """
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)
@@ -323,7 +329,7 @@ def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
     """Return the solutions for six joints whose second to fourth axes are parallel.
 
     The three parallel joints preserve the direction of their axes and the coordinate of a point
-    along this direction. This gives two equations for the first and fifth joints.
+    along this direction. The two conditions are equations for the first and fifth joints.
     """
     a, p, q, r, b, c = joints
     found = []

@@ -61,7 +61,7 @@ class Cost(Count):
 
 
 def recorder(rules: Rules) -> Callable[[], Arena]:
-    """Return a factory of arenas, which store traced operations with their source statements."""
+    """Return a factory of expression arenas that record the source statement of each operation."""
     if rules not in get_args(Rules):
         raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
     if rules == "book":
@@ -281,7 +281,7 @@ def explain(
     parameters: Sequence[str] = (),
     **options: Any,
 ) -> Explanation:
-    """Return an explanation of the program of a function: candidates, passes and counts."""
+    """Explain the selection of a function's program: candidates, passes and operation counts."""
     keys, _ = wrench_arguments(model, f_ext)
     given = dict(checked_options(model, function, options))
     given |= {"wrenches": keys, "parameters": tuple(dict.fromkeys(parameters))}

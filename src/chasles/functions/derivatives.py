@@ -54,7 +54,7 @@ def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
 
 
 def first_derivatives(known: Program | Staged, wrt: Sequence[str]) -> Program | Staged:
-    """Return a program for partial derivatives with only the outputs for the inputs in `wrt`.
+    """Return a program for partial derivatives, with outputs only for the inputs in `wrt`.
 
     Outputs are named as in `jacobian`.
     """
@@ -128,7 +128,7 @@ def _along_steps(
 
 
 def _at_rest(derived: Program, original: Program) -> Program:
-    """Set the inputs `<name>_step` of a derivative program to zero, and restore other inputs."""
+    """Return a derivative program with its inputs `<name>_step` set to zero."""
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
         kept = {v.name for v in original.inputs}

@@ -59,7 +59,7 @@ class Report:
 
     @cached_property
     def turns(self) -> tuple[int, ...]:
-        """Batch sizes at which the device changes; batches below the first use the CPU."""
+        """Batch sizes at which the device changes. Batches below the first size use the CPU."""
         return turns(self.timings)
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
@@ -88,7 +88,9 @@ class Report:
 
 
 def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
-    """Return the batch sizes at which the device changes; batches below the first use the CPU.
+    """Return the batch sizes at which the device changes.
+
+    Batches below the first of these sizes use the CPU.
 
     Between timed batch sizes, the logarithm of each time is interpolated linearly in the logarithm
     of the size. Above the largest timed size, the device does not change. If both devices are

@@ -155,7 +155,8 @@ def _fields() -> tuple[int, ...] | None:
 def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
     """Return the wrenches in the order of `f_ext`, and the index of each key in this order.
 
-    The wrenches are for a fast entry (a C callable). Return None if it cannot read `f_ext`.
+    The wrenches are for a fast entry (a C callable). Return None if such an entry cannot read
+    `f_ext`.
     """
     where, known = _fields(), {key.frame: key for key in keys}
     if type(f_ext) is not dict or where is None or f_ext.keys() != known.keys():
@@ -248,7 +249,7 @@ LIBRARIES = (
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)
 _TYPES: dict[type, Library] = {}
-"""Library of each array type found so far."""
+"""Cache of the array library for each array type."""
 
 
 def library_of(argument: Any) -> Library | None:

@@ -27,7 +27,7 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
         return _program(model, limited)
 
     own = any(joint.custom is not None for joint in model.source.joints)
-    text = trace().hash if own else ""  # user-defined joint classes may change
+    text = trace().hash if own else ""  # the code of user-defined joints may change
     recipe = ("torques along a path", model.source, model.mimics, limited, text)
     return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 

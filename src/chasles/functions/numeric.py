@@ -39,7 +39,7 @@ def exponential(matrix: np.ndarray) -> np.ndarray:
 
 
 def _approximant(A: np.ndarray) -> np.ndarray:
-    """Return (V - U)^-1 (V + U), where U and V are the odd and even terms of the numerator."""
+    """Return (V - U)^-1 (V + U), where U and V are the odd and even terms of the Pade numerator."""
     b, one = _PADE, np.eye(A.shape[-1])
     A2 = A @ A
     A4 = A2 @ A2

@@ -35,15 +35,22 @@ from chasles.model.spaces import PositionSpace, rate_places, size
 Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
-"""Minimum damping for each dtype, used far from singularities, which keeps the equations
-nonsingular when joints are at their bounds."""
+"""Damping far from singularities, for each dtype.
+
+This minimum damping keeps the equations nonsingular when joints are at their bounds.
+"""
 
 DEPENDENT = 1e-10
-"""Ratio of squared norms below which the linearly independent component of a row counts as zero."""
+"""Relative tolerance for the squared norm of a row's linearly independent component.
+
+A row with a smaller component counts as linearly dependent.
+"""
 
 WRONG = 10.0
-"""Velocity away from a bound (rad/s or m/s), relative to the smallest damping, above which a joint
-is released from the bound."""
+"""Threshold for releasing a joint from a bound, relative to the minimum damping.
+
+A joint is released if its velocity away from the bound (rad/s or m/s) exceeds the threshold.
+"""
 
 FAR = 1e9
 """Distance to a joint limit (rad or m) beyond which the limit is ignored."""
@@ -201,7 +208,7 @@ class Step:
 
 
 def _reach(d: Number, a: Number, dt: Number) -> Number:
-    """Return the largest speed toward a limit at distance d, negative beyond the limit."""
+    """Return the maximum speed toward a limit at distance d; negative beyond the limit."""
     d = minimum(d, FAR)
     return 2.0 * d / (dt + sqrt(dt * dt + 2.0 * maximum(d, 0.0) / a))
 
@@ -242,7 +249,7 @@ class _Search:
         return [1.0 - low - high for low, high in pairs]
 
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
-        """Return the step to the solution.
+        """Return the step from the current velocity to the solution for the active bounds.
 
         The entry of a joint at a bound is the step that the joint would make if it were released.
 
@@ -269,7 +276,7 @@ class _Search:
         return _without([way], basis, free)[0]  # project again: y is large for infeasible rows
 
     def _start(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Start at the unconstrained solution clamped to the bounds. Fix clamped joints."""
+        """Start at the unconstrained solution, clamped to the bounds. Fix the clamped joints."""
         way = self._wanted(J, x, damping)
         for i, step in enumerate(way):
             there = self.v[i] + step
@@ -322,7 +329,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
 
 
 def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
-    """Remove the components along a basis from rows; inner products are over the free joints."""
+    """Remove components along a basis from rows, with inner products over the free joints."""
     found = []
     for row in rows:
         for unit in basis:

@@ -38,13 +38,17 @@ from chasles.model import Model
 from chasles.model.spaces import freedom_units, rate_places, size
 
 DAMPING, LEAST = 0.03, 1e-14
-"""Damping relative to the squared error, and an additive constant that keeps the equations
+"""Damping parameters of an inverse-kinematics step.
+
+`DAMPING` is relative to the squared error. `LEAST` is an additive constant that keeps the equations
 nonsingular.
 """
 
 ROUGH, ROUGH_LEAST = 1e-4, 1e-7
-"""Error at which a float32 search continues in float64 (rad, or relative to the size of the robot
-or loop), and the additive damping constant in float32.
+"""Parameters of searches in float32.
+
+A float32 search continues in float64 when the error (rad, or relative to the size of the robot or
+loop) is at most `ROUGH`. `ROUGH_LEAST` is the additive damping constant in float32.
 """
 
 NOTHING = 1e-26
@@ -61,8 +65,11 @@ CLOSED = 1e-11
 """Tolerance of the loop equations (rad, or relative to the loop size)."""
 
 SETTLING, SETTLED = 0.5, 1e-6
-"""Fraction of the distance to a preferred posture covered by one step, and the step below which the
-posture counts as reached (rad, or relative to the robot size)."""
+"""Parameters of steps toward a preferred posture.
+
+A step covers the fraction `SETTLING` of the remaining distance. The posture counts as reached when
+a step is shorter than `SETTLED` (rad, or relative to the robot size).
+"""
 
 STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY = range(11)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of a search.
@@ -131,7 +138,7 @@ class Task:
 
     @cached_property
     def settling(self) -> Kernel:
-        """Kernel for one step along the solutions toward a preferred posture.
+        """Kernel for one step toward a preferred posture that keeps the targets met.
 
         The inputs are those of `step`, followed by the posture and the compliances.
         """
@@ -231,7 +238,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
-        """Return a new arena, and the inputs of a step as variables and as symbolic values."""
+        """Return a new expression arena, and a step's inputs as variables and symbolic values."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
@@ -248,7 +255,10 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return target errors, weighted errors and Jacobian with loops, and 1 if solved."""
+        """Return target errors, weighted residuals, their Jacobian, and 1 if solved (else 0).
+
+        The residuals and the Jacobian include the loop equations.
+        """
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -367,7 +377,10 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Return weights of target parameters for comparing configurations; 0 where undefined."""
+        """Return the weights of target parameters for ranking starting configurations.
+
+        The weight is 0 for parameters that a configuration does not determine.
+        """
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:
             rotation = 9 if target.size >= 9 else 0

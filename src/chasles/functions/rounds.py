@@ -117,12 +117,17 @@ class Rounds:
 
     @cached_property
     def distances(self) -> Kernel:
-        """Kernel that maps q, obstacles (and t) to the distance for each group."""
+        """Kernel for the distance of each group.
+
+        The inputs are q, the parameters of the obstacles and, if the model depends on time, t.
+        """
         return self._compiled(nearest=False)
 
     @cached_property
     def nearest(self) -> Kernel:
-        """Kernel that maps q, obstacles (and t) to distances, nearest points and normals.
+        """Kernel for the distance, nearest points and normal of each group.
+
+        The inputs are those of `distances`.
 
         Points have shape (groups, 2, 3), and normals (groups, 3).
         """

@@ -20,7 +20,7 @@ from chasles.functions.targets import Posture
 from chasles.model.spaces import size
 
 RANK = 1e-9
-"""Relative threshold below which singular values count as zero."""
+"""Relative tolerance for singular values: smaller ones count as zero."""
 
 
 def solution_rates(

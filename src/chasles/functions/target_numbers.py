@@ -33,7 +33,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
         if shape == (4, 4) and array.shape[-1:] == (3,):
             remedy = "for a position without orientation, use chasles.targets.Position(point)"
         elif shape == (3,) and array.shape[-2:] == (4, 4):
-            remedy = "give the last column of the pose: T[..., :3, 3]"
+            remedy = "pass the last column of the pose: T[..., :3, 3]"
         raise InputError("E-CALL-360", problem, remedy, part=PART)
     if not (np.abs(array) <= most).all():
         last = tuple(range(array.ndim - len(shape), array.ndim))
@@ -73,7 +73,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[-2:] == (4, 4) and _are_poses(array):
         problem = f"the rotation of {what} is a 4x4 pose matrix"
-        raise InputError("E-CALL-367", problem, "give its rotation: T[..., :3, :3]", part=PART)
+        raise InputError("E-CALL-367", problem, "pass its rotation: T[..., :3, :3]", part=PART)
     if array.shape[-1:] == (4,):
         q = sized(what, array, 4)
         none = ~q.any(axis=-1)
@@ -90,7 +90,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
             f"the rotation of {what} must be a quaternion (..., 4) or a matrix (..., 3, 3), "
             f"not an array of shape {array.shape}"
         )
-        raise InputError("E-CALL-366", problem, "give a quaternion (w, x, y, z)", part=PART)
+        raise InputError("E-CALL-366", problem, "pass a quaternion (w, x, y, z)", part=PART)
     R = sized(what, array, 3, 3, most=FARTHEST)
     if max(e.max(initial=0.0) for e in _slips(R)) > _SLIP:
         wrong = (np.max(list(_slips(R)), axis=0) > _SLIP).reshape(R.shape[:-2])

@@ -33,12 +33,12 @@ class Tiered:
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()
-        except Exception as error:  # raised by `wait`; calls still run the quick code
+        except Exception as error:  # `wait` raises the error; calls run the quick code
             self._error = error
 
     @property
     def tier(self) -> Literal["quick", "best"]:
-        """Tier of the current code."""
+        """Compilation tier of the code that runs now."""
         return "best" if self._now.recipe == self._recipe else "quick"
 
     def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:

@@ -126,7 +126,7 @@ class Bounds:
 
     @cached_property
     def _enclosed(self) -> list[tuple[str, str]]:
-        """Link pairs that are farther apart than the clearance in some random configuration."""
+        """Link pairs that are farther apart than the clearance in a random configuration."""
         q = self.robot.random(0, size=ALWAYS)
         found = self.robot.distance(q, **self._scene)
         apart = np.any(found.distance > self.clearance, axis=0)
@@ -135,8 +135,8 @@ class Bounds:
     def margins(self, at: States) -> dict[str, float]:
         """Return the relative margin of each limit at states (N, n); negative if violated.
 
-        Clearance and workspace margins are in m. Clearances use the file's collision shapes where
-        the enclosing shapes are too close.
+        Clearance and workspace margins are in m. If enclosing shapes are closer than the
+        clearance, the collision shapes in the model file are used.
         """
         q, qd, qdd = at
         shares = {
@@ -158,7 +158,8 @@ class Bounds:
     def _distance(self, q: np.ndarray) -> float:
         """Return the smallest distance between links, and between links and obstacles.
 
-        If enclosing shapes are closer than the clearance, the file's collision shapes are used.
+        If enclosing shapes are closer than the clearance, collision shapes of the model file are
+        used.
         """
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance

@@ -28,7 +28,10 @@ AXES = ("rx", "ry", "rz", "x", "y", "z")
 """Names of the entries of a twist: rotations (rad), then translations (m)."""
 
 ROUNDS, DONE = 50, 1e-12
-"""Maximum number of Gauss-Newton steps, and the step size (rad or m) at which they stop."""
+"""Limits of the Gauss-Newton iteration.
+
+`ROUNDS` is the maximum number of steps. The iteration stops when a step is below `DONE` (rad or m).
+"""
 
 Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Joint placements (k, 4, 4), base pose (4, 4) and tool pose (4, 4)."""

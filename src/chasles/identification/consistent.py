@@ -24,7 +24,11 @@ LEAST = 1e-6
 """Lower bound for the eigenvalues of 1 + Z, a body's pseudo-inertia relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
-"""Maximum number of Newton steps per barrier weight, and Newton decrement that ends `_entropic`."""
+"""Limits of Newton's method.
+
+`STEPS` is the maximum number of steps per barrier weight. `_entropic` stops when the Newton
+decrement is below `DONE`.
+"""
 
 GAP = 1e-12
 """Tolerance of the objective, relative to its minimum or to 1, whichever is larger."""

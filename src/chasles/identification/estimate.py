@@ -324,7 +324,7 @@ def _empty() -> InputError:
 
 
 def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
-    """Return notes on torques with few usable samples, because joints with friction are at rest."""
+    """Return a note for each torque with few usable samples, because its joint is often at rest."""
     found = []
     for name, count in zip(model.robot.independent, moving, strict=True):
         if count < SEVERAL * samples:
@@ -334,14 +334,17 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return one delay for all torques, or delays by joint and frame (None: estimate it)."""
+    """Return one delay for all torques, or a mapping from joints and frames to delays.
+
+    None stands for a delay that is estimated.
+    """
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()
     for name, each in delay.items():
         if name not in robot.joints and (name not in frames or each == "estimate"):
             problem = f"the delay of {name!r} cannot be determined"
-            remedy = "name joints, or pass the delay of a wrench in seconds"
+            remedy = "use joint names, or pass the delay of a wrench frame in seconds"
             raise InputError("E-IDENT-044", problem, remedy, part="delay")
         found[name] = None if each == "estimate" else a_number("delay", each, "identify")
     return found or 0.0
@@ -387,9 +390,9 @@ def _count(robot: Robot, joint: str) -> int:
 def _notes(
     model: LinearModel, chosen: Base, fit: Fit, samples: int, moving: np.ndarray
 ) -> tuple[str, ...]:
-    """Return notes about rest, excitation and units of the data, and issue them as warnings.
+    """Return notes about joints at rest, excitation and units, and issue them as warnings.
 
-    `moving` is the number of samples of each torque that are not at rest.
+    `moving` contains the number of usable samples, in motion, for each torque.
     """
     found = _at_rest(model, samples, moving)
     if samples * model.free < len(chosen):

@@ -52,7 +52,11 @@ WEIGHTS = (3.0, 3000.0)
 """Initial and final penalty weights for violated limits."""
 
 RATE, RATE_END, FIRST, SECOND = 0.05, 0.005, 0.9, 0.99
-"""Initial and final step size of Adam, and its decay rates (Kingma and Ba 2015)."""
+"""Parameters of the Adam method (Kingma and Ba 2015).
+
+The step size decreases from `RATE` to `RATE_END`. `FIRST` and `SECOND` are the decay rates of the
+mean gradient and the mean squared gradient.
+"""
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty state arrays; a robot without loops needs no states for base parameters."""
+    """Return empty state arrays, because base parameters need no states if there are no loops."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -339,7 +343,7 @@ class Search:
         return value, self._pulled(at, P)
 
     def _pulled(self, at: States, P: np.ndarray) -> States:
-        """Return the gradient w.r.t. q, qd, qdd from the gradient P w.r.t. the base regressor."""
+        """Convert the gradient P w.r.t. the base regressor to gradients w.r.t. q, qd and qdd."""
         S, N, n = at[0].shape
         count = 10 * len(self.model.links)
         full = np.zeros((S * N, n, len(self.model.names)))

@@ -17,7 +17,11 @@ from chasles.errors import InputError
 Smoothing = Literal["low-pass", "savitzky-golay", "spline"]
 
 ORDER, DEGREE = 8, 4
-"""Order of the low-pass filter in each direction, and degree of Savitzky-Golay polynomials."""
+"""Parameters of the smoothing filters.
+
+`ORDER` is the order of the low-pass filter in each direction. `DEGREE` is the degree of
+Savitzky-Golay polynomials.
+"""
 
 BANDS = 20
 """Number of frequency bands per decade over which spectra are averaged."""

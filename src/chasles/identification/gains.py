@@ -10,10 +10,14 @@ from chasles.identification.regression import Factors
 from chasles.model.given import a_mapping, a_number
 
 ROUNDS, CHANGE = 100, 1e-10
-"""Maximum number of Gauss-Newton steps, and the relative change of gains at which they stop."""
+"""Limits of the Gauss-Newton iteration.
+
+`ROUNDS` is the maximum number of steps. The iteration stops when the relative change of every gain
+is below `CHANGE`.
+"""
 
 UNSURE = 1e-8
-"""Ratio of singular values below which gains are not identifiable."""
+"""Relative tolerance for singular values: with smaller ones, gains are not identifiable."""
 
 
 @dataclass(frozen=True)

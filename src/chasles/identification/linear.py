@@ -30,7 +30,10 @@ SLIP = 0.1
 """Default Stribeck velocity (rad/s or m/s)."""
 
 SHARE, SLOW = 0.01, {"rad": 0.05, "m": 0.005}
-"""Default rest velocity: fraction of a joint's velocity limit, and upper bounds by unit."""
+"""Default rest velocity of a joint.
+
+The rest velocity is `SHARE` times the joint's velocity limit, and at most `SLOW` for its unit.
+"""
 
 CHUNK = 2048
 """Number of states whose regressors are held in memory at once."""
@@ -39,7 +42,7 @@ SAMPLE = 500
 """Number of states from which the base parameters of closed loops are determined."""
 
 TOLERANCE = 1e-8
-"""Relative size of a QR pivot below which a regressor column counts as linearly dependent."""
+"""Relative tolerance for QR pivots: columns with smaller ones count as linearly dependent."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class LinearModel:
 
     @cached_property
     def map(self) -> np.ndarray | None:
-        """Matrix that maps unknown inertias to those of all moving bodies; None if identity."""
+        """Matrix that maps unknown inertias to those of all moving bodies (None: identity)."""
         if self.given is None:
             return None
         found = np.zeros((10 * len(moving_links(self.robot)), 10 * len(self.bodies)))
@@ -161,7 +164,7 @@ class LinearModel:
         return tuple(self.robot.velocity_slice(joint).start for joint in joints)
 
     def rest(self, row: int) -> float:
-        """Return the velocity up to which the joint of coordinate `row` counts as at rest."""
+        """Return the rest velocity of coordinate `row`: slower joints count as at rest."""
         return 0.0 if self.slowest is None else self.slowest[row]
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -179,7 +182,8 @@ class LinearModel:
     ) -> list[np.ndarray]:
         """Return derivatives of a joint term's column with respect to the joint's q, qd and qdd.
 
-        The sign of the velocity is smoothed over `width`. Complex steps give exact derivatives.
+        The sign of the velocity is smoothed over `width`. The derivatives are exact, because they
+        are computed by complex steps.
         """
         found = []
         for k in range(3):
@@ -222,7 +226,7 @@ class LinearModel:
         return np.diag(found)
 
     def by_motor(self, values: np.ndarray) -> dict[str, float]:
-        """Return values by the names of the independent coordinates."""
+        """Return a mapping from the names of the independent coordinates to values."""
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -309,7 +313,7 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
 def rest_velocities(
     robot: Robot, given: float | Mapping[str, float] | None, function: str
 ) -> tuple[float, ...]:
-    """Return the velocity up to which each velocity coordinate counts as at rest.
+    """Return the rest velocity of each velocity coordinate: slower joints count as at rest.
 
     Default: 1 % of the joint's velocity limit, and at most 0.05 rad/s or 0.005 m/s.
     """

@@ -12,11 +12,17 @@ import scipy
 from chasles.identification.consistent import LEAST, PLACES, UNITS, Problem, matrices
 
 STEPS, CHANGE = 200, 1e-13
-"""Maximum number of Newton steps, and the relative decrease of the objective at which they stop."""
+"""Limits of the Newton iteration.
+
+`STEPS` is the maximum number of steps. The iteration stops when the relative decrease of the
+objective is at most `CHANGE`.
+"""
 
 DAMPING, FALL, RISE, MOST = 1e-4, 0.2, 5.0, 1e16
-"""Initial damping relative to squared column norms, damping factors after successful and failed
-steps, and maximum damping.
+"""Levenberg-Marquardt damping, relative to squared column norms.
+
+The damping starts at `DAMPING`, is multiplied by `FALL` after a successful step and by `RISE` after
+a failed step, and stays below `MOST`.
 """
 
 FLAT = 1e-4
@@ -73,7 +79,7 @@ def _step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
 
 
 def _bend(x: np.ndarray, pulled: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
-    """Return the Hessian of pulled' z w.r.t. the log-Cholesky coordinates x, `pulled` constant."""
+    """Return the Hessian of p' z w.r.t. the log-Cholesky coordinates x, where p = `pulled`."""
     found = np.zeros((len(x), len(x)))
     rows, columns = np.array(PLACES).T
     diagonal = rows == columns

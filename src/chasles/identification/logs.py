@@ -52,8 +52,10 @@ GAP = 5.0
 """Ratio of a time step to the median step, above which the step counts as a gap."""
 
 OFTEN = 3.0
-"""Distance from the middle of a joint's range, relative to half the range, above which the unit is
-probably wrong.
+"""Threshold for positions whose unit is probably wrong.
+
+The threshold applies to the distance from the middle of a joint's range, relative to half the
+range.
 """
 
 REASONS = {
@@ -167,7 +169,7 @@ class Reader:
         first, clock = 1, _Clock()
         for given in tables:
             values = self._values(file, given)
-            del given  # free its memory before the next table is read
+            del given  # free the memory before the next table is read
             good = self._good(file, first, clock.last, values)
             rows = np.arange(first, first + len(good))
             first += len(good)
@@ -272,7 +274,7 @@ class Reader:
     def _pieces(
         self, file: str, rows: np.ndarray, t: np.ndarray | None, clock: _Clock
     ) -> Iterator[tuple[slice, bool]]:
-        """Split a block at gaps in time; yield each part, and True if it begins a motion."""
+        """Split a block at gaps in time. Yield each part, and True if the part begins a motion."""
         if t is None:
             yield slice(0, len(rows)), clock.last == -np.inf
             clock.last = np.inf

@@ -23,7 +23,11 @@ HALVINGS = 2
 exponential of a quarter of the step, which is then squared twice."""
 
 TINY, ALIKE = 1e-200, 1e-9
-"""Smallest denominator, and the relative determinant below which directions count as parallel."""
+"""Numerical thresholds for the search direction.
+
+`TINY` is the smallest denominator. Two directions count as parallel if their relative determinant
+is at most `ALIKE`.
+"""
 
 Matrix = list[list[Number]]
 
@@ -182,7 +186,7 @@ def _natural(model: LinearModel, x: Sequence[Number], g: Sequence[Number]) -> li
 def _along(
     model: LinearModel, x: Sequence[Number], m: Sequence[Number], d: Sequence[Number]
 ) -> list[Number]:
-    """Return the parameters after the step -d, where d is the natural gradient of m.
+    """Return the parameters after the step -d, the natural gradient for the direction m.
 
     The new pseudo-inertia of a body is E P E' with E = (1 + Y + Y²/2)^(2^n) and
     Y = -P L / 2^(n + 1), where n is `HALVINGS`. P L has real eigenvalues, and 1 + y + y²/2 has no

@@ -32,7 +32,7 @@ class Factors:
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Factors":
-        """Return zero factors, to which data can be added."""
+        """Return the factors of an empty data set, to which samples can be added."""
         return cls(np.zeros((rows, k + 1, k + 1)), np.zeros(rows))
 
     def with_data(
@@ -56,7 +56,7 @@ class Factors:
             return np.asarray(np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1))
 
     def joined(self, noise: np.ndarray) -> np.ndarray:
-        """Return one factor (k + 1, k + 1) for all rows, each divided by its noise.
+        """Return the factor (k + 1, k + 1) of all rows together, each divided by its noise.
 
         Raise an error if states and torques differ so much in magnitude that the factor is not
         finite, because later computations might not terminate.

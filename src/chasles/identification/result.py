@@ -13,7 +13,7 @@ SURE = 0.1
 """Relative standard deviation below which a base parameter counts as accurately known."""
 
 SIGNIFICANT = 3.0
-"""Ratio of value to standard deviation above which a base parameter is essential."""
+"""Threshold for essential base parameters: ratio of value to standard deviation."""
 
 MOST_SHOWN = 60
 """Maximum number of base parameters in a report."""

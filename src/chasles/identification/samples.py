@@ -20,7 +20,10 @@ LEAST = 50
 """Number of rows below which a log is not checked."""
 
 TRIED, PAIRS = 2000, 300
-"""Maximum numbers of rows and joint pairs in the search for swapped joints."""
+"""Limits of the search for swapped joints.
+
+At most `PAIRS` pairs of joints are tested, each with at most `TRIED` rows.
+"""
 
 ALIKE, DOUBTFUL = 0.9, 0.99
 """Correlation thresholds for swapped columns. A column may belong to another joint if its

@@ -25,7 +25,10 @@ from chasles.robot import Robot
 Enclosing = Literal["box", "ellipsoid"]
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Maximum number of steps in the search for an ellipsoid, and the tolerance of the search."""
+"""Limits of the search for an enclosing ellipsoid.
+
+`ROUNDS` is the maximum number of steps. `CLOSE` is the relative tolerance at convergence.
+"""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def inequalities(body: Body, found: dict[int, Region]) -> np.ndarray:
 
 
 def inside(body: Body, found: dict[int, Region]) -> np.ndarray | None:
-    """Return parameters strictly inside the regions of a body; None if it has no region."""
+    """Return parameters strictly inside a body's regions, or None if the body has no region."""
     some = [
         np.linalg.solve(T, parameters(found[index].typical))
         for index, T in body.parts
@@ -130,7 +133,7 @@ def mirrored(robot: Robot, left: str, right: str) -> np.ndarray:
 
     The counterpart has equal parameters, or is a mirror image in a plane normal to a world axis,
     with the robot in its neutral position. The case that agrees best with the parameters in the
-    file is chosen.
+    model file is chosen.
     """
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)

@@ -23,7 +23,7 @@ SUFFIXES = {
     ".mcap": "bag",
     ".db3": "bag",
 }
-"""File formats by suffix; pyarrow uses the same names."""
+"""File formats by suffix. Names other than "bag" are those of pyarrow."""
 
 ROWS = 16_384
 """Number of rows that are read at once."""
@@ -55,7 +55,7 @@ Columns = Mapping[str, np.ndarray]
 def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[Columns]:
     """Yield blocks of a file with at most `ROWS` rows each, in bounded memory.
 
-    `wanted` contains the names of columns; columns that the file lacks are omitted. If `threaded`
+    `wanted` contains the names of columns; columns missing from the file are omitted. If `threaded`
     is True, allow pyarrow to use several threads.
     """
     kind = SUFFIXES[Path(file).suffix.lower()]
@@ -74,7 +74,7 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
         read = {"parquet": _parquet, "csv": _streamed}.get(kind, _scanned)
         for batch in read(file, set(wanted), threaded):
             found = {name: _numbers(file, batch, name) for name in batch.schema.names}
-            del batch  # free its memory before the next block is read
+            del batch  # free the memory before the next block is read
             yield found
             del found
             if next(_read) % RELEASED == 0:
@@ -115,7 +115,7 @@ def _row_group(opened: Any, k: int, read: Sequence[str]) -> list[Any]:
 
 
 def _streamed(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
-    """Yield batches of a .csv file; only `BYTES` of it are parsed at once."""
+    """Yield batches of a .csv file, which is parsed in blocks of `BYTES` bytes."""
     import pyarrow
     from pyarrow import csv as table
 
@@ -187,7 +187,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
 
 
 def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
-    """Yield blocks of joint states from a bag; times (s) count from its first message."""
+    """Yield blocks of joint states from a bag, with times (s) since its first message."""
     try:
         from rosbags.highlevel import AnyReader, AnyReaderError
         from rosbags.rosbag2 import ReaderError
@@ -207,7 +207,7 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
                 state = {"t": 1e-9 * (time - start), **_state(message)}
                 names = names or [name for name in state if name in wanted]
                 if not all(name in state for name in names):
-                    continue  # the message is about other joints
+                    continue  # skip messages about other joints
                 rows.append([state[name] for name in names])
                 if len(rows) == ROWS:
                     yield dict(zip(names, np.array(rows).T, strict=True))

@@ -18,8 +18,10 @@ from chasles.mechanisms.distinct import Rows, Search, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
-"""Numbers of positions of the redundant joint in the first grid, and in a finer grid that is used
-if the first grid yields no solution.
+"""Numbers of positions of the redundant joint on two grids.
+
+The first grid has `GRID` positions. If the first grid yields no solution, a grid with `FINE`
+positions is used.
 """
 
 AT_ONCE = 1 << 12
@@ -271,7 +273,11 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the index of each configuration among those of its pose; for `who`, see `_evenly`."""
+    """Return the index of each row among the rows for the same pose.
+
+    `who` contains the pose index of each row, in ascending order. `total` contains the number of
+    rows for each pose.
+    """
     return np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
 
 
@@ -286,7 +292,10 @@ def _sift(
     ends: np.ndarray,
     search: Search,
 ) -> None:
-    """Remove duplicate configurations, which can arise where the search has corrected branches."""
+    """Remove duplicates among the configurations for the poses `suspects`.
+
+    Duplicates can arise where the search has corrected approximate branches.
+    """
     if not len(suspects):
         return
     mine = np.isin(who, suspects)

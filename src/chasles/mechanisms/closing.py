@@ -52,7 +52,7 @@ class Loops(Freedoms):
     def counted(self) -> np.ndarray:
         """Weights of the loop equations: 1 if active, and nearly zero if dropped as redundant.
 
-        At ten times its tolerance, a dropped equation has the weighted residual `CLOSED`.
+        The weight of a dropped equation is `CLOSED` divided by ten times its tolerance.
         """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):
@@ -63,7 +63,7 @@ class Loops(Freedoms):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on loops and couplings with dropped equations that do not hold exactly."""
-        with suppress(reports.ImpossiblePosition):  # raised when a configuration is requested
+        with suppress(reports.ImpossiblePosition):  # raised again if a configuration is requested
             return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
         return ()
 
@@ -77,7 +77,7 @@ class Loops(Freedoms):
         return np.array([k for k in free if k in given], dtype=int)
 
     def confined(self, given: np.ndarray) -> np.ndarray:
-        """Return the given coordinates that the loops relate to each other."""
+        """Return the given coordinates that are not independent, because the loops relate them."""
         left = beyond(self.reference_equations[0], given)
         return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 
@@ -104,7 +104,7 @@ class Loops(Freedoms):
         return numeric.Found(found.q, self.scales * left, np.maximum(found.size, open_by))
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
-        """Return all velocities from the independent ones; with ydd, also all accelerations."""
+        """Return all velocities and, if `ydd` is given, accelerations from the independent ones."""
         n, what = len(self.independent), f" ({self.names(self.independent)})"
         self.check_moves(yd, self.independent)
         q = reports.finite("complete", "q", q, self.model.nq)
@@ -185,7 +185,10 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe the coordinates that `given` does not determine; A is as in `matrix`."""
+        """Describe the coordinates that the coordinates `given` do not determine.
+
+        A is the dimensionless constraint Jacobian.
+        """
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]

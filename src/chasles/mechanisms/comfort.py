@@ -22,7 +22,7 @@ SOFTEST = 1e-4
 """Minimum weight of a coordinate, relative to the largest weight."""
 
 LONGEST = 200.0
-"""Maximum number of steps along a family of solutions toward a preferred configuration."""
+"""Maximum number of steps toward a preferred configuration, with the targets met."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -153,7 +153,7 @@ def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
 
 
 def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
-    """Return a list like `postures`, with its arrays replaced by the given configurations."""
+    """Return `postures` with all entries except None replaced by the arrays `given`, in order."""
     rest = iter(given)
     return [None if p is None else next(rest) for p in postures]
 

@@ -18,18 +18,19 @@ DISTINCT = 1e-4
 CLOSE = 0.05
 """Tolerance (rad or m) below which solutions are the same if their midpoint is also a solution.
 
-Near a singular configuration, the solutions within the tolerance extend over such distances.
+Near a singular configuration, neighboring configurations also meet the targets within their
+tolerances.
 """
 
 STAYED = 1e-12
-"""Tolerance for coordinate changes (rounding errors) in a search that starts at a solution."""
+"""Maximum coordinate change, due to rounding, in a search that starts at a solution."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Results of a search: configurations, solver states and step counts."""
 
 Search = Callable[[np.ndarray, np.ndarray], Rows]
-"""Function of goals and configurations that returns solutions, solver states and step counts."""
+"""Search function, which maps goals and starting configurations to the results `Rows`."""
 
 
 def listed(
@@ -94,7 +95,7 @@ def sort(
 def _connected(
     mechanism: Mechanism, goals: np.ndarray, a: np.ndarray, b: np.ndarray, search: Search
 ) -> np.ndarray:
-    """Return a mask (n,) of pairs of solutions whose midpoints are solutions, too."""
+    """Return a mask (n,) of pairs of solutions whose midpoints are also solutions."""
     way = _way(mechanism, a, b)[0]
     way = np.where(_turning(mechanism), way - TURN * np.round(way / TURN), way)
     middle = np.ascontiguousarray(mechanism.integrate(a, 0.5 * way))
@@ -112,7 +113,7 @@ def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _turning(mechanism: Mechanism) -> np.ndarray:
-    """Return a mask (nv,) of angles that are the same after a full turn."""
+    """Return a mask (nv,) of coordinates with period 2 pi."""
     model, own = mechanism.model, set(angles(mechanism))
     turns = np.array(freedom_units(model, -1.0)) > 0.0
     for i in model.movers:

@@ -25,7 +25,7 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name, checked_step
 
 WEAK = 1e-4
-"""Pivot margin below which an SVD replaces the compiled equations, which then lose accuracy.
+"""Pivot margin below which the compiled equations lose accuracy, and an SVD replaces them.
 
 At this margin, a pivot is one hundredth of its initial value, or of the neighboring pivots.
 """
@@ -99,7 +99,7 @@ class Solver:
         try:
             found = self.again(loops.at(times[weak]), [a[weak] for a in states])
         except SingularPosition:
-            every = self.again(loops.at(times), states)  # so that the error has the state's index
+            every = self.again(loops.at(times), states)  # to report the index of the state
             found = [part[weak] for part in every]
         for result, part in zip(results, found, strict=True):
             result[weak] = part
@@ -269,7 +269,7 @@ class Constrained(Mechanism):
         "constrained_dynamics": _constrained,
         "forward_dynamics": _accelerated,
     }
-    """Functions with a separate implementation for loops; each value returns a `Run`."""
+    """Functions with a separate implementation for loops, as factories that return a `Run`."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
     """Predicates on the options, by function: True if loops do not change the result."""

@@ -48,7 +48,7 @@ class Equations:
 
     @cached_property
     def positions(self) -> Self:
-        """The same loops with only their position-level equations."""
+        """Position-level equations of the same loops and couplings."""
         if self._whole is not None or all(self.model.holonomic_rows):
             return self
         found = type(self)(self.model, self._compile)
@@ -184,11 +184,11 @@ class Equations:
 
 
 class Freedoms(Equations):
-    """Velocity coordinates, of which the independent ones are chosen at t = 0 for all times."""
+    """Equations with independent velocity coordinates, which are chosen at t = 0 for all times."""
 
     def at(self, time: np.ndarray) -> Self:
         """Return the loops at another time (s), with the same independent coordinates."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # computed at t = 0
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # evaluate at t = 0
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:
@@ -369,7 +369,10 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each coupling row near neutral (per rad or m); 1 if it is 0."""
+    """Return the steepest slope of each coupling row near the neutral configuration (per rad or m).
+
+    A slope of 0 is replaced by 1.
+    """
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

@@ -69,7 +69,10 @@ class Reaching:
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return the target parameters at q; those with zero weight are set to the goals."""
+        """Return the target parameters that q attains.
+
+        Parameters that q does not determine are set to the goals.
+        """
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)

@@ -154,6 +154,6 @@ def _with_numbers(surface: Any, part: str) -> Surface:
 def _several(given: Any, part: str) -> Any:
     """Return a tuple or list unchanged; raise an error for anything else."""
     if not isinstance(given, tuple | list):
-        problem = f"numbers of a surface must be a tuple, not {type(given).__name__}"
+        problem = f"size and triangles of a surface must be tuples, not {type(given).__name__}"
         raise InputError("E-SENSE-032", problem, part=part)
     return given

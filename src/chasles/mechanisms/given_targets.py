@@ -50,13 +50,13 @@ def task_of(
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
     if not weights.any():
         problem = "all weights of the targets are 0, so there is nothing to reach"
-        raise InputError("E-CALL-388", problem, "give a target with a positive weight", part=PART)
+        raise InputError("E-CALL-388", problem, "pass a target with a positive weight", part=PART)
     weights = weights / weights.max()  # only the ratios of weights matter
     return task, lead, [whole, weights, tolerances]
 
 
 def goal_of(frame: str, target: Target) -> np.ndarray:
-    """Return the parameters of a target; error messages name its frame."""
+    """Return the parameters of a target, and name its frame in error messages."""
     return _named(frame, target, target.numbers)
 
 

@@ -36,7 +36,7 @@ from chasles.mechanisms.solutions import Solution as Solution
 from chasles.mechanisms.solutions import sides, wrapped
 
 MOST_TRIES = 1_000_000
-"""Maximum number of starting configurations, and of returned solutions, per problem."""
+"""Maximum value of the options `tries` and `count`."""
 
 SMALLEST = 1e-12
 """Lower bound for tolerances by which weights are divided."""
@@ -160,7 +160,10 @@ class _Solver:
         _put(found, missed[solved], [a[solved] for a in some])
 
     def alone(self) -> tuple[Any, BeginOne | None]:
-        """Return a search for one problem, and the function that computes its start (or None)."""
+        """Return a search for single problems, and the function for initial configurations.
+
+        The function is None if `fixed` names joints, or if the arm has no closed form.
+        """
         starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
         limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
         offsets = self.task.poses
@@ -260,11 +263,11 @@ class _Solver:
         most: int | None = None,
         weights: np.ndarray | None = None,
     ) -> Rows:
-        """Return the configuration, solver state and (steps, try) of each problem.
+        """Return each problem's configuration, solver state, and (steps, index of the try).
 
         If `most` is None, the solver may try all starting configurations. If `most` is 0, the
-        solver starts only from the guess; if it is 1, a second try continues to the smallest error.
-        `weights` replaces the weights of the targets.
+        solver starts only from the guess. If `most` is 1, a second try continues to the smallest
+        error. `weights` replaces the weights of the targets.
         """
         if most is None and self.held and guess is not None and len(guess) > 1:
             return self._by_group(goals, guess, weights)
@@ -277,7 +280,10 @@ class _Solver:
         most: int | None,
         weights: np.ndarray | None,
     ) -> Rows:
-        """Return the results of `_found`; later tries take `fixed` joints from the first guess."""
+        """Return the results of `_found`, without grouping the problems.
+
+        Tries after the first keep joints in `fixed` at their positions in the first guess.
+        """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
         if most is None:
@@ -301,7 +307,7 @@ class _Solver:
     ) -> Solution:
         """Return a `Solution` with the given rows.
 
-        `each` is (count,) if a problem has several configurations, else ().
+        `each` is the additional shape (count,) if a problem has several configurations, else ().
         """
         lead = (*self.lead, *each)
         return Solution(
@@ -366,7 +372,7 @@ class _Solver:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
         The result is the nearest of all solutions found. If other solutions may exist, this
-        solution is moved along the family of solutions to the smallest distance (`_approached`).
+        solution is moved as close as possible, keeping the targets met (`_approached`).
         The configuration may be outside the limits. Joints in `fixed` keep their positions in the
         guess or, without a guess, in the configuration.
         """
@@ -394,7 +400,7 @@ class _Solver:
         return self._solution(*whole)
 
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
-        """Move the solutions `begun` along their families toward configurations (n, nq).
+        """Move the solutions `begun` toward configurations (n, nq), keeping the targets met.
 
         Other solutions are found by starting at points between the solution and the configuration
         (`LEAPS`), and are moved in the same way. The nearest result is returned.
@@ -414,7 +420,7 @@ class _Solver:
         return best
 
     def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
-        """Move the solutions `found` along their families toward `ease.posture`."""
+        """Move the solutions `found` toward `ease.posture`, keeping the targets met."""
         inputs = [self.goals[which], self._weights, self._tolerances, self._movable]
         return settled(self._prepared, ease, inputs, found, self.threads)
 

@@ -69,7 +69,7 @@ class Named:
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
-        """Joints with prescribed motion (`drive`), in file order; they have no coordinates in q."""
+        """Joints with prescribed motion (`drive`), in file order, which have no entry in q."""
         return tuple(self.model.bodies[i].data.name for i in self.model.driven)
 
     def position_slice(self, joint: str) -> slice:
@@ -119,8 +119,7 @@ class Mechanism(Named):
     """Interface of mechanisms, implemented for trees, where all coordinates are independent."""
 
     traits: tuple[str, ...] = ()
-    """Reasons why the mechanism is not a plain tree, for messages: ("it has loops", "it depends on
-    time")."""
+    """Reasons why the mechanism is not a plain tree, such as "it has loops", for messages."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -128,7 +127,7 @@ class Mechanism(Named):
         self.t: np.ndarray | None = None
         """Evaluation time (s) of shape (...), or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Cache of compiled programs and other data, with keys that identify each value."""
+        """Cache of compiled programs and other data."""
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
@@ -149,7 +148,7 @@ class Mechanism(Named):
         return self.loops.neutral.copy()
 
     def at(self, t: Any) -> Self:
-        """Return the mechanism at a time; the same object if it does not depend on time."""
+        """Return the mechanism at a time, or this object if the mechanism is time-independent."""
         return self
 
     # Coordinates --------------------------------------------------------------------------------
@@ -177,7 +176,7 @@ class Mechanism(Named):
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return a state with closed loops and the independent coordinates and rates of q and qd.
+        """Return the closed state with the same independent coordinates and rates as q and qd.
 
         If `anywhere` is True, the state may be on any branch, not only on the one near q.
         """
@@ -233,7 +232,7 @@ class Mechanism(Named):
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
-        """Return the public function of a key, with its options and external forces set."""
+        """Return the public function for a cache key, with its options and external forces set."""
         name, words = key
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
@@ -276,7 +275,7 @@ class Mechanism(Named):
         return self.functions(name, **options)
 
     def chosen(self, name: str) -> Model:
-        """Return the model for tracing a function; it includes a loop closure if one is needed."""
+        """Return the model for tracing a function, with a loop closure if one is needed."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model
@@ -291,7 +290,10 @@ class Mechanism(Named):
         weights: Any = None,
         **options: Any,
     ) -> Caller:
-        """Return a public function with its options and external forces set. Loops stay closed."""
+        """Return a public function with its options and external forces set.
+
+        The function keeps loops closed, or raises an error.
+        """
         check_coordinates(name, coordinates)
         chosen = None if actuated is None else {*some_names("actuated", actuated, name)}
         if weights is not None or (chosen is not None and chosen != {*self.loops.freedoms}):
@@ -349,13 +351,15 @@ class Mechanism(Named):
 
 
 KINDS: dict[tuple[bool, bool], type[Mechanism]] = {}
-"""Classes of mechanisms. The key is a pair of flags: True if the mechanism has loops, and True if
-it depends on time. The package fills this table, because the classes are derived from `Mechanism`.
+"""Classes of mechanisms, by a pair of flags.
+
+The first flag is True if the mechanism has loops, the second if the mechanism depends on time. The
+package fills this mapping, because the classes are derived from `Mechanism`.
 """
 
 
 def of(model: Model) -> Mechanism:
-    """Return the mechanism for a model; its class depends on loops and time dependence."""
+    """Return the mechanism for a model, an instance of the matching class in `KINDS`."""
     return KINDS[model.loop_rows > 0, model.timed](model)
 
 

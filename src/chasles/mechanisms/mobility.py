@@ -77,7 +77,7 @@ class Cluster(NamedTuple):
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """Return all clusters of loops and couplings; joints in no cluster are unconstrained."""
+    """Return all clusters of loops and couplings, which contain all constrained joints."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),

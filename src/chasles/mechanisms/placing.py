@@ -50,7 +50,7 @@ class Placed(Joint):
 
 
 def placeable(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with rolling joints that may slip; it has the same coordinates q."""
+    """Return a mechanism with the same coordinates q whose rolling joints may slip."""
     source = mechanism.model.source
     if not any(joint.kind == Rolling.kind for joint in source.joints):
         return mechanism

@@ -18,7 +18,7 @@ from chasles.model.joints import Joint
 from chasles.model.model import Follow
 
 SEED, TRIES, COUNT = 0, 200, 16
-"""Default seed of the starting configurations, number of tries, and number of solutions."""
+"""Default values of the options `seed`, `tries` and `count` of inverse kinematics."""
 
 RANKED = 128
 """Number of starting configurations that are ranked by their distance to the targets."""
@@ -27,7 +27,7 @@ PATIENT = 40
 """Number of tries of a search after which slower progress is accepted."""
 
 FIRMLY = 5
-"""Ratio of the number of tries to the number of final tries with firm damping (see `LAST`)."""
+"""Ratio of the number of all tries to the number of final tries with firm damping (`STEADY`)."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -35,12 +35,15 @@ EAGER, SLOW, STEADY, LAST = (
     (100.0, 0.9999, 1.0),
     (1000.0, 1.0 - 1e-12, 1.0),
 )
-"""Parameters of a try: maximum number of steps, required progress, and firm-damping factor.
+"""Parameters of a try: maximum number of steps, error ratio, and firm-damping factor.
 
-The required progress is the largest allowed ratio of the squared error to the squared error two
-steps earlier. Firm damping is the damping for unreachable goals, relative to the error. EAGER
-applies to the first tries, and SLOW after PATIENT tries. STEADY tries end near the smallest error
-if a goal is out of reach. LAST starts at the best configuration and ends at the smallest error.
+A try ends if the ratio of the squared error to the squared error two steps earlier exceeds the
+error ratio. Firm damping is the damping for unreachable goals, relative to the error.
+
+- EAGER: the first tries.
+- SLOW: tries after the first PATIENT ones.
+- STEADY: final tries, which end near the smallest error if a goal is out of reach.
+- LAST: the last try, which starts at the best configuration and ends at the smallest error.
 """
 
 KEPT = 16
@@ -51,7 +54,10 @@ TURN = 2.0 * math.pi
 UNITS = (Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
 
 MOST_TURNS = 4
-"""Number of full turns between angle limits above which only one turn is sampled."""
+"""Maximum range between angle limits, in full turns, that is sampled as a whole.
+
+In a larger range, only one turn is sampled.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +201,7 @@ def _range(low: float, high: float, reach: float) -> tuple[float, float]:
 
 
 def _drawn(units: tuple[str, ...]) -> int:
-    """Return the number of samples in [0, 1) that determine the position of a joint."""
+    """Return the number of values in [0, 1) from which the position of a joint is computed."""
     return sum(unit != "1" for unit in units) + (3 if "1" in units else 0)
 
 

@@ -72,7 +72,7 @@ class Plan:
                 self._weights[self._rows[k]] = target.each("weight")
                 if not self._weights.any():
                     return False
-                weights[0] = self._weights / self._weights.max()  # normalized
+                weights[0] = self._weights / self._weights.max()  # the largest weight is 1
                 tolerances[0, self._rows[k]] = target.each("tolerance")
                 self._options[k], self.tight = plain, tight(weights, tolerances)
                 self.uneven = uneven(weights, tolerances)
@@ -158,7 +158,7 @@ class Quick:
             if plan.run(way):
                 return None
             answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()
-        except ChaslesError:  # the slow path raises it with the name of the frame
+        except ChaslesError:  # the slow path raises an error that names the frame
             return None
         finally:
             plan.lock.release()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chasles.mechanisms.equations import Equations
 
 RANK = 1e-8
-"""Ratio to the largest below which singular values of the loop matrix count as zero."""
+"""Relative tolerance for singular values of the loop matrix: smaller ones count as zero."""
 
 SINGULAR = 1e-6
 """Ratio of smallest to largest singular value below which coordinates are undetermined.
@@ -37,25 +37,26 @@ this condition.
 """
 
 CLOSED = 1e-13
-"""Residual to which loops are solved, in rad and relative to the size of the loop."""
+"""Tolerance for solving the loop equations, in rad and relative to the size of the loop."""
 
 STARTS = 16
 """Number of configurations from which the search for closed configurations starts."""
 
 STRIDE, STRIDES = 0.1, 30
-"""Step size, and number of steps in each direction, for tests of dropped equations along motions.
+"""Steps for tests of dropped equations along motions.
 
-The step size is in rad, and relative to the size of the largest loop.
+`STRIDE` is the step size, in rad and relative to the size of the largest loop. `STRIDES` is the
+number of steps in each direction.
 """
 
 BRANCHING = 0.2
-"""Ratio of the smallest singular value to its initial value that indicates a branch point.
+"""Threshold for branch points: ratio of the smallest singular value to its initial value.
 
 At a branch point, several motions meet, and only the dropped equations distinguish them.
 """
 
 NOTHING = 1e-12
-"""Ratio to the largest entry below which matrix entries are rounding errors."""
+"""Relative tolerance for matrix entries: smaller ones count as rounding errors."""
 
 
 def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -76,12 +77,12 @@ def rank_of(
 
 
 def null_space(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return an orthonormal basis, in columns, of the null space of a matrix A of this rank."""
+    """Return an orthonormal basis, in columns, of the null space of A, which has the given rank."""
     return np.asarray(np.swapaxes(np.linalg.svd(A)[2][..., rank:, :], -1, -2))
 
 
 def smallest(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the smallest nonzero singular value of a matrix A of this rank (inf for rank 0)."""
+    """Return the smallest nonzero singular value of A, given its rank (inf for rank 0)."""
     if not rank:
         return np.full(A.shape[:-2], np.inf)
     return np.asarray(np.linalg.svd(A, compute_uv=False)[..., rank - 1])
@@ -200,7 +201,7 @@ def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
 
     The result is None if all equations are needed.
 
-    The tolerance is the largest singular value that rounding in the file may cause. A small
+    The tolerance is the largest singular value that rounding in a file may cause. A small
     singular value may also be a property of the mechanism. In that case, the motion of the
     mechanism violates the dropped equations, which a test along the motion detects.
     """
@@ -230,7 +231,10 @@ def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
 
 
 def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
-    """Return q and configurations along every motion from q that the equations `rows` allow."""
+    """Return q, followed by configurations along the motions that the equations `rows` allow.
+
+    The motions start at the configuration in q that is farthest from a singularity.
+    """
     found, inside, integrate = [q], loops.looped, loops.function("integrate")
 
     def equations(at: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ class LockedMechanism(LoopError):
 
 @dataclass(frozen=True, eq=False)
 class Mobility(int):
-    """Number of degrees of freedom at a closed configuration; prints as a report.
+    """Number of degrees of freedom at a closed configuration, printed as a report.
 
     The mobility is the number of degrees of freedom of the tree minus the rank of the loop matrix.
 
@@ -112,12 +112,12 @@ class Mobility(int):
         )
 
     def _held(self) -> str:
-        """Describe the degrees of freedom that cannot move while others do."""
+        """Describe the degrees of freedom that the loops lock while others can move."""
         names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
         return f"; {names} cannot move" if names else ""
 
     def _off(self) -> str:
-        """Describe loops that are redundant only within the precision of the file."""
+        """Describe loops that are redundant only within the precision of the model file."""
         words = [f"{name!r} up to {misfit:.2g}" for name, misfit in self.misfits]
         return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 

@@ -17,7 +17,7 @@ from chasles.model.given import a_generator, some_names, some_numbers
 from chasles.model.sensors import CLOCK, SensorData, slices
 
 _FORCES = ("force", "torque", "force_torque")
-"""Sensor kinds that measure joint forces, which include the forces of closed loops."""
+"""Sensor kinds that measure joint reactions, which include the forces of closed loops."""
 
 
 @dataclass(frozen=True)

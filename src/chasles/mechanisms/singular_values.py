@@ -1,6 +1,7 @@
 """Closed-loop dynamics using an SVD, for states where the compiled equations lose accuracy.
 
-`arrays` contains the arguments of the robot method of the same name, followed by wrenches.
+In each function, `arrays` contains the arguments of the robot method with the same name, followed
+by external wrenches.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,8 @@ def hybrid_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return forces at given coordinates, accelerations of the others, and loop residuals.
 
-    Forces and accelerations are in one array. The residual is K qdd - k.
+    Forces and accelerations are in one array. The residual is A qdd - k, with the
+    loop matrix A and the loop bias k.
     """
     q, qd, x, *forces = arrays
     free = np.delete(np.arange(loops.model.nv), given)

@@ -57,7 +57,10 @@ class Chart:
         return self._closed(absolute, periodic)
 
     def _closed(self, curve: "scipy.interpolate.PPoly", periodic: bool) -> Move:
-        """Return the trajectory along the curve; each loop closure starts from the previous one."""
+        """Return the trajectory along a curve of independent coordinates.
+
+        Loops are closed at points along the curve, with the previous configuration as the guess.
+        """
         assert self.robot is not None
         x = curve.x
         times = np.unique(np.concatenate([np.linspace(a, b, NEAR + 1) for a, b in pairwise(x)]))

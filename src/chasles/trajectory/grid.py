@@ -16,7 +16,10 @@ MOST_ROUNDS = 12
 """Maximum number of iterations that tighten limits to allow for interpolation errors."""
 
 KEPT, LONGEST = 4, 4096
-"""Number of cached grids, and the maximum number of intervals in a cached grid."""
+"""Limits of the grid cache.
+
+`KEPT` is the number of cached grids. Grids with more than `LONGEST` intervals are not cached.
+"""
 
 
 class Size(NamedTuple):
@@ -108,7 +111,7 @@ class Grid:
         ]
 
     def _round_parts(self) -> list[Any]:
-        """Return programs that find the speeds and tighten limits if needed (one iteration)."""
+        """Return the programs for one iteration, which find speeds and tighten limits if needed."""
         n, _, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))
@@ -191,7 +194,7 @@ _GRIDS: dict[tuple[Size, Any], Grid] = {}
 
 
 def taken(size: Size, loads: Any) -> Grid:
-    """Take a grid out of the cache, or create it; `keep` returns it to the cache."""
+    """Remove a grid from the cache and return it, or create a grid. `keep` caches it again."""
     return _GRIDS.pop((size, loads), None) or Grid(size, loads)
 
 

@@ -288,7 +288,10 @@ class Guided:
         return q, robot.forward_kinematics(q, frame=self.frame)
 
     def followed(self, route: Route, q: np.ndarray) -> Move:
-        """Return the motion along a route; errors mention a start outside the joint limits."""
+        """Return the motion along a route.
+
+        If `q` is outside the joint limits, error messages say so.
+        """
         try:
             return self._followed(route, q)
         except InputError as error:

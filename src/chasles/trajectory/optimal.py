@@ -214,7 +214,7 @@ class Along:
         return taken(size, self._loads(tuple(loaded)))
 
     def _loads(self, limited: tuple[bool, ...]) -> Any:
-        """Return the program that computes the limited torques; it is compiled once per robot."""
+        """Return the program for the limited torques, which is compiled once per robot."""
         key, kept = ("torques along a path", limited), self.robot.mechanism.kept
         if key not in kept:
             with COMPILING:
@@ -285,7 +285,7 @@ def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """Return an error with the location, and the joint if a static torque is too large."""
+    """Return an error that names the location and, if a static torque is too large, the joint."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.limits[2]

@@ -26,7 +26,7 @@ SAMPLES = 129
 """Number of equally spaced peak velocities at which `Axis.peaks` looks for sign changes."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
-"""Offsets of additional peak velocities from v0 and v1, relative to the velocity limit.
+"""Offsets from v0 and v1, relative to the velocity limit, of additional peak velocities to test.
 
 Near v0 and v1, the distance covered changes rapidly with the peak velocity.
 """
@@ -35,7 +35,7 @@ NEARLY = 1e-12
 """Relative difference below which durations count as equal."""
 
 SLOWER = 1.02
-"""Factor by which the common duration is increased if a coordinate cannot achieve it."""
+"""Factor that increases the common duration if a coordinate cannot match it."""
 
 
 def trapezoid(
@@ -133,7 +133,11 @@ def s_curve(
 
 @dataclass(frozen=True)
 class Axis:
-    """A coordinate that moves by `distance`, with limits v, a, j and end velocities v0, v1."""
+    """A coordinate that moves by `distance`.
+
+    `v`, `a` and `j` are the velocity, acceleration and jerk limits. `v0` and `v1` are the end
+    velocities.
+    """
 
     distance: float
     v: float
@@ -156,7 +160,7 @@ class Axis:
         return up + down, 0.5 * ((self.v0 + peak) * up + (peak + self.v1) * down)
 
     def peaks(self, lacks: Callable[[np.ndarray], np.ndarray]) -> list[float]:
-        """Return the peak velocities at which the continuous function `lacks` is zero."""
+        """Return the roots of a continuous function `lacks` of the peak velocity."""
         turn = 0.0 if math.isinf(self.j) else self.a**2 / self.j
         special = [x + s * turn for x in (self.v0, self.v1) for s in (-1.0, 0.0, 1.0)] + [0.0]
         even = np.linspace(-self.v, self.v, SAMPLES)

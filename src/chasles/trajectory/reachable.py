@@ -44,7 +44,11 @@ PLACES = 3
 """Number of points in a grid interval where constraints are evaluated: start, middle and end."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
-"""Newton's method: steps per call, maximum number of calls, relative change at convergence."""
+"""Parameters of Newton's method for the bounds on the squared speed.
+
+Each call takes `NEWTON` steps, and the number of calls is at most `MOST_NEWTON`. The method has
+converged when the relative change is at most `NEARLY`.
+"""
 
 CUBIC = 1.0 / 24.0
 """Error bound for parabolic interpolation, relative to the change in second differences.
@@ -60,7 +64,10 @@ A factor above 1 is needed because the errors change slightly with the speeds.
 """
 
 SMALL = 1e-11
-"""Lower bounds for |a| relative to |b| in a constraint a u + b x + c, and for a row's slope."""
+"""Lower bound for divisors.
+
+The bound applies to |a| relative to |b| in constraints on a u + b x + c, and to slopes of rows.
+"""
 
 SLACK = 5e-7
 """Fraction of each limit reserved for rounding and interpolation errors."""
@@ -78,17 +85,17 @@ Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two symbolic numbers as one instruction; b if either is NaN."""
+    """Return the smaller of two symbolic numbers in one instruction, or b if either is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two symbolic numbers as one instruction; b if either is NaN."""
+    """Return the larger of two symbolic numbers in one instruction, or b if either is NaN."""
     return select(less(b, a), a, b)
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
-    """Return a, b, c of each constraint a u + b x + c, at three points in an interval."""
+    """Return a, b and c of each limited quantity a u + b x + c, at three points of an interval."""
     q1, q2, held, pushed, turned = (given[k : k + PLACES] for k in range(0, 5 * PLACES, PLACES))
     found: list[list[Any]] = [
         [(q1[p][k], q2[p][k], 0.0) for p in range(PLACES)] for k in range(accelerations)
@@ -108,9 +115,10 @@ def bernstein(values: Numbers) -> list[Number]:
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
     """Return the initial iterate, status and data of Newton's method for the bounds on x.
 
-    Iterate and status are described in `_newton_steps`. The data are the coefficients high, low and
-    slope of all constraint rows. The limits are -hi and hi, and top is the middle Bernstein
-    coefficient of the largest x allowed. The last input contains the bounds on x found so far.
+    Iterate and status are described in `_newton_steps`. The data are the coefficients `high`,
+    `low` and `slope` of all constraint rows. The limits are -`hi` and `hi`. `top` is the middle
+    Bernstein coefficient of the largest allowed x. The last input contains the bounds on x found so
+    far.
     """
     hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []
@@ -128,8 +136,8 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
-    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible
-    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN
+    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible.
+    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN.
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]
 
@@ -137,10 +145,12 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
 def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
     """Take Newton steps toward the ends of the feasible range of x; return iterate and status.
 
-    The range is {x: low + slope x <= high + slope x for all pairs of rows}. The iteration starts
-    above the upper end (side -1), and then finds the lower end (side 1) unless x = 0 is feasible.
-    If the range is empty, x diverges. The iterate contains x, the upper end and the side. The
-    status contains a flag, 1 if both ends have been found, and the number of calls.
+    The range contains all x with low_i + slope_i x <= high_j + slope_j x for all rows i and j. The
+    iteration starts above the upper end (side -1), and then finds the lower end (side 1) unless
+    x = 0 is feasible. If the range is empty, x diverges.
+
+    The iterate contains x, the upper end and the side. The status contains a flag, 1 if both ends
+    have been found, and the number of calls.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)
@@ -177,7 +187,7 @@ def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _split(data: Numbers, m: int) -> list[list[Number]]:
-    """Split the data of Newton's method into high, low, slope and the remaining entries."""
+    """Split the data from `_rows` into `high`, `low`, `slope` and the remaining entries."""
     whole = list(data)
     return [whole[:m], whole[m : 2 * m], whole[2 * m : 3 * m], whole[3 * m :]]
 
@@ -216,7 +226,10 @@ def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: 
 
 
 def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
-    """Reduce values pairwise by a minimum, maximum or sum `least`, which vectorizes well."""
+    """Reduce values with the function `least`: a minimum, maximum or sum.
+
+    Values are combined in pairs, because such a reduction vectorizes well.
+    """
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
         values = [*(least(a, b) for a, b in pairs), *values[len(values) & ~1 :]]
@@ -247,13 +260,16 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step functions of the backward and forward passes, with input sizes (0: number of rows)."""
+"""Step functions of the backward and forward passes, each with its input sizes.
+
+The size 0 stands for the number of rows.
+"""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
     """Return the values and two derivatives of n polynomials at three points in an interval.
 
-    The anchor is added to the values. Intervals do not contain breakpoints of the curve.
+    The anchor is added to the values. An interval must not contain a breakpoint of the curve.
     """
     *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]
@@ -272,9 +288,9 @@ def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
 
 
 def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return Bernstein coefficients of the largest x allowed by each velocity limit.
+    """Return Bernstein coefficients of the largest squared speed x for each velocity limit.
 
-    The coefficients are those of (velocity / q')^2 if q' changes little, and -FAR otherwise. Also
+    The coefficients are those of (velocity / q')^2 if q' changes little, and -`FAR` otherwise. Also
     return the second difference of these squares, a bound on x for the whole interval, and the
     largest |q'| at the ends of the interval.
     """
@@ -387,7 +403,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Functions that define the programs for one interval, and functions that return input sizes."""
+"""Programs for one interval, by name: functions for the outputs and for the input sizes."""
 
 
 def _traced(

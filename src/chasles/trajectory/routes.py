@@ -80,7 +80,10 @@ def _begun(x: np.ndarray, half: float) -> np.ndarray:
 
 
 def _straight(a: np.ndarray, b: np.ndarray, w: np.ndarray, index: int, part: str) -> Segment:
-    """Return the line between two points; for a pure rotation w, its length is the angle."""
+    """Return the line between two points.
+
+    For a pure rotation w, the length of the line is the angle (rad).
+    """
     way, far = b - a, float(np.linalg.norm(b - a))
     length = far if far > 1e-12 else float(np.linalg.norm(w))
     if length <= 1e-12:

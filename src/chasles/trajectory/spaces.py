@@ -63,7 +63,7 @@ class Space:
 
 
 def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the sum of (-ad(y))^k y' / (k + 1)! and its derivatives.
+    """Return the sum over k of (-ad(y))^k y' / (k + 1)!, and its derivatives.
 
     `jet` contains y and its derivatives.
     """

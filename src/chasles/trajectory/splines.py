@@ -19,7 +19,11 @@ Ends = Literal["natural", "clamped", "periodic"]
 """End conditions: "natural" (zero accelerations), "clamped" (zero velocities), "periodic"."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
-"""Iteration limit for the velocities at the points, and their tolerance at convergence."""
+"""Limits of the iteration for the velocities at the points.
+
+`MOST_STEPS` is the maximum number of steps. `SETTLED` is the tolerance at convergence, relative to
+the largest velocity or to 1, whichever is larger.
+"""
 
 ORTHOGONAL = 1e-6
 """Tolerance for the entries of R'R - 1, where R is a given rotation matrix."""

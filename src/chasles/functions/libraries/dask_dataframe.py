@@ -23,7 +23,10 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy data frames; arguments that are not data frames apply to all states."""
+    """Return the lazy results (data frames) of a function.
+
+    Arguments that are not data frames apply to all states.
+    """
     title, interface = function.recipe.function, function.interface
     check_out(title, out)
     fixed: dict[int, np.ndarray] = {}

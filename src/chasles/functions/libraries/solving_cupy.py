@@ -56,7 +56,8 @@ class Arrays:
             stack.enter_context(cupy.cuda.Device(self._device))
             if torch is not None and issubclass(self._kind, torch.Tensor):
                 pointer = torch.cuda.current_stream(self._device).cuda_stream
-                with warnings.catch_warnings():  # the new stream class takes no pointer
+                # ExternalStream is deprecated, but the new stream class does not accept a pointer.
+                with warnings.catch_warnings():
                     warnings.simplefilter("ignore", DeprecationWarning)
                     stream = cupy.cuda.ExternalStream(pointer, self._device)
                 stack.enter_context(stream)

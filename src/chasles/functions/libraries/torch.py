@@ -83,7 +83,7 @@ def captured(
         inputs = {name: torch.from_numpy(a).cuda() for name, a in values.items()}
         torch.cuda.synchronize()
         with torch.cuda.stream(torch.cuda.Stream()):
-            for _ in range(2):  # compile before capture
+            for _ in range(2):  # compile before the graph is captured
                 function(*inputs.values())
         torch.cuda.synchronize()
         with warnings.catch_warnings(), torch.cuda.graph(graph):
