@@ -9,7 +9,10 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Function of a model and options that returns why a requirement is not met, or ""."""
+"""Function that takes a model and options, and returns the reason for an unmet requirement.
+
+If the requirement is met, the result is an empty string.
+"""
 
 
 def all_of(*needs: Need) -> Need:

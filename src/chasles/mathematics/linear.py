@@ -404,7 +404,8 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
     """Factorize A = L' D L with a unit lower triangular L (Featherstone 2008, table 6.3).
 
     Elimination runs from the last row to the first. For a mass matrix in tree order, elimination
-    causes no fill-in: branch-induced zeros (section 6.4) remain zero and cost no operations.
+    causes no fill-in: branch-induced zeros (Featherstone 2008, section 6.4) remain zero and cost no
+    operations.
     """
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]

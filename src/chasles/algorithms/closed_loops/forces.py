@@ -109,7 +109,7 @@ def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
 
     T_a' S = 1 for each loop joint. J_L maps qd to the relative velocity of the two links that the
     loop joint connects. By virtual work, forces f at the loop joints are equivalent to forces B' f
-    at the tree joints (Eq 8.31).
+    at the tree joints (Featherstone 2008, Eq 8.31).
     """
     B: list[dict[int, Matrix]] = []
     for loop in model.loops:

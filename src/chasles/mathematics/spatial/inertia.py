@@ -63,7 +63,9 @@ class RigidInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
-        """Create an inertia from the mass, center of mass and central inertia (Eq 2.63).
+        """Create an inertia from the mass, center of mass and central inertia.
+
+        See Featherstone 2008, Eq 2.63.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ class Motion(_Six):
         return self.angular.dot(f.moment) + self.linear.dot(f.force)
 
     def cross(self, other: Moved) -> Moved:
-        """Return the cross product crm(v) m or crf(v) f (Eq 2.31, 2.32).
+        """Return the cross product crm(v) m or crf(v) f (Featherstone 2008, Eq 2.31, 2.32).
 
         The result is the rate of change of a vector that is fixed in a frame with velocity v.
 
