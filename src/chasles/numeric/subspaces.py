@@ -70,9 +70,9 @@ def complement(S: Any) -> np.ndarray:
 
 
 def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
-    """Return the coordinates alpha_i with v = S_1 alpha_1 + S_2 alpha_2 + ...
+    """Return the coordinates of a vector in several subspaces (Featherstone 2008, Eq 3.24 to 3.27).
 
-    See Featherstone 2008, Eq 3.24 to 3.27.
+    The coordinates alpha_i satisfy v = S_1 alpha_1 + S_2 alpha_2 + ...
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class Constrained(NamedTuple):
 def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
     """Solve for the acceleration of a constrained body by projection onto S.
 
-    See Featherstone 2008, Eq 3.45 to 3.54. The inverse inertia Phi = S (S' I S)^-1 S' has rank m.
+    The inverse inertia Phi = S (S' I S)^-1 S' has rank m (Featherstone 2008, Eq 3.45 to 3.54).
 
     Parameters
     ----------
@@ -249,8 +249,8 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
     """Solve for the acceleration of a constrained body with multipliers.
 
-    See Featherstone 2008, Eq 3.55 to 3.58. The constraint force is T lam, where lam contains the
-    Lagrange multipliers.
+    The constraint force is T lam, where lam contains the Lagrange multipliers (Featherstone 2008,
+    Eq 3.55 to 3.58).
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
 def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, ...]:
     """Return H, C and qdd in the equation of motion H qdd + C = S' f of a constrained body.
 
-    See Featherstone 2008, Eq 3.59 to 3.64.
+    The equation follows by projection onto S (Featherstone 2008, Eq 3.59 to 3.64).
 
     Parameters
     ----------
