@@ -28,7 +28,10 @@ class Property:
 
     @staticmethod
     def of(S: Motions, X: Transform, view: Viewpoint) -> "Property":
-        """Create the property from a motion subspace in body coordinates. X maps base to body."""
+        """Create the property matrices from a motion subspace S in body coordinates.
+
+        X is the transform from the base to the body.
+        """
         seen = view.from_body(X, S).columns
         return Property(tuple(Velocity.of(view.turned(column)) for column in seen))
 

@@ -18,7 +18,7 @@ If the requirement is met, the result is an empty string.
 def all_of(*needs: Need) -> Need:
     """Combine several requirements into one.
 
-    The combined requirement returns the reason of the first unmet requirement, or an empty string.
+    The combined requirement returns the reason for the first unmet requirement, or an empty string.
     """
     return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
 

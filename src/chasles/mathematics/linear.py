@@ -348,7 +348,7 @@ class Symmetric(Additive):
 
         Examples
         --------
-        >>> from chasles.mathematics.linear import Matrix, Symmetric
+        >>> from chasles.mathematics.linear import Symmetric
         >>> Symmetric.zero().xx
         0.0
         """
@@ -389,7 +389,7 @@ class Symmetric(Additive):
 
         Examples
         --------
-        >>> from chasles.mathematics.linear import Matrix, Symmetric
+        >>> from chasles.mathematics.linear import Symmetric
         >>> Symmetric(1.0, 2.0, 3.0, 0.0, 0.0, 0.5).matrix().rows[1]
         (0.0, 2.0, 0.5)
         """

@@ -275,6 +275,8 @@ class Robot(Sensing):
         --------
         >>> import chasles
         >>> report = chasles.robots.planar(2).explain("mass_matrix")
+        >>> report.function
+        'mass_matrix'
         """
         runs = that_runs(self.model, a_name("a function", function, "explain"))
         self.mechanism.refuse_open("explain", runs)

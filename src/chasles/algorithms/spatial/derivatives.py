@@ -203,7 +203,7 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return bias forces: gravity, dissipation, Coriolis, external and due to prescribed motions.
+    """Return bias forces due to gravity, dissipation, velocity, external loads, prescribed motions.
 
     Coriolis forces are quadratic in qd, so they equal half of their derivative with respect to qd,
     times qd (Euler's theorem on homogeneous functions). The caller needs the same derivative, so

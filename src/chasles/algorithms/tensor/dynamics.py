@@ -129,7 +129,7 @@ def augmented_tensor(
 ) -> Effort:
     """Compute inverse dynamics with augmented links (Balafoutis and Patel 1991, algorithm 5.7).
 
-    Forces between links are not computed.
+    The method does not compute the forces between links.
     """
     moving = chain(model, q, qd, qdd)
     links, sdd = augmented(model, moving.X), moving.sdd

@@ -54,7 +54,6 @@ class RigidInertia(Additive):
 
         Examples
         --------
-        >>> from chasles.mathematics.linear import Symmetric, Vector
         >>> from chasles.mathematics.spatial import RigidInertia
         >>> RigidInertia.zero().m
         0.0
@@ -187,7 +186,7 @@ _ZEROS_AND_ONES = frozenset((0.0, 1.0))
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """Return whole - taken, or 0 if both are constants that differ only by rounding errors."""
+    """Return `whole - taken`, or 0 if both are constants that differ only by rounding errors."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken

@@ -61,9 +61,7 @@ class Transform:
 
         Examples
         --------
-        >>> from chasles.mathematics.linear import Matrix, Vector
         >>> from chasles.mathematics.spatial import Transform
-        >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
         >>> Transform.identity().is_identity
         True
         """
