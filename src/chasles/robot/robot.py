@@ -150,6 +150,7 @@ class Robot(Sensing):
 
         Examples
         --------
+        >>> import chasles
         >>> from chasles.contact import Plane, Sphere
         >>> robot = chasles.robots.puma560()
         >>> ball = Sphere("tool", 0.05)
@@ -308,7 +309,8 @@ class Robot(Sensing):
 
         Examples
         --------
-        >>> viewer = robot.show()  # doctest: +SKIP
+        >>> import chasles
+        >>> viewer = chasles.robots.puma560().show()  # doctest: +SKIP
         """
         return entry_point("show")(self, q, **options)
 
