@@ -227,7 +227,7 @@ def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
 
 
 def projected(H: Matrix, G: Matrix) -> Matrix:
-    """Return G' H G, the mass matrix in the independent coordinates (Featherstone, Eq 3.20)."""
+    """Return G' H G, the mass matrix in independent coordinates (Featherstone 2008, Eq 3.20)."""
     columns = [Vector(column) for column in G.T.rows]
     return symmetric_products(columns, [H @ column for column in columns])
 

@@ -79,8 +79,8 @@ class Chain(NamedTuple):
     See Balafoutis and Patel 1991, section 5.3, steps 1 and 2 of the recursions.
 
     X and S are the transform and motion subspace of the joint. Omega is the angular acceleration
-    tensor. sdd is the acceleration of the body origin minus gravity, and zeta is its contribution
-    from joint translation.
+    tensor. sdd is the acceleration of the body origin minus gravity, and zeta is the part of sdd
+    due to joint translation.
     """
 
     X: dict[int, Transform]
