@@ -423,7 +423,7 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
 
 
 def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
-    """Factorize A = L' L with lower triangular L, without fill-in (Featherstone 2008, table 6.3)."""
+    """Factorize A = L' L with lower triangular L and no fill-in (Featherstone 2008, table 6.3)."""
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
     for k in range(n - 1, -1, -1):
