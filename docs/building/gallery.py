@@ -52,7 +52,7 @@ GROUPS: dict[str, tuple[Row, ...]] = {
         Row("top_quadruped.png", "A quadruped", "tutorials/quadruped.md"),
         Row("top_closed-loop.png", "A closed loop", "tutorials/closed-loop.md"),
         Row("top_batch.png", "Batches and GPUs", "tutorials/batch.md", "million_states"),
-        Row("top_c-export.png", "From Python to C", "tutorials/c-export.md"),
+        Row("top_c-export.png", "Export a controller to C", "tutorials/c-export.md"),
         Row("top_simulation.png", "A simulation", "tutorials/simulation.md"),
         Row("top_gradients.png", "Parameters and gradients", "tutorials/gradients.md"),
         Row("tutorial_identification.png", "Identify an arm", "tutorials/identification.md"),

@@ -73,7 +73,10 @@ def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
 
 
 def _middle(start: int, end: int, most: int) -> tuple[int, int]:
-    """Return the middle range to replace with an ellipsis; at most `most` characters remain."""
+    """Return the middle part of the range [start, end), which an ellipsis replaces.
+
+    With the ellipsis, `most` characters remain.
+    """
     return start + most // 2, end - (most - 1) // 2
 
 

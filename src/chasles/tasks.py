@@ -25,33 +25,35 @@ THREADS = 2
 """Number of tasks that run at the same time in this process."""
 
 WINDOW, LEAST = 8, 16
-"""Number of pending tasks per worker thread on a cluster, and minimum number of pending tasks."""
+"""Number of pending tasks on a cluster: `WINDOW` per worker thread, and at least `LEAST` in all."""
 
 TOGETHER = 16
 """Maximum number of items per task on a cluster. Dask's overhead is about 4 ms per task."""
 
 ATTEMPTS = 10
-"""Maximum number of times that a task is submitted if its workers die.
+"""Maximum number of attempts to run a task whose workers die.
 
-Each time, Dask tries several workers.
+In each attempt, Dask tries several workers.
 """
 
 PAUSE = 0.1
 """Time (s) between fetches of results from a cluster while more tasks than threads are pending."""
 
 INTERVAL, HEARTBEAT = "heartbeat-interval", 10.0
-"""Name of Dask's heartbeat setting, and the time (s) between a local worker's heartbeats.
+"""Dask setting for the heartbeats of local workers: its name, and the time (s) between heartbeats.
 
-Dask's default is 0.5 s. The scheduler notices the end of a worker process at once, because the
-worker's connection is closed.
+Dask's default is 0.5 s. Without heartbeats, the scheduler still notices the end of a worker process
+at once, because the worker's connection is closed.
 """
 
 PATIENCE = 10.0
 """Timeout (s) for connecting to a scheduler."""
 
 LOCAL, MOST = "local", 1000
-"""Cluster address that stands for worker processes on this computer, started for one call, and
-maximum number of these processes."""
+"""Worker processes on this computer: cluster address that selects them, and their maximum number.
+
+The processes are started for one call.
+"""
 
 SETTINGS = {
     "distributed.admin.system-monitor.disk": False,
@@ -81,7 +83,7 @@ Told = Callable[[int], None]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Task = Callable[[Item, Told], Result]
-"""Function task(item, told) that processes an item and reports its progress to `told`."""
+"""Function `task(item, told)` that processes an item. The callback `told` reports its progress."""
 
 
 def run(

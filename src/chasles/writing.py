@@ -55,7 +55,10 @@ def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tupl
 
 
 def collect(folder: AnyPath, handle: int | None = None) -> None:
-    """Remove temporary files left by killed processes. `handle` is as in `begun`."""
+    """Remove temporary files left by killed processes.
+
+    `handle` is an optional descriptor of the open folder.
+    """
     if fcntl is None:
         return
     with suppress(OSError):

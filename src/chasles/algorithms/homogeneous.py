@@ -90,7 +90,7 @@ def ends(loop: Loop, M: dict[int, Position]) -> tuple[Position, Position]:
 
 
 def across(loop: Loop, M: dict[int, Position]) -> Position:
-    """Return M_PS, the displacement required across the loop joint."""
+    """Return M_PS, the pose of the successor frame in the predecessor frame of a loop joint."""
     M_P, M_S = ends(loop, M)
     return M_P.inverse() @ M_S
 
@@ -171,9 +171,9 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
 
 
 def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """Return phi(q, t), which is zero if the constraint is satisfied.
+    """Return the residual phi(q, t) of a coupling, which is zero if the constraint is satisfied.
 
-    Entries of velocity constraints are 0.
+    Entries that belong to velocity constraints are 0.
     """
     program, M = coupling.data.residual, placed(model, WORLD, coupling.carried, q)
     given = _at_position(model, coupling, q, M) | constraints.resting(program)
@@ -182,7 +182,7 @@ def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> V
 
 
 def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dict[int, Matrix]:
-    """Return the columns of K for each body, where psi = K qd + `coupling_drift`.
+    """Return the columns of K for each body, where K qd + `coupling_drift` is psi.
 
     psi is the constraint velocity: d phi/dt, or the residual of a velocity constraint. See
     Featherstone 2008, Eq 3.11 and 3.29.
@@ -209,9 +209,10 @@ def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dic
 
 
 def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """Return psi (see `coupling_matrix`) for qd = 0.
+    """Return the constraint velocity psi for qd = 0 (see `coupling_matrix`).
 
-    psi is then d phi/dt at fixed q, or phi_0 (Featherstone 2008, Eq 3.29).
+    For a position constraint phi(q, t) = 0, the result is the partial derivative of phi with
+    respect to t. For a velocity constraint, the result is phi_0 (Featherstone 2008, Eq 3.29).
     """
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, placed(model, WORLD, coupling.carried, q))
@@ -221,9 +222,9 @@ def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vect
 def coupling_bias(
     model: Model, coupling: Coupling, q: spaces.Position, qd: spaces.Velocity
 ) -> Vector:
-    """Return k = -d psi/dt with all qdd zero.
+    """Return k = -d psi/dt for qdd = 0, where psi is the constraint velocity (`coupling_matrix`).
 
-    K qdd = k then keeps psi (see `coupling_matrix`) constant (Featherstone 2008, Eq 3.11).
+    Accelerations with K qdd = k keep psi constant (Featherstone 2008, Eq 3.11).
     """
     M = placed(model, WORLD, coupling.carried, q)
     psi = constraints.velocities(coupling.data.residual)

@@ -28,7 +28,10 @@ class Property:
 
     @staticmethod
     def of(S: Motions, X: Transform, view: Viewpoint) -> "Property":
-        """Create the property from a motion subspace in body coordinates. X maps base to body."""
+        """Create the property matrices from a motion subspace S in body coordinates.
+
+        X is the transform from the base to the body.
+        """
         seen = view.from_body(X, S).columns
         return Property(tuple(Velocity.of(view.turned(column)) for column in seen))
 
@@ -85,7 +88,7 @@ def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
 
 
 def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
-    """Return Omega, A_H, J_H, ...: the time derivatives of M times M^-1 (Mitra, 2.6 and 2.7).
+    """Return Omega, A_H, J_H, ...: the time derivatives of M times M^-1 (Mitra, sections 2.6, 2.7).
 
     These matrices are computed from Omega and its derivatives by the Leibniz rule: Mdot = Omega M,
     Mddot M^-1 = Omegadot + Omega Omega, and so on.
@@ -107,7 +110,7 @@ def jacobian_rates(
     """Return Jdot for one rate (qd), Jddot for two rates (qd, qdd), and so on.
 
     The entries of J are differentiated. The columns of J are the properties D relative to the point
-    `at` and the selected axes (Mitra, 2.9).
+    `at` and the selected axes (Mitra, section 2.9).
     """
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)

@@ -9,13 +9,16 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Function of a model and options that returns why a requirement is not met, or ""."""
+"""Function that takes a model and options, and returns the reason for an unmet requirement.
+
+If the requirement is met, the result is an empty string.
+"""
 
 
 def all_of(*needs: Need) -> Need:
     """Combine several requirements into one.
 
-    The combined requirement returns the reason of the first unmet requirement, or an empty string.
+    The combined requirement returns the reason for the first unmet requirement, or an empty string.
     """
     return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
 

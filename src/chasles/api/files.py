@@ -158,7 +158,8 @@ def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False)
     --------
     >>> import chasles, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "arm.urdf"
-    >>> notes = chasles.save(chasles.robots.planar(2), path)
+    >>> chasles.save(chasles.robots.planar(2), path)
+    ()
     """
     check_robot("save", robot)
     return formats.write(robot.model.source, path, overwrite=overwrite)

@@ -32,10 +32,13 @@ Array = Any
 ORIGIN = (0.0, 0.0, 0.0)
 
 SINGULAR = 1e-14
-"""Fraction of the largest principal moment below which a principal moment counts as zero."""
+"""Relative tolerance for principal moments of inertia: smaller ones count as zero."""
 
 TOLERANCE = 1e-6
-"""Tolerance for the structure of a matrix, such as symmetry, with values rounded to 7 digits."""
+"""Tolerance for the structure of a matrix, such as its symmetry.
+
+The tolerance admits entries that were rounded to 7 digits.
+"""
 
 
 def number(name: str, x: Any) -> Number:
@@ -77,7 +80,7 @@ def vector(name: str, x: Array, n: int = 3) -> Vector:
 
 
 def direction(name: str, x: Array) -> Vector:
-    """Convert an array to a nonzero vector whose largest component is 1 or -1."""
+    """Convert an array to a nonzero vector, scaled so that its largest component is 1 or -1."""
     u = vector(name, x)
     if any(type(e) is Scalar for e in u):
         return u
@@ -211,9 +214,10 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error unless `given` equals `made`, rebuilt from the independent entries of `given`.
+    """Raise an error unless a matrix has the structure of its type, to within `TOLERANCE`.
 
-    `form` describes the matrix in the error message.
+    `made` is the matrix with this structure that has the independent entries of `given`. `form`
+    describes the structure in the error message.
     """
     if _symbolic(given):
         return
@@ -402,7 +406,7 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """Solve Gamma = skew(W J) for the velocity W of a body with momentum Gamma (Eq I.26).
+    """Solve Gamma = skew(W J) for the velocity W of a body (Legnani et al. 1996, Eq I.26).
 
     Parameters
     ----------
@@ -435,7 +439,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """Solve Phi = skew(H J) for the acceleration H of a body under an action Phi (Eq I.25).
+    """Solve Phi = skew(H J) for the acceleration H of a body (Legnani et al. 1996, Eq I.25).
 
     Parameters
     ----------

@@ -67,8 +67,8 @@ def position_from_extended_dh(
 ) -> Position:
     """Return the position M for five extended Denavit-Hartenberg constants and a joint coordinate.
 
-    The constants are defined in Legnani II, fig. 6. The rotation is R = Rz(theta) Rx(alpha), and
-    the translation is (a cos theta - b sin theta, a sin theta + b cos theta, s).
+    The constants are defined in Legnani et al. 1996, part II, fig. 6. The rotation is R = Rz(theta)
+    Rx(alpha), and the translation is (a cos theta - b sin theta, a sin theta + b cos theta, s).
 
     Parameters
     ----------
@@ -313,7 +313,9 @@ def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> 
 
 
 def rototranslation(M01: Array, M02: Array) -> Rototranslation:
-    """Return the displacement Q = M02 M01^-1 from frame 1 to frame 2, in frame 0 (Eq I.4).
+    """Return the displacement Q = M02 M01^-1 from frame 1 to frame 2, expressed in frame 0.
+
+    See Legnani et al. 1996, Eq I.4.
 
     Parameters
     ----------
@@ -354,7 +356,7 @@ def _unit(v: Vector, fallback: Vector) -> tuple[Vector, Number]:
 
 
 def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
-    """Return the displacement Q = exp(L phi) or exp(W t) (Legnani I, section 5).
+    """Return the displacement Q = exp(L phi) or exp(W t) (Legnani et al. 1996, part I, section 5).
 
     Parameters
     ----------
@@ -497,7 +499,9 @@ def axis_of_screw(L: Screw) -> ScrewAxis:
 
 
 def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
-    """Return the instantaneous screw axis L and the rate, with W = L rate (Legnani I, section 5).
+    """Return the instantaneous screw axis L of a body and the rate, with W = L rate.
+
+    See Legnani et al. 1996, part I, section 5.
 
     Parameters
     ----------
@@ -594,8 +598,8 @@ def rototranslation_from_axis(
 
     Notes
     -----
-    The translation t = (1 - R) p + travel u (Legnani I, section 2.3) is computed as an exponential,
-    because (1 - R) p loses digits if the axis is distant and the angle is small.
+    The translation t = (1 - R) p + travel u (Legnani et al. 1996, part I, section 2.3) is computed
+    as an exponential, because (1 - R) p loses digits if the axis is distant and the angle is small.
 
     Examples
     --------
@@ -777,7 +781,9 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
 
 
 def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
-    """Return the screw axis L of a joint in its frame, with z along the joint axis (Eq II.1).
+    """Return the screw axis L of a joint in its frame, with z along the joint axis.
+
+    See Legnani et al. 1996, Eq II.1.
 
     Parameters
     ----------
@@ -905,7 +911,9 @@ def change_reference(X: AnyFramed, M: Array) -> AnyFramed:
 
 
 def compose_velocities(*velocities: Velocity) -> Velocity:
-    """Return W_ik = W_ij + W_jk + ..., the sum of velocities in the same frame (Eq I.10).
+    """Return the sum of velocities in the same frame: W_ik = W_ij + W_jk + ...
+
+    See Legnani et al. 1996, Eq I.10.
 
     Parameters
     ----------
@@ -930,9 +938,9 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
 def compose_accelerations(
     H_ij: Acceleration, W_ij: Velocity, H_jk: Acceleration, W_jk: Velocity
 ) -> Acceleration:
-    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk (Coriolis theorem, Eq I.11).
+    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk (Coriolis theorem).
 
-    All matrices are expressed in the same frame.
+    See Legnani et al. 1996, Eq I.11. All matrices are expressed in the same frame.
 
     Parameters
     ----------

@@ -348,7 +348,7 @@ class Symmetric(Additive):
 
         Examples
         --------
-        >>> from chasles.mathematics.linear import Matrix, Symmetric
+        >>> from chasles.mathematics.linear import Symmetric
         >>> Symmetric.zero().xx
         0.0
         """
@@ -389,7 +389,7 @@ class Symmetric(Additive):
 
         Examples
         --------
-        >>> from chasles.mathematics.linear import Matrix, Symmetric
+        >>> from chasles.mathematics.linear import Symmetric
         >>> Symmetric(1.0, 2.0, 3.0, 0.0, 0.0, 0.5).matrix().rows[1]
         (0.0, 2.0, 0.5)
         """
@@ -404,7 +404,8 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
     """Factorize A = L' D L with a unit lower triangular L (Featherstone 2008, table 6.3).
 
     Elimination runs from the last row to the first. For a mass matrix in tree order, elimination
-    causes no fill-in: branch-induced zeros (section 6.4) remain zero and cost no operations.
+    causes no fill-in: branch-induced zeros (Featherstone 2008, section 6.4) remain zero and cost no
+    operations.
     """
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
@@ -422,7 +423,7 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
 
 
 def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
-    """Factorize A = L' L with a lower triangular L, without fill-in (Featherstone, table 6.3)."""
+    """Factorize A = L' L with lower triangular L and no fill-in (Featherstone 2008, table 6.3)."""
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
     for k in range(n - 1, -1, -1):

@@ -124,7 +124,7 @@ class PlanarTransform:
     def nearly(self) -> PlanarMotion:
         """Return the displacement from A to a nearby frame B, to first order.
 
-        The function is XtoV in Featherstone 2008, table A.1.
+        This is the function XtoV in Featherstone 2008, table A.1.
         """
         X = self.matrix()
         return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
@@ -132,9 +132,9 @@ class PlanarTransform:
     def halfway(self) -> PlanarMotion:
         """Return the displacement v from A to B, to second order.
 
-        The function is the accurate form of XtoV (see `nearly`). The displacement
-        has the same coordinates in both frames: X v = v. The velocity that moves A to B in unit
-        time is asin(w) / w times v.
+        This is the accurate form of the function XtoV (Featherstone 2008, table A.1). The
+        displacement has the same coordinates in both frames: X v = v. The velocity that moves A to
+        B in unit time is asin(w) / w times v.
         """
         X = self.matrix()
         w, a, b, c = X[1, 2], X[2, 0], X[1, 0], X[1, 1]

@@ -84,7 +84,7 @@ class InverseFactors:
 
     @staticmethod
     def of(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> "InverseFactors":
-        """Compute the factors from the results of `factor_ltdl`, keeping their zeros."""
+        """Compute W and U from L and D (see `factor_ltdl`). Zeros of L cost no operations."""
         n = len(L)
         W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
         for i in range(n):

@@ -306,7 +306,7 @@ def matrix_from_quaternion(q: Vector) -> Matrix:
 
 
 def matrix_by(q: Vector, k: Number) -> Matrix:
-    """Convert a quaternion q = (w, x, y, z) to the rotation matrix R, with k = 2 / q.q."""
+    """Convert a quaternion q = (w, x, y, z) to the rotation matrix R, given k = 2 / q.q."""
     w, x, y, z = q
     kx, ky, kz = k * x, k * y, k * z
     xx, yy, zz = kx * x, ky * y, kz * z

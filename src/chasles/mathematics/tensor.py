@@ -278,7 +278,7 @@ class AngularAcceleration:
         )
 
     def moment_of(self, J: Symmetric) -> Vector:
-        """Return the same moment as `moment`, computed from w and wd.
+        """Return the moment on a body (see `moment`), computed from w and wd.
 
         This form needs fewer operations if J is constant and Omega is not used elsewhere.
         """
@@ -292,10 +292,10 @@ class AngularAcceleration:
 
 
 def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
-    """Return a (product + rate) - b (product - rate), a term of the moment.
+    """Return the term a (product + rate) - b (product - rate) of `moment_of`.
 
-    product + rate and product - rate are entries of Omega. If a and b are nonzero constants, the
-    term is rearranged so that these entries need not be computed.
+    `product + rate` and `product - rate` are entries of Omega. If a and b are nonzero constants,
+    the term is rearranged so that these entries need not be computed.
     """
     if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
         return a * (product + rate) - b * (product - rate)

@@ -98,7 +98,10 @@ def conic(terms: Sequence[Number]) -> list[Angle]:
 
 
 def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
-    """Return x in [-p, 0] for which p c^2 + a c + b s + k + x (c^2 + s^2 - 1) is degenerate."""
+    """Return x in [-p, 0] for which a conic degenerates to a pair of lines.
+
+    In coordinates (c, s), the conic is p c^2 + a c + b s + k + x (c^2 + s^2 - 1) = 0.
+    """
     aa, bb = a * a * 0.25, b * b * 0.25
     square, linear, constant = k - p, p * k - aa - bb, -p * bb
 
@@ -119,7 +122,7 @@ def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
 
 
 def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line, Line]:
-    """Return the linear factors of A c^2 - B s^2 + a c + b s + k, which must be reducible."""
+    """Return the linear factors of the reducible polynomial A c^2 - B s^2 + a c + b s + k."""
     root_A, root_B = sqrt(maximum(A, 0.0)), sqrt(maximum(B, 0.0))
     # The lines are root_A c + root_B s + m and root_A c - root_B s + n, with m n = k. a determines
     # m + n, and b determines m - n. If A or B is small, the missing sum or difference follows from

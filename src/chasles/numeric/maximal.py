@@ -32,18 +32,18 @@ from chasles.model.loads import by_body
 from chasles.model.model import Loop
 
 PROXIMAL = 1e-8
-"""Product of the compliance mu of each joint equation and the largest diagonal entry of M.
+"""Dimensionless compliance of joint equations: mu times the largest diagonal entry of M.
 
-Iterative refinement removes the effect of mu on the accelerations. Redundant equations share the
-constraint force.
+A positive compliance mu distributes the constraint force over redundant equations. Iterative
+refinement removes the effect of mu on the accelerations.
 """
 
 STEPS = 30
-"""Maximum number of refinement steps. Consistent equations need only a few."""
+"""Maximum number of iterative refinement steps. Consistent equations need only a few steps."""
 
 
 CONSISTENT = 1e-7
-"""Residual, relative to the largest acceleration, above which equations are inconsistent."""
+"""Relative tolerance for K a = k: with a larger residual, the joint equations are inconsistent."""
 
 
 _AXES = [Vector(row) for row in Matrix.identity().rows]
@@ -160,7 +160,7 @@ def _bridge(
     successor: tuple[int, Transform],
     predecessor: tuple[int, Transform],
 ) -> Bridge:
-    """Return the `Bridge` for a joint between two bodies.
+    """Return the acceleration equation of a joint between two bodies.
 
     If one of the bodies is the world, the acceleration of the world is included in c.
     """
@@ -175,7 +175,7 @@ def _bridge(
 
 
 def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) -> Bridge:
-    """Return the `Bridge` for a loop joint, in successor frame coordinates.
+    """Return the acceleration equation of a loop joint, in successor frame coordinates.
 
     See Featherstone 2008, Eq 3.40 to 3.44.
     """
@@ -190,7 +190,11 @@ def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) 
 
 
 def _held(joint: Bridge, driven: bool) -> Row:
-    """Return the constraints T' (sum of X a) = T' c. If `driven`, T spans all directions."""
+    """Return the constraint equations T' (sum of X a) = T' c of a joint.
+
+    T spans the constraint forces, or all six directions if the joint has a prescribed motion
+    (`driven`).
+    """
     T = Forces((*joint.T.columns, *joint.Ta.columns)) if driven else joint.T
     return Row(tuple((i, T.T @ X) for i, X in joint.ends), T.T @ joint.c)
 
@@ -198,7 +202,7 @@ def _held(joint: Bridge, driven: bool) -> Row:
 def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | None = None) -> Row:
     """Return the equations (sum of A qdd over some joints) = value.
 
-    A = None stands for the identity.
+    If A is None, it is the identity matrix.
     """
     terms: list[tuple[int, Matrix]] = []
     for joint, A in parts:
@@ -320,7 +324,7 @@ class Solver:
         return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
     def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
-        """Return functions that multiply by the matrix with mu = 0, and solve with the given mu."""
+        """Return two functions: multiplication by [M K'; K 0], and solution with [M K'; K -mu]."""
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 

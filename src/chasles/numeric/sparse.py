@@ -48,7 +48,7 @@ class Operations(NamedTuple):
 
 
 def operations(parents: Parents) -> Operations:
-    """Return n, D1 and D2, which determine the operation counts in table 6.6.
+    """Return n, D1 and D2, which determine operation counts (Featherstone 2008, table 6.6).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def operations(parents: Parents) -> Operations:
 
 
 def pattern(parents: Parents) -> np.ndarray:
-    """Return the sparsity pattern of H for a tree (section 6.4).
+    """Return the sparsity pattern of H for a tree (Featherstone 2008, section 6.4).
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def pattern(parents: Parents) -> np.ndarray:
 
 
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
-    """Return the parent of each row of H, given the parent of each body (table 6.4).
+    """Return the parent of each row of H from the parents of bodies (Featherstone 2008, table 6.4).
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ..
 
 
 def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
-    """Factorize H = L' L with a lower triangular L (table 6.3).
+    """Factorize H = L' L with a lower triangular L (Featherstone 2008, table 6.3).
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
 
 
 def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
-    """Factorize H = L' D L with a unit lower triangular L and a diagonal D (table 6.3).
+    """Factorize H = L' D L with L unit lower triangular, D diagonal (Featherstone 2008, table 6.3).
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
     return solve_lower(L, y / pivots, parents)
 
 
-# Products and solutions (table 6.5) ------------------------------------------------------------
+# Products and solutions (Featherstone 2008, table 6.5) ------------------------------------------
 
 
 def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
@@ -508,7 +508,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Check the zeros of H; return a copy of its lower triangle, and the `_Row` of each row."""
+    """Check the sparsity of H; return a copy of its lower triangle, and a `_Row` for each row."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))

@@ -13,7 +13,7 @@ import numpy as np
 from chasles.errors import InputError
 
 RANK = 1e-10
-"""Ratio to the largest singular value below which singular values are treated as zero."""
+"""Relative tolerance for singular values: smaller ones are treated as zero."""
 
 
 def span(S: Any) -> np.ndarray:
@@ -54,7 +54,7 @@ def complement(S: Any) -> np.ndarray:
     -------
     T : ndarray, shape (n, n - rank)
         Basis of the forces. If S is a force subspace, T is a basis of the motions on which these
-        forces do no work (table 3.1).
+        forces do no work (Featherstone 2008, table 3.1).
 
     Examples
     --------
@@ -70,7 +70,9 @@ def complement(S: Any) -> np.ndarray:
 
 
 def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
-    """Return the coordinates alpha with v = S1 alpha1 + S2 alpha2 + ... (Eq 3.24 to 3.27).
+    """Return the coordinates of a vector in several subspaces (Featherstone 2008, Eq 3.24 to 3.27).
+
+    The coordinates alpha_i satisfy v = S_1 alpha_1 + S_2 alpha_2 + ...
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
 
 
 def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Split a force f = f_a + f_c into an active force and a constraint force (Eq 3.28).
+    """Split f = f_a + f_c into an active force and a constraint force (Featherstone 2008, Eq 3.28).
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def active_subspace(S: Any, forces: Any) -> np.ndarray:
-    """Return a basis T_a of the actuator forces with T_a' S = 1 (Eq 3.33).
+    """Return a basis T_a of the actuator forces with T_a' S = 1 (Featherstone 2008, Eq 3.33).
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     -----
     An example is the force that a pinion exerts at the rim of a gear. This force has the same
     effect on the motion as a torque about the gear axis, but loads the bearings differently
-    (example 3.2).
+    (Featherstone 2008, example 3.2).
 
     Examples
     --------
@@ -203,9 +205,9 @@ class Constrained(NamedTuple):
 
 
 def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Solve for the acceleration of a constrained body by projection onto S (Eq 3.45 to 3.54).
+    """Solve for the acceleration of a constrained body by projection onto S.
 
-    The inverse inertia Phi = S (S' I S)^-1 S' has rank m.
+    The inverse inertia Phi = S (S' I S)^-1 S' has rank m (Featherstone 2008, Eq 3.45 to 3.54).
 
     Parameters
     ----------
@@ -245,9 +247,10 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Solve for the acceleration of a constrained body with multipliers (Eq 3.55 to 3.58).
+    """Solve for the acceleration of a constrained body with multipliers.
 
-    The constraint force is T lam, where lam are the Lagrange multipliers.
+    The constraint force is T lam, where lam contains the Lagrange multipliers (Featherstone 2008,
+    Eq 3.55 to 3.58).
 
     Parameters
     ----------
@@ -291,7 +294,9 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, ...]:
-    """Return H, C and qdd for the equation of motion H qdd + C = S' f (Eq 3.59 to 3.64).
+    """Return H, C and qdd in the equation of motion H qdd + C = S' f of a constrained body.
+
+    The equation follows by projection onto S (Featherstone 2008, Eq 3.59 to 3.64).
 
     Parameters
     ----------
@@ -329,7 +334,7 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
 
 
 def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Combine the equations of motion of several subsystems (Eq 3.10).
+    """Combine the equations of motion of several subsystems (Featherstone 2008, Eq 3.10).
 
     Parameters
     ----------

@@ -377,6 +377,7 @@ class Configuring(Computing):
 
         Examples
         --------
+        >>> import chasles
         >>> robot = chasles.robots.puma560()
         >>> T = robot.forward_kinematics([0.3, 0.5, -1.0, 0.2, 0.9, -0.4], frame="tool")
         >>> found = robot.inverse_kinematics({"tool": T})

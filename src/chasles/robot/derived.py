@@ -66,7 +66,11 @@ class Deriving(Moving):
         Examples
         --------
         >>> import chasles
+        >>> import numpy as np
         >>> compiled = chasles.robots.planar(2).function("mass_matrix")
+        >>> compiled(np.array([0.0, 0.5])).round(3)
+        array([[2.544, 0.772],
+               [0.772, 0.333]])
         """
         options |= {"backend": backend, "method": method, "dissipation": dissipation}
         options |= {"wrenches": wrenches, "derivative": derivative}

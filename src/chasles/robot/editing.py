@@ -313,6 +313,7 @@ class Editing(Parametric):
         --------
         >>> import chasles
         >>> from chasles.model import LoopData
+        >>> robot = chasles.load("humanoid.urdf", floating=True)  # doctest: +SKIP
         >>> weld = LoopData("left", "fixed", None, "left_foot")
         >>> standing = robot.with_loops(weld)  # doctest: +SKIP
         """

@@ -239,9 +239,10 @@ class Computing(Identity):
         Notes
         -----
         A "classical" acceleration is the acceleration of the body point `at`. A "spatial"
-        acceleration is the time derivative of the spatial velocity. Its linear component is the
-        classical acceleration minus w x v (Featherstone 2008, section 2.11). A "proper"
-        acceleration is the classical acceleration minus gravity, as measured by an accelerometer.
+        acceleration is the time derivative of the spatial velocity. The linear component of a
+        spatial acceleration is the classical acceleration minus w x v (Featherstone 2008, section
+        2.11). A "proper" acceleration is the classical acceleration minus gravity, as measured by
+        an accelerometer.
 
         Examples
         --------
@@ -853,12 +854,12 @@ class Computing(Identity):
         """Return the unknown torque or acceleration of each joint.
 
         For joints in `known`, accelerations are given and torques are returned. For all other
-        joints, torques are given and accelerations are returned. If all joints are known, the
-        result equals `inverse_dynamics`. If none are known, it equals `forward_dynamics`.
+        joints, torques are given and accelerations are returned. If `known` lists all joints, the
+        result equals `inverse_dynamics`. If `known` is empty, the result equals `forward_dynamics`.
 
-        Loops stay closed. For a robot with loops, `known` may contain more joints than there are
-        degrees of freedom if their accelerations are consistent with the loops (see `complete`).
-        The torques are then not unique.
+        For a robot with loops, all accelerations together keep the loops closed. `known` may
+        contain more joints than there are degrees of freedom if their accelerations are consistent
+        with the loops (see `complete`). The torques are then not unique.
 
         Parameters
         ----------
@@ -957,8 +958,8 @@ class Computing(Identity):
         """Return the joint torques that hold the robot still against its springs.
 
         Joint springs and tendon springs are included. The result is the gradient of the spring
-        energy in `potential_energy`. It is included in `bias_forces`, `inverse_dynamics` and
-        `forward_dynamics`.
+        energy in `potential_energy`. `bias_forces`, `inverse_dynamics` and `forward_dynamics`
+        include the spring torques.
 
         Parameters
         ----------
@@ -1236,7 +1237,7 @@ class Computing(Identity):
         Returns
         -------
         M : ndarray, shape (..., nv, nv)
-            Mass matrix (kg m2 or kg). Its shape is (..., n, n) in independent coordinates and (...,
+            Mass matrix (kg m2 or kg), with shape (..., n, n) in independent coordinates and (...,
             nv (nv + 1) / 2) if packed.
 
         Notes
@@ -1300,7 +1301,7 @@ class Computing(Identity):
         Returns
         -------
         M_inverse : ndarray, shape (..., nv, nv)
-            Inverse of the mass matrix. Its shape is (..., n, n) in independent coordinates.
+            Inverse of the mass matrix, with shape (..., n, n) in independent coordinates.
 
         Notes
         -----
@@ -1367,7 +1368,7 @@ class Computing(Identity):
         Returns
         -------
         L : ndarray, shape (..., 6, 6)
-            Inverse inertia. Its shape is (..., 6k, 6k) for k frames.
+            Inverse inertia, with shape (..., 6k, 6k) for k frames.
 
         Notes
         -----
@@ -1377,7 +1378,8 @@ class Computing(Identity):
 
         Methods: "projection" (factors of M, section 7.2.1) and "propagation" (articulated bodies,
         from the frames to the root). For a robot with loops, the result is J G (G' M G)^-1 G' J'
-        with qd = G yd. It requires a closed configuration and method="fastest".
+        with qd = G yd. In this case, the configuration must be closed, and `method` must be
+        "fastest".
 
         Examples
         --------
@@ -1420,8 +1422,8 @@ class Computing(Identity):
         Returns
         -------
         L : ndarray, shape (..., nv, nv)
-            Unit lower triangular factor, with the sparsity of M. Its shape is (..., number of
-            entries) if packed.
+            Unit lower triangular factor, with the sparsity of M. If packed, the shape of L is (...,
+            number of entries).
         D : ndarray, shape (..., nv)
             Diagonal factor.
 
@@ -1463,8 +1465,8 @@ class Computing(Identity):
         Returns
         -------
         L : ndarray, shape (..., nv, nv)
-            Lower triangular factor, with the sparsity of M. Its shape is (..., number of entries)
-            if packed.
+            Lower triangular factor, with the sparsity of M. If packed, the shape of L is (...,
+            number of entries).
 
         Notes
         -----
@@ -1652,7 +1654,8 @@ class Computing(Identity):
         """Return the derivatives of inverse dynamics with respect to qdd, qd and q.
 
         The derivatives satisfy d tau = D0 d qdd + V0 d qd + P0 d q, where d q is a tangent vector
-        (see `integrate`). They equal `derivatives("inverse_dynamics", ...)`, in a different order.
+        (see `integrate`). The results equal `derivatives("inverse_dynamics", ...)`, in a different
+        order.
 
         Parameters
         ----------

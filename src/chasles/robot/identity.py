@@ -355,7 +355,7 @@ class Identity(Named):
             self.mechanism.called.add(function)
             return
         method = getattr(type(self), function, None)
-        own = method is not None and method.__module__.startswith("chasles.")  # not a user's
+        own = method is not None and method.__module__.startswith("chasles.")  # not user-defined
         if function in self.__dict__ or not own or not (plain or closed or learnable(ready)):
             return
         method = getattr(self, function)
@@ -364,7 +364,7 @@ class Identity(Named):
             entry = ready.entry(method=method, **facts)
         else:
             entry = entry_of(method, function, **facts)
-        if entry is not facts["fallback"]:  # entry points are supported here
+        if entry is not facts["fallback"]:  # entry points are supported on this system
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:

@@ -67,6 +67,8 @@ class Parametric(Deriving):
         --------
         >>> import chasles
         >>> base = chasles.robots.planar(2).base_parameters()
+        >>> len(base.columns)
+        6
         """
         check_tolerance("base_parameters", tolerance)
         if not tolerance < 1.0:

@@ -150,6 +150,7 @@ class Robot(Sensing):
 
         Examples
         --------
+        >>> import chasles
         >>> from chasles.contact import Plane, Sphere
         >>> robot = chasles.robots.puma560()
         >>> ball = Sphere("tool", 0.05)
@@ -275,6 +276,8 @@ class Robot(Sensing):
         --------
         >>> import chasles
         >>> report = chasles.robots.planar(2).explain("mass_matrix")
+        >>> report.function
+        'mass_matrix'
         """
         runs = that_runs(self.model, a_name("a function", function, "explain"))
         self.mechanism.refuse_open("explain", runs)
@@ -306,7 +309,8 @@ class Robot(Sensing):
 
         Examples
         --------
-        >>> viewer = robot.show()  # doctest: +SKIP
+        >>> import chasles
+        >>> viewer = chasles.robots.puma560().show()  # doctest: +SKIP
         """
         return entry_point("show")(self, q, **options)
 

@@ -103,6 +103,7 @@ class Sensing(Editing):
         Examples
         --------
         >>> import chasles
+        >>> import numpy as np
         >>> from chasles.model import SensorData
         >>> imu = SensorData("imu", "accelerometer", "tool")
         >>> robot = chasles.robots.puma560().with_sensors(imu)

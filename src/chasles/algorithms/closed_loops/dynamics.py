@@ -103,7 +103,7 @@ def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> N
 
 
 def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
-    """Return the squared closure error and the smallest margin. Callers check both in every state.
+    """Return the squared closure error and the smallest margin, which callers check in every state.
 
     The error is dimensionless and includes the velocity error `stray`. A margin is 1 in a
     well-conditioned position and 0 in a singular one.
@@ -136,10 +136,10 @@ def multipliers(
 def by_multipliers(
     H: Matrix, f: Vector, K: Matrix, k: Vector
 ) -> tuple[Vector, Vector, list[Number]]:
-    """Solve A lam = b as in `multipliers`, then H qdd = f + K' lam. Return qdd, lam, margins.
+    """Solve A lam = b as in `multipliers`, then H qdd = f + K' lam.
 
-    Margins are defined in `health`. H must have the sparsity pattern of a tree's mass matrix, or of
-    its block for a subset of the joints.
+    The results are qdd, lam and the margins (see `health`). H must have the sparsity pattern of a
+    tree's mass matrix, or of its block for a subset of the joints.
     """
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
@@ -227,7 +227,7 @@ def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
 
 
 def projected(H: Matrix, G: Matrix) -> Matrix:
-    """Return G' H G, the mass matrix in the independent coordinates (Featherstone, Eq 3.20)."""
+    """Return G' H G, the mass matrix in independent coordinates (Featherstone 2008, Eq 3.20)."""
     columns = [Vector(column) for column in G.T.rows]
     return symmetric_products(columns, [H @ column for column in columns])
 
@@ -263,7 +263,10 @@ def minimal(
 
 
 def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatrix, Health]:
-    """Return G' H G. The kinetic energy is yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44)."""
+    """Return G' H G, the mass matrix in the independent coordinates y.
+
+    The kinetic energy is yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44).
+    """
     H, K = tree_mass_matrix(model, q), constraints(model, q, model.closure.rows)
     solved = eliminated(model, K, Vector.zero(len(K.rows)))
     return projected(H, solved.G), health(model, q, solved.margins)
@@ -275,8 +278,8 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
     See Featherstone 2008, Eq 8.48-8.51. The step d solves the position constraints K d = -residual,
     with d = 0 in the independent coordinates. The velocities are G yd + g, where yd are the
     independent velocities in qd and g follows from b in K qd = b for mechanisms with prescribed
-    motions. The margin has the sign of the product of `ratios`. The sign changes when the motion
-    passes a position that is singular for these independent coordinates.
+    motions. The margin (see `health`) has the sign of the product of `ratios`. The sign changes
+    when the motion passes a position that is singular for these independent coordinates.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
     K = constraints(model, q, rows)

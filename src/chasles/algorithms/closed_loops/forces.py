@@ -105,11 +105,11 @@ def actuator_forces(
 
 
 def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
-    """Return B = T_a' J_L, which maps qd to the loop-joint velocities (Featherstone, section 8.4).
+    """Return B = T_a' J_L, which maps qd to loop-joint velocities (Featherstone 2008, section 8.4).
 
     T_a' S = 1 for each loop joint. J_L maps qd to the relative velocity of the two links that the
     loop joint connects. By virtual work, forces f at the loop joints are equivalent to forces B' f
-    at the tree joints (Eq 8.31).
+    at the tree joints (Featherstone 2008, Eq 8.31).
     """
     B: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -120,7 +120,7 @@ def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
 
 
 def loop_forces(model: Model, q: Position, multipliers: LoopNumbers) -> LoopForces:
-    """Return the force f = T lam of each loop joint on its successor (Featherstone, Eq 8.28).
+    """Return the force f = T lam of each loop joint on its successor (Featherstone 2008, Eq 8.28).
 
     The force is expressed in the successor frame.
     """

@@ -55,9 +55,10 @@ class Hinge:
     """Joints between body i and its nearest ancestor p with inertia.
 
     X is the transform from p to i. S and c describe the acceleration: a_i = X a_p + S qdd + c. T
-    spans the constraint forces. If these are unknown, if a joint has armature, or if there are
-    massless links in between, T spans all six directions. Ta satisfies Ta' S = 1. f is a force that
-    does the same work on S as the actuators. `joints` lists the joints in the order of qdd.
+    spans the constraint forces. If the constraint forces are unknown, if a joint has armature, or
+    if there are massless links in between, T spans all six directions. Ta satisfies Ta' S = 1. f is
+    a force that does the same work on S as the actuators. `joints` lists the joints in the order of
+    qdd.
     """
 
     i: int
@@ -72,10 +73,11 @@ class Hinge:
     joints: tuple[tuple[int, int], ...]
 
     def compliance(self, Phi: Matrix) -> Matrix:
-        """Return W in lam = W (relative acceleration), given Phi = T' (Phi_1 + Phi_2) T.
+        """Return the matrix W that maps relative acceleration to the multipliers lam of a hinge.
 
-        The joint force is T lam. W is Phi^-1, unless T spans all six directions. In that case the
-        motion subspace S is removed: W = Y - Y S (S' Y S + armature)^-1 S' Y with Y = Phi^-1.
+        Phi is T' (Phi_1 + Phi_2) T, and the joint force is T lam. W is Phi^-1, unless T spans all
+        six directions. In that case the motion subspace S is removed: W = Y - Y S (S' Y S +
+        armature)^-1 S' Y with Y = Phi^-1.
         """
         Y = invert_symmetric(Phi)
         if self.T.columns != LOADS:
@@ -321,7 +323,7 @@ class Joined:
 
 
 def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
-    """Assemble all bodies and the world into one piece whose handles are the bodies in `held`."""
+    """Assemble all bodies and the world into one `Piece` whose handles are the bodies in `held`."""
     alone = {WORLD: Piece({(WORLD, WORLD): InverseInertia.zero()}, {WORLD: -model.gravity})}
     for i, I in whole.inertias.items():
         Phi = InverseInertia.of(I)
@@ -348,10 +350,10 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """Return the bodies that are handles of the piece with these joints.
+    """Return the handles of the set of bodies connected by these joints.
 
     The handles are the bodies in `held`, and the bodies that are also connected to joints outside
-    the piece.
+    the set.
     """
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}
@@ -359,7 +361,7 @@ def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
 
 
 def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
-    """Join two pieces at a hinge. `first` contains the hinge's parent body.
+    """Join two sets of connected bodies at a hinge. `first` contains the hinge's parent body.
 
     See Featherstone 2008, Eq 7.57 to 7.63.
     """

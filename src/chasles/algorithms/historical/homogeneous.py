@@ -93,8 +93,8 @@ def inverse_dynamics_link(
 ) -> Effort:
     """Compute `inverse_dynamics` in link frames, in which J and L are constant.
 
-    See Legnani et al. 1996, part II, section 2.3. W and H are propagated outward and Phi inward,
-    with a change of frame at each joint.
+    See Legnani et al. 1996, part II, section 2.3. W and H are propagated from the base to the tips,
+    and Phi from the tips to the base, with a change of frame at each joint.
     """
     M, L, tau = {}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}
@@ -125,7 +125,7 @@ def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
-    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), with h beyond both joints.
+    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), summed over all bodies h beyond both joints.
 
     See Legnani et al. 1996, part II, section 3.
     """
@@ -135,7 +135,7 @@ def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
 def _paired(
     model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
 ) -> Blocks:
-    """Return M, the products of L_i J with the screws L_j of all joints j that move body i.
+    """Return M: products of L_i J with the screws L_j of all joints j that move body i.
 
     Armature is added to the diagonal.
     """

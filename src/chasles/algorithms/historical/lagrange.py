@@ -256,8 +256,8 @@ class _InBase(NamedTuple):
 
     p[i, a] is the momentum I_i S_a of all bodies beyond joint i for a unit velocity of degree of
     freedom a. change[a, c] is the derivative of S_a with respect to q_c, relative to the bodies
-    that c moves. If c is inward of a, that derivative is zero and has no entry. bracket[a, b] is
-    the Lie bracket of two degrees of freedom of one joint.
+    that c moves. If c is closer to the base than a, that derivative is zero and has no entry.
+    bracket[a, b] is the Lie bracket of two degrees of freedom of one joint.
     """
 
     S: dict[Freedom, Motion]

@@ -193,7 +193,7 @@ def _momenta(model: Model, t: Vector) -> Vector:
 
 
 _VANISHED = 1e-30
-"""Relative squared residual below which the remaining residual is only rounding error."""
+"""Relative tolerance for the squared residual: a smaller residual is only rounding error."""
 
 
 def forward_dynamics_conjugate_gradient(

@@ -37,12 +37,12 @@ from chasles.model.spaces import (
 
 
 def load_efforts(model: Model, q: Position, loads: Loads) -> tuple[Effort, JointMatrix]:
-    """Return the generalized forces J'f of external loads, and their derivatives by q.
+    """Return the generalized forces J'f of external loads, and their derivatives with respect to q.
 
     The derivatives are in the tangent space. J contains the motion subspaces in coordinates of the
     body on which the force f acts. When joint j moves this body by J_j, f changes as its `Load`
-    specifies. In body coordinates, the subspaces of the joints inward of j move in the opposite
-    direction: -(J_j x J_i).f = J_i.(J_j x f).
+    specifies. In body coordinates, the subspaces of joints between the base and j move in the
+    opposite direction: -(J_j x J_i).f = J_i.(J_j x f).
     """
     rest, tau = model.at_rest(), model.at_rest()
     K = Blocks()
@@ -203,7 +203,7 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return bias forces: gravity, dissipation, Coriolis, external and due to prescribed motions.
+    """Return bias forces due to gravity, dissipation, velocity, external loads, prescribed motions.
 
     Coriolis forces are quadratic in qd, so they equal half of their derivative with respect to qd,
     times qd (Euler's theorem on homogeneous functions). The caller needs the same derivative, so

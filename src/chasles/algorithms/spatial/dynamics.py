@@ -46,7 +46,7 @@ from chasles.model.spaces import (
 def inverse_dynamics(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Run the recursive Newton-Euler algorithm in body coordinates (Featherstone, table 5.1)."""
+    """Run the Newton-Euler recursion in body coordinates (Featherstone 2008, table 5.1)."""
     f, S = transmitted_forces(model, q, qd, qdd, f_ext)
     return {
         i: S[i].T @ f[i] + joint.rotor(qdd[i]) + joint.resistance(qd[i])
@@ -94,11 +94,11 @@ def newton_euler_vector(
 ) -> Effort:
     """Run the Newton-Euler recursion with classical accelerations.
 
-    The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone table 5.2). In body axes,
-    w and wd are the angular velocity and acceleration, and a is the acceleration of the body origin
-    minus gravity. Linear velocities are not needed. Bodies have a mass m, a first moment h and an
-    inertia about the origin, so inertias regrouped by dynamic equivalence can be used. Equation
-    numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
+    The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone 2008, table 5.2). In body
+    axes, w and wd are the angular velocity and acceleration, and a is the acceleration of the body
+    origin minus gravity. Linear velocities are not needed. Bodies have a mass m, a first moment h
+    and an inertia about the origin, so inertias regrouped by dynamic equivalence can be used.
+    Equation numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
@@ -140,7 +140,7 @@ def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSEN
 
 
 def gravity_forces(model: Model, q: Position) -> Effort:
-    """Project the weight of all bodies beyond a joint onto its subspace (Featherstone, Eq 5.12).
+    """Project the weight of bodies beyond a joint onto its subspace (Featherstone 2008, Eq 5.12).
 
     Only the mass m and first moment h of each composite body are needed.
     """

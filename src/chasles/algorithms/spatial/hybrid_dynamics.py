@@ -71,9 +71,9 @@ def hybrid_dynamics_mass_matrix(
     """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
 
     C' are the generalized forces for the known accelerations if all unknown accelerations are zero.
-    Only the block H11 of M is used. The compiler removes unused entries, so the conditions in table
-    9.1 are not needed. The sparse factors of H11 have no fill-in, so the reduced parent array is
-    not needed.
+    Only the block H11 of M is used. The compiler removes unused entries, so the conditions in
+    Featherstone 2008, table 9.1, are not needed. The sparse factors of H11 have no fill-in, so the
+    reduced parent array is not needed.
     """
     free = [i for i in model.in_tree_order if i not in known]
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}

@@ -39,11 +39,14 @@ class Viewpoint:
         return Viewpoint(X.locate(_in_frame(at)), E, True, axes == "frame")
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
-        """Return motions of a body at P in world axes. X is the transform from world to body."""
+        """Return motions of a body at the point P, in world axes.
+
+        X is the transform from the world to the body.
+        """
         return Transform(X.E, X.r - self.P).inverse() @ S
 
     def turned(self, m: Motion) -> Motion:
-        """Rotate a motion at P from world axes to the selected axes."""
+        """Rotate a motion at the point P from world axes to the selected axes."""
         return Motion(self.E @ m.angular, self.E @ m.linear)
 
 
@@ -142,8 +145,8 @@ def jacobian_rate(
 ) -> Jacobian:
     """Return Jdot, the derivative of the entries of J: d(J qd)/dt = J qdd + Jdot qd.
 
-    A motion subspace moves with its body (v x S, Featherstone 2008, example 2.5). The point P and
-    the axes may move too.
+    The motion subspace S of a joint moves with its body, so its rate is v x S (Featherstone 2008,
+    example 2.5). The reference point and the axes may move too.
     """
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
@@ -157,7 +160,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """Return the rate of the motion s at P, in axes that rotate with velocity `spin`."""
+        """Return the rate of the motion s at the point P, in axes with angular velocity `spin`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 

@@ -45,7 +45,7 @@ def lines(model: Model) -> tuple[Line, ...]:
 
 
 def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
-    """Return J (nv,), the length or angle, and dJ/dt qd for each tendon or ball joint."""
+    """Return the Jacobian J, the length or angle, and dJ/dt qd of each tendon or ball joint."""
     every = lines(model)
     spatial = any(each.tendon is not None and each.tendon.path for each in every)
     moving = in_world(model.bare(), q, qd) if spatial else None

@@ -69,7 +69,7 @@ def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the sum of v . I v / 2 over all bodies, plus rotor energy (Featherstone, Eq 2.67)."""
+    """Return the sum of v . I v / 2 over bodies, plus rotor energy (Featherstone 2008, Eq 2.67)."""
     v, T = {WORLD: Motion.zero()}, 0.0
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]

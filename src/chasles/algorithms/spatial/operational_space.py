@@ -95,7 +95,7 @@ def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) 
 def generalized_jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Return the Jacobian J_i - J_0 I_0^-1 F_i at zero momentum (Featherstone, example 9.4).
+    """Return the Jacobian J_i - J_0 I_0^-1 F_i at zero momentum (Featherstone 2008, example 9.4).
 
     In base coordinates, I_0 and F map the velocities of the base and the joints to the momentum I_0
     v_0 + F qd. If the base is fixed, it does not recoil and the result is J.

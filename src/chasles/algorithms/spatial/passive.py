@@ -105,7 +105,7 @@ def _courses(
 
 
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:
-    """Add to `tau` the generalized forces of a force with the given moment arms."""
+    """Add the generalized forces of a scalar force with the given moment arms to `tau`."""
     for (i, k), arm in arms.items():
         entries = list(tau[i])
         entries[k] = entries[k] + arm * force

@@ -333,7 +333,10 @@ def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _limit(scene: Scene, sensor: SensorData, lower: Number, upper: Number) -> tuple[Number]:
-    """Return `lower` or `upper` if q is beyond that joint limit or within its margin, else 0."""
+    """Return the value `lower` or `upper` if q is within the margin of that limit, or 0 otherwise.
+
+    Positions beyond a joint limit are within its margin.
+    """
     i = scene.joint(sensor.joint)
     limits, x = scene.model.bodies[i].data.limits, scene.q[i][0]
     (margin,) = sensor.numbers or (0.0,)
@@ -406,4 +409,4 @@ READINGS: dict[str, Reading] = {
     "potential_energy": _potential,
     "kinetic_energy": lambda scene, s: (kinetic_energy(scene.model, scene.q, scene.qd),),
 }
-"""Function that evaluates each kind of sensor. Actuator sensors are evaluated elsewhere."""
+"""Functions that evaluate sensors, by kind of sensor. Actuator sensors are not included."""

@@ -63,7 +63,10 @@ Arms = dict[tuple[int, int], Number]
 
 
 class Course(NamedTuple):
-    """Length and moment arms of a tendon path, and its acceleration with all qdd zero."""
+    """Length, moment arms and bias acceleration of a tendon path.
+
+    The bias acceleration `drift` is the second time derivative of the length for qdd = 0.
+    """
 
     length: Number
     arms: Arms
@@ -71,7 +74,10 @@ class Course(NamedTuple):
 
 
 def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
-    """Compute the `Course` of a path. For each segment d of length L, dL/dt = (d / L) . dd/dt."""
+    """Compute the length, moment arms and bias acceleration of a tendon path.
+
+    For a segment from point a to point b with d = b - a and length L, dL/dt = (d / L) . dd/dt.
+    """
     length, J, drift = 0.0, defaultdict[tuple[int, int], Number](float), 0.0
     for a, r, b, s, factor in path:
         ends = (a, moving.X0[a].locate(r), -factor), (b, moving.X0[b].locate(s), factor)
@@ -91,7 +97,10 @@ def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
 
 
 def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | None) -> Course:
-    """Compute the `Course` of a tendon. A tendon with a spatial path requires `moving`."""
+    """Compute the length, moment arms and bias acceleration of a tendon.
+
+    `moving` contains the body motions, which only a tendon with a spatial path requires.
+    """
     if tendon.path:
         assert moving is not None
         found = course(model, tendon.path, moving)

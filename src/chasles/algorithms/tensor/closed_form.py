@@ -58,7 +58,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """Return the integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm.
 
-        b must belong to the same joint as c, or to a joint inward of it.
+        b must belong to the same joint as c, or to a joint between the base and c.
         """
         if a == c:
             return 0.0

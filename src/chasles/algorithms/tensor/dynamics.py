@@ -79,8 +79,8 @@ class Chain(NamedTuple):
     See Balafoutis and Patel 1991, section 5.3, steps 1 and 2 of the recursions.
 
     X and S are the transform and motion subspace of the joint. Omega is the angular acceleration
-    tensor. sdd is the acceleration of the body origin minus gravity, and zeta is its contribution
-    from joint translation.
+    tensor. sdd is the acceleration of the body origin minus gravity, and zeta is the part of sdd
+    due to joint translation.
     """
 
     X: dict[int, Transform]
@@ -129,7 +129,7 @@ def augmented_tensor(
 ) -> Effort:
     """Compute inverse dynamics with augmented links (Balafoutis and Patel 1991, algorithm 5.7).
 
-    Forces between links are not computed.
+    The method does not compute the forces between links.
     """
     moving = chain(model, q, qd, qdd)
     links, sdd = augmented(model, moving.X), moving.sdd
@@ -186,9 +186,10 @@ def bias_forces_augmented_tensor(
 def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
     """Compute M with composite rigid bodies, plus armature (Featherstone 2008, table 6.2).
 
-    Inertias and forces of bodies on parallel joints are transmitted directly to the carrier (see
-    `parallel_axes`). I is the inertia of a body and of all bodies that it carries. `along` is the
-    inertia of the bodies beyond it on the same parallel axes.
+    Inertias and forces of bodies on consecutive parallel joints are transmitted directly to the
+    carrier, the body before the first of these joints (see `parallel_axes`). I is the inertia of a
+    body and of all bodies that it carries. `along` is the inertia of the bodies beyond it on the
+    same parallel axes.
     """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -215,8 +216,9 @@ def _carriers(
 ) -> Iterator[tuple[int, int, Transform]]:
     """Yield (j, k, X) for each body j that supports body i.
 
-    Body k transmits force to j, and X is the transform from j to k. A carrier receives force from
-    the last body on its parallel joints. Any other body receives force from its child.
+    Body k transmits force to j, and X is the transform from j to k. Consecutive joints with
+    parallel axes have a common carrier, the body before the first of them. The carrier receives
+    force from the last body on these joints. Any other body receives force from its child.
     """
     last = i
     for child, j in pairwise(model.support(i)):
@@ -252,7 +254,7 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
 def columns(
     model: Model, X: Mapping[int, Transform], S: Mapping[int, Motions], F: Mapping[int, Forces]
 ) -> Blocks:
-    """Return M[i, j], the force F[i] transmitted inward to joint j and projected onto its subspace.
+    """Return M[i, j], the force F[i] transmitted to joint j and projected onto its motion subspace.
 
     F[i] has a column for each degree of freedom of joint i. The column is the wrench that
     accelerates all bodies beyond the joint, in the axes and about the origin of body i. Armature is

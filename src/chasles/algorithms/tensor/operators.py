@@ -51,7 +51,7 @@ def links(model: Model, q: Position) -> Links:
 
 
 def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Matrix]]:
-    """Return the gains G, which transmit joint forces inward, and the joint-space inertias D.
+    """Return the gains G, which transmit joint forces to parents, and the joint-space inertias D.
 
     P is the articulated inertia of a link's subtree, computed by a Riccati recursion. D is H P H'
     plus the armature, which plays the role of measurement noise in a Kalman filter, and G = P H'
@@ -85,10 +85,10 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
     """Return A, B and D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
 
     A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19) have an identity
-    block for each joint, and a block for each pair of a joint and a joint inward of it. D contains
-    the articulated inertia at each joint. Psi transmits force through locked joints, and Phi
-    through joints that move freely. Phi in Eq 6.2.19 differs from Phi in algorithm 5.5, which is
-    called Psi here.
+    block for each joint, and a block for each pair of a joint and a joint between it and the base.
+    D contains the articulated inertia at each joint. Psi transmits force through locked joints, and
+    Phi through joints that move freely. Phi in Eq 6.2.19 differs from Phi in algorithm 5.5, which
+    is called Psi here.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

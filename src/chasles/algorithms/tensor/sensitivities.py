@@ -36,7 +36,10 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """Return the effect on an outer link with origin at s and relative velocity sd."""
+        """Return the effect on a link further from the base.
+
+        s and sd are the position and velocity of the link's origin relative to this body.
+        """
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)
         return Change(
@@ -51,9 +54,9 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """Return the `Change` for every degree of freedom.
+    """Return the effect of every degree of freedom on the motion of its body.
 
-    The changes contain zd_j and zdd_j (Balafoutis and Patel 1991, Eq 7.3.1-4).
+    The results contain zd_j and zdd_j (Balafoutis and Patel 1991, Eq 7.3.1-4).
     """
     found = {}
     for i, _, joint, _ in model.outward():
@@ -70,7 +73,7 @@ def changes(
 def _change(
     Omega: AngularAcceleration, sdd: Vector, zeta: Vector, vJ: Motion, aJ: Motion, *column: Motion
 ) -> Change:
-    """Return the `Change` for one degree of freedom of a joint with motion vJ and aJ.
+    """Return the effect of one degree of freedom of a joint with velocity vJ and acceleration aJ.
 
     `column` contains the motion subspace s, and N, K, C as in `Slopes`.
 
@@ -125,7 +128,8 @@ def inverse_dynamics_sensitivities(
 
     See Balafoutis and Patel 1991, algorithm 7.1. The book covers chains of revolute joints. Other
     joints differ only in the initial values of the rows (B, f), C and the columns (H, -fh), (G,
-    -fb), which are transmitted inward like wrenches. Contributions from branches are summed.
+    -fb), which are transmitted toward the base like wrenches. Contributions from branches are
+    summed.
     """
     moving = chain(model, q, qd, qdd)
     X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)

@@ -1,4 +1,8 @@
-"""Derivatives of M, W, J and L with respect to time and joint coordinates (Legnani II, section 3).
+"""Derivatives of M, W, J and L with respect to time and joint coordinates.
+
+See Legnani et al. 1996, part II, section 3.
+
+
 
 Each function takes an argument X. If X is the velocity W of a body, the function returns the time
 derivative of a quantity fixed to the body. If X is the screw L_m of joint m, the function returns

@@ -24,7 +24,7 @@ def mismatch(operation: str, a: object, b: object) -> ArgumentError:
 
 
 def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) -> Matrix:
-    """Return the 4x4 matrix [A b; last]."""
+    """Return the 4x4 matrix [A b; last], with the given last row."""
     rows = ((*row, x) for row, x in zip(A.rows, b, strict=True))
     return Matrix((*rows, last))
 
@@ -126,7 +126,7 @@ class Framed(Dense):
         Notes
         -----
         `Position.to_first` calls this function, which returns M X M^-1 for Q, W, H and L, and M X
-        M' for J, Gamma and Phi (Eq I.8, I.9, I.17).
+        M' for J, Gamma and Phi (Legnani et al. 1996, Eq I.8, I.9, I.17).
 
         Examples
         --------
@@ -505,7 +505,7 @@ class Rototranslation(_Placed, Framed):
 def position_from_extended_dh(
     theta: Number, s: Number, b: Number, a: Number, alpha: Number
 ) -> Position:
-    """Return Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6).
+    """Return Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani et al. 1996, part II, section 6).
 
     theta includes the coordinate of a revolute joint, and s the coordinate of a prismatic joint.
     For b = 0, the constants are the standard Denavit-Hartenberg parameters.

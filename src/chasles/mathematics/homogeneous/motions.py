@@ -199,7 +199,7 @@ class Screw(_Twist):
     __mul__ = __rmul__ = velocity
 
     def acceleration(self, qd: Number, qdd: Number) -> "Acceleration":
-        """Return the acceleration H = L^2 qd^2 + L qdd (Eq II.1).
+        """Return the acceleration H = L^2 qd^2 + L qdd (Legnani et al. 1996, Eq II.1).
 
         Parameters
         ----------
@@ -367,7 +367,7 @@ class Acceleration(Framed):
         Returns
         -------
         H : Acceleration
-            H_ik = H_ij + H_jk + 2 W_ij W_jk (Eq I.11).
+            H_ik = H_ij + H_jk + 2 W_ij W_jk (Legnani et al. 1996, Eq I.11).
 
         Examples
         --------
@@ -645,7 +645,7 @@ class Action(_Dual):
 
 
 def momentum(W: Velocity, J: Inertia) -> Momentum:
-    """Return the momentum of a body, Gamma = skew(W J) (Eq I.20 and I.26).
+    """Return the momentum of a body, Gamma = skew(W J) (Legnani et al. 1996, Eq I.20 and I.26).
 
     Parameters
     ----------
@@ -672,7 +672,9 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
 
 
 def action(H: Acceleration, J: Inertia) -> Action:
-    """Return the action that accelerates a body, Phi = skew(H J) (Eq I.18, I.25).
+    """Return the action Phi = skew(H J) that accelerates a body.
+
+    See Legnani et al. 1996, Eq I.18 and I.25.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Spatial dyadics: linear maps between motions and forces (Featherstone 2008, section 2.13).
 
-There are four kinds (table 2.5), one for each combination of input and output type. Each dyadic
-stores 36 entries. Inertias with fewer parameters have their own types (`inertia.py`).
+There are four kinds (Featherstone 2008, table 2.5), one for each combination of input and output
+type. Each dyadic stores 36 entries. Inertias with fewer parameters have their own types
+(`inertia.py`).
 """
 
 from dataclasses import dataclass

@@ -54,7 +54,6 @@ class RigidInertia(Additive):
 
         Examples
         --------
-        >>> from chasles.mathematics.linear import Symmetric, Vector
         >>> from chasles.mathematics.spatial import RigidInertia
         >>> RigidInertia.zero().m
         0.0
@@ -63,7 +62,9 @@ class RigidInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
-        """Create an inertia from the mass, center of mass and central inertia (Eq 2.63).
+        """Create an inertia from the mass, center of mass and central inertia.
+
+        See Featherstone 2008, Eq 2.63.
 
         Parameters
         ----------
@@ -185,7 +186,7 @@ _ZEROS_AND_ONES = frozenset((0.0, 1.0))
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """Return whole - taken, or 0 if both are constants that differ only by rounding errors."""
+    """Return `whole - taken`, or 0 if both are constants that differ only by rounding errors."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken

@@ -61,9 +61,7 @@ class Transform:
 
         Examples
         --------
-        >>> from chasles.mathematics.linear import Matrix, Vector
         >>> from chasles.mathematics.spatial import Transform
-        >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
         >>> Transform.identity().is_identity
         True
         """
@@ -181,7 +179,7 @@ class Transform:
         raise mismatch("transform", self, other)
 
     def halfway(self) -> Motion:
-        """Return the displacement from A to a nearby frame B, to second order (XtoV, table A.2).
+        """Return the displacement from A to a nearby frame B, to second order.
 
         Returns
         -------
@@ -190,8 +188,8 @@ class Transform:
 
         Notes
         -----
-        The displacement has the same coordinates in both frames: X v = v. The result is exact for a
-        pure translation.
+        This is the function XtoV in Featherstone 2008, table A.2. The displacement has the same
+        coordinates in both frames: X v = v. The result is exact for a pure translation.
 
         Examples
         --------

@@ -33,7 +33,7 @@ class _Six(Additive):
 
         Examples
         --------
-        >>> from chasles.mathematics.spatial import Force, Motion
+        >>> from chasles.mathematics.spatial import Motion
         >>> Motion.zero().linear
         Vector(entries=(0.0, 0.0, 0.0))
         """
@@ -55,7 +55,7 @@ class _Six(Additive):
 
         Examples
         --------
-        >>> from chasles.mathematics.spatial import Force, Motion
+        >>> from chasles.mathematics.spatial import Force
         >>> Force.of(0.0, 0.0, 1.0, 2.0, 0.0, 0.0).moment
         Vector(entries=(0.0, 0.0, 1.0))
         """
@@ -102,7 +102,7 @@ class Motion(_Six):
         return self.angular.dot(f.moment) + self.linear.dot(f.force)
 
     def cross(self, other: Moved) -> Moved:
-        """Return the cross product crm(v) m or crf(v) f (Eq 2.31, 2.32).
+        """Return the cross product crm(v) m or crf(v) f (Featherstone 2008, Eq 2.31, 2.32).
 
         The result is the rate of change of a vector that is fixed in a frame with velocity v.
 
@@ -123,7 +123,7 @@ class Motion(_Six):
 
         Examples
         --------
-        >>> from chasles.mathematics.spatial import Force, Motion
+        >>> from chasles.mathematics.spatial import Motion
         >>> turning = Motion.of(0.0, 0.0, 2.0, 0.0, 0.0, 0.0)
         >>> turning.cross(Motion.of(0.0, 0.0, 0.0, 1.0, 0.0, 0.0)).linear
         Vector(entries=(0.0, 2.0, 0.0))
@@ -261,9 +261,9 @@ class Transposed(Generic[V]):
 
 
 def group_drift(S: Motions, qd: Vector) -> Matrix:
-    """Return -ad(qd) for a joint whose motions form a group.
+    """Return the matrix -ad(qd) of a joint whose motions form a group, such as a spherical joint.
 
-    The columns of S must be unit vectors.
+    The columns of the motion subspace S must be unit vectors.
     """
     brackets = (S @ qd).cross(S)
     rows = (Vector(tuple(s)) for s in S.columns)
