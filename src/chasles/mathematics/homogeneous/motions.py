@@ -227,7 +227,7 @@ class Acceleration(Framed):
     """Acceleration H = [G a; 0 0], with G = wd~ + w~ w~ and the acceleration a of the pole.
 
     `H @ P` is the acceleration of a point. Accelerations compose by the Coriolis theorem (`after`):
-    H_ik = H_ij + H_jk + 2 W_ij W_jk (Legnani et al. 1996, Eq I.13).
+    H_ik = H_ij + H_jk + 2 W_ij W_jk (Legnani et al. 1996, Eq I.11).
     """
 
     w: Vector
