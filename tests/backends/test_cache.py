@@ -61,13 +61,13 @@ def nothing_loaded() -> None:
 def traces(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The functions that were traced since the test began."""
     found: list[str] = []
-    original = compiled.program
+    original = compiled.runnable
 
     def program(model: Any, function: str, **options: Any) -> Any:
         found.append(function)
         return original(model, function, **options)
 
-    monkeypatch.setattr(compiled, "program", program)
+    monkeypatch.setattr(compiled, "runnable", program)
     return found
 
 
@@ -99,7 +99,7 @@ def test_a_hit_needs_neither_trace_nor_compiler(
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError("this should have come from the cache")
 
-    monkeypatch.setattr(compiled, "program", never)
+    monkeypatch.setattr(compiled, "runnable", never)
     monkeypatch.setattr(llvm, "build", never)
     monkeypatch.setattr(llvm, "assemble", never)
     use()
@@ -699,11 +699,11 @@ import sys, time
 import numpy as np
 from chasles.functions import compiled
 from chasles.robots import planar
-original = compiled.program
+original = compiled.runnable
 def program(*args, **options):
     print("traced")
     return original(*args, **options)
-compiled.program = program
+compiled.runnable = program
 robot = planar(1)
 while time.time() < float(sys.argv[1]):
     pass
