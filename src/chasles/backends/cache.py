@@ -105,7 +105,7 @@ def folder() -> Path:
 
 
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Exceptions that mean that an entry has an invalid header."""
+"""Exceptions that are raised when an entry with an invalid header is read."""
 
 
 @uninterrupted
