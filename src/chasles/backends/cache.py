@@ -194,7 +194,7 @@ _UNSEEN: dict[Path, int] = {}
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Flag for opening files that keeps a pipe in place of an entry from blocking the process."""
+"""Flag for opening files without blocking, in case a named pipe has the name of an entry."""
 
 
 class _Place(NamedTuple):

@@ -118,7 +118,7 @@ class Function:
 
 
 def _rounded(size: int) -> int:
-    """Add space for saved registers and calls to a stack size, rounded up to 256 bytes."""
+    """Add space for registers and calls to a stack size; round it up to a multiple of 256 bytes."""
     return -(-(size + 512) // 256) * 256
 
 

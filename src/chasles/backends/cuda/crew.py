@@ -376,5 +376,5 @@ def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
 
 
 def _spelled(start: int, number: int, columns: int) -> str:
-    """Return the expression for a slot, whose columns are counted from column `start`."""
+    """Return the C expression for a slot that begins `number` columns after column `start`."""
     return str(column(start + number, int(columns > 1)))

@@ -50,7 +50,7 @@ class Slots:
     """Slots of one column for several sides, with the first phase in which they are free."""
 
     def take(self, value: int, now: int) -> str:
-        """Return a slot for a value that is parked at an instruction."""
+        """Return a slot for a value that is parked after an instruction."""
         common = self.sides > 1 and value not in self.differ
         if common:
             ready = (slot for slot, since in self._common.items() if since <= self.phase[now])

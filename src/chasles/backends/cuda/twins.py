@@ -28,7 +28,7 @@ FOLDED: dict[str, Callable[..., float]] = {
     "mul": operator.mul,
     "neg": operator.neg,
 }
-"""Operations on constants that are computed in advance."""
+"""Operations that are evaluated in advance if all operands are constants."""
 
 _Key = int | tuple[int, int]
 """Index of an instruction, or a pair (index, side) for the instruction's value on one side."""
@@ -86,7 +86,7 @@ def alone(program: Program) -> Twins:
 
 
 def twins(program: Program) -> Twins | None:
-    """Return a program whose limbs share instructions with their twins, or None if none can."""
+    """Return a program whose limbs share instructions with their twins, or None if impossible."""
     return _twins(program, program.alike, program.limbs)
 
 
