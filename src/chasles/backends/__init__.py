@@ -101,7 +101,7 @@ USUAL = next(iter(BACKENDS))
 
 
 def devices() -> dict[str, tuple[str, ...]]:
-    """Return the backends of each device; "auto" stands for the default backend."""
+    """Return the names of each device's backends; "auto" is mapped to the default backend."""
     found: dict[str, tuple[str, ...]] = {}
     for name, row in BACKENDS.items():
         found[row.device] = (*found.get(row.device, ()), name)

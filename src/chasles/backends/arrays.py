@@ -93,7 +93,7 @@ class Target(NamedTuple):
 
 
 LARGEST = 2**53
-"""Largest count accepted, up to which float64 represents all integers exactly."""
+"""Largest accepted count: float64 represents all integers up to 2**53 exactly."""
 
 
 def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:

@@ -105,7 +105,7 @@ def folder() -> Path:
 
 
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Exceptions that mean that an entry has an invalid header."""
+"""Exceptions that are raised when an entry with an invalid header is read."""
 
 
 @uninterrupted
@@ -194,7 +194,7 @@ _UNSEEN: dict[Path, int] = {}
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Flag for opening files that keeps a pipe in place of an entry from blocking the process."""
+"""Flag for opening files without blocking, in case a named pipe has the name of an entry."""
 
 
 class _Place(NamedTuple):

@@ -7,7 +7,7 @@ from chasles.expr import Program, interpret
 
 
 class Kernel:
-    """A kernel that interprets a program for one state (row) after the other."""
+    """A kernel that interprets a program for one state (row) at a time."""
 
     def __init__(self, program: Program, dtype: str) -> None:
         self.program, self.interface = program, program.interface

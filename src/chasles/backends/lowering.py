@@ -286,7 +286,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Divide an instruction order into blocks of similar length, where few values are live."""
+    """Divide an instruction order into blocks of similar length, cut where few values are live."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -421,7 +421,7 @@ def few_alive(
 def most_alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> int:
-    """Return the largest number of live values (computed, and still needed by an instruction)."""
+    """Return the maximum number of live values (computed, and still needed by an instruction)."""
     return max((most for most, _ in _alive(code, order, elsewhere)), default=0)
 
 

@@ -93,7 +93,7 @@ WAY = (
     *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
     *("shown", "gap", "margin", "bare", "dtype"),
 )
-"""Layout of a call descriptor (`llvm.kernel`), in 8-byte words: numbers and addresses of arrays.
+"""Layout of a call descriptor (`llvm.kernel`), in 8-byte words that hold integers or addresses.
 
 - one, batch: addresses of the kernel's functions for one state and for a batch.
 - workspace: size (bytes) of the workspace that `batch` needs.

@@ -28,7 +28,7 @@ SHORTER = 4
 
 JOINED, LONG, OFTEN = 24, 600, 64
 """Limits for joining neighboring segments: maximum number of joins, maximum number of instructions
-in a joined pair, and maximum number of segments per occurrence of a pair.
+in a joined pair, and maximum ratio of the number of segments to the occurrences of a pair.
 """
 
 NUMBERS, READS = 0, 1

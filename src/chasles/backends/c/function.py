@@ -1,8 +1,9 @@
 """A program in C: a function for one state and a function for a batch, which compilers vectorize.
 
-The batch function processes LANES states at a time, whose rows are transposed to columns. Each part
-of the program is a loop over the states that has a constant bound and no branches or calls. If an
-angle is too large for the inlined sine, the states of the block are computed one by one.
+The batch function processes blocks of LANES states and transposes the rows of a block to columns.
+Each part of the program is a loop over the states of a block, with a constant bound and without
+branches or calls. If an angle is too large for the inlined sine, the states of the block are
+computed one by one.
 """
 
 import itertools
@@ -117,7 +118,7 @@ class Function:
 
 
 def _rounded(size: int) -> int:
-    """Return a stack size with space for saved registers and calls, as a multiple of 256 bytes."""
+    """Add space for registers and calls to a stack size; round it up to a multiple of 256 bytes."""
     return -(-(size + 512) // 256) * 256
 
 

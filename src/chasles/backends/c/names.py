@@ -70,7 +70,7 @@ def identifier(text: str) -> str:
 
 
 def prefix_for(robot: str) -> tuple[str, str]:
-    """Return the prefix for a robot, and a note if its name could not be used, else ""."""
+    """Return the prefix for a robot, and a note if the robot's name cannot be used (else "")."""
     name, why = identifier(robot).lower(), ""
     if name == "x" and robot.lower() != "x":
         why = "the name has no ASCII letter or digit" if robot else "the robot has no name"

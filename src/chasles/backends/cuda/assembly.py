@@ -64,7 +64,8 @@ still in a register.
 """
 
 COMPARED = ("less", "less_equal", "equal")
-"""Comparisons. A selection can use the predicate register of a comparison instead of its result."""
+"""Comparison operations. A selection can use the predicate register of a comparison instead of the
+comparison's result."""
 
 HERE = """#define HERE asm volatile(".reg .u32 here; mov.u32 here, %0;" \\
   :: "r"((unsigned)__cvta_generic_to_shared(tile + lane)));"""

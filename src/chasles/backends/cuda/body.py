@@ -34,7 +34,8 @@ SMALL = 7
 """Upper bound (rad) on a constant that is added to an input angle."""
 
 TOLD = "told"
-"""Operation of a crew (`cuda.twins`): read a value that a certain warp has stored in memory."""
+"""Operation that reads a value from shared memory, where the warp of one twin has stored it
+(`cuda.twins`)."""
 
 WAITING = ("const", "input", "sin", "cos", TOLD)
 """Operations whose values do not occupy a register, because they are read where they are needed."""
@@ -88,11 +89,11 @@ class Plan:
 
     @cached_property
     def alive(self) -> int:
-        """Largest number of live values at once, without those of the operations in `WAITING`."""
+        """Maximum number of live values, not counting results of the operations in `WAITING`."""
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
-        """Return the number of 4-byte registers that live values and inputs need at most."""
+        """Return the maximum number of 4-byte registers that live values and inputs occupy."""
         return most_alive(self.code, self.order, ("const",)) * itemsize // 4
 
     @cached_property
@@ -170,13 +171,16 @@ class Plan:
 
 
 def planned(program: Program) -> Plan:
-    """Return the plan of a program for a single thread. The last plans are kept."""
+    """Return the plan of a program for a single thread. Recent plans are cached."""
     return _planned(program, program.alike)
 
 
 @lru_cache(2)
 def _planned(program: Program, _alike: object) -> Plan:
-    """`_alike` distinguishes equal programs of which one has similar limbs."""
+    """Return the plan of a program.
+
+    `_alike` is part of the cache key, because equal programs may differ in `Program.alike`.
+    """
     return Plan(program)
 
 

@@ -59,9 +59,9 @@ CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Candidate sizes of a crew (a group of warps): warps, and registers per thread for values."""
 
 SHARED_CODE = 0.65
-"""Largest fraction of a program's instructions that may be left if limbs share code with their
-twins (`cuda.twins`). If more are left, for example because a wrench acts on one hand only, each
-limb has its own code."""
+"""Largest fraction of a program's instructions that may remain when limbs share code with their
+twins (`cuda.twins`). If more remain, for example because a wrench acts on one hand only, each limb
+has its own code."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew of warps is faster than single warps for few states."""
@@ -80,7 +80,7 @@ DRIVER = 1024
 """Shared memory (bytes) that the driver reserves in each block."""
 
 WORTH = 0.7
-"""Minimum fraction of the compiler's register count that is tried as a tighter limit."""
+"""Smallest register limit to try, as a fraction of the registers used without a limit."""
 
 SLIGHT = 0.01
 """Ratio of spilled values to instructions above which a kernel is compiled a second time, with cuts
@@ -98,7 +98,7 @@ class Built:
     - columns: outputs that must be passed as columns.
     - registers, spilled: registers and spilled bytes per thread.
     - crew: number of warps that together process 32 states.
-    - stays: True if each thread processes one state after another, so that one block per
+    - stays: True if each thread processes several states in turn, so that one block per
       multiprocessor is enough.
     """
 
@@ -126,7 +126,11 @@ class Built:
 
 
 def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
-    """Return the kernel forms to try, in order; for few states, moving whole rows does not help."""
+    """Return the kernel forms to try, in order of preference.
+
+    A form that keeps inputs in shared memory comes first if rows are long or if the program needs
+    many registers. For few states, this form is "columns", because moving whole rows does not help.
+    """
     if layout in ("loop", "search", "tries"):
         return (layout,)
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
@@ -196,7 +200,7 @@ def _with_crew(
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
     """Return the crew that keeps the most warps active, or None if single warps are better.
 
-    Long rows of results leave no shared memory for a crew.
+    Return None also for long rows of results, which leave no shared memory for a crew.
     """
     words, plan = np.dtype(dtype).itemsize // 4, planned(program)
     needed = plan.words(4 * words) if form == "loop" else plan.alive * words
@@ -248,7 +252,7 @@ def _crews(
 
 
 def _sides(program: Program) -> int:
-    """Return the number of twins that share code, or 1 if each limb has its own."""
+    """Return the number of twins that share code, or 1 if each limb has its own code."""
     found = twins(program)
     shorter = found is not None and len(found.program.code) <= SHARED_CODE * len(program.code)
     return found.sides if found and shorter else 1

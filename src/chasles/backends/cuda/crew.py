@@ -41,7 +41,7 @@ class Size(NamedTuple):
 def _plan(program: Program, _hints: object, teams: int) -> Plan:
     """Return the plan for a number of teams.
 
-    `_hints` distinguishes equal programs whose limbs differ.
+    `_hints` is part of the cache key, because equal programs may differ in `Program.limbs`.
     """
     return Plan(program, groups(program, teams))
 
@@ -66,7 +66,11 @@ class _Body(Body):
             super()._compute(k)
 
     def _deliver(self, k: int, output: int, index: int) -> None:
-        """Write the statement that stores a result, on all sides at once."""
+        """Write the statement that stores a result.
+
+        If twins share the result, only the statement for the first side is written: every side
+        runs this statement with its own index.
+        """
         first = self.twins.stored.keys() & self.plan.places[k]
         if not first or (output, index) in first:
             super()._deliver(k, output, index)
@@ -90,7 +94,7 @@ class Crew(Tiled):
 
     @property
     def active(self) -> float:
-        """Average number of warps that run instructions of their own at the same time."""
+        """Average number of warps that run at the same time, not counting repeated work."""
         loads = [self.division.order(self.plan, t) for t in range(self.teams)]
         work = sum(self._sides(k) for phases in loads for phase in phases for k in phase)
         phases = zip(*loads, strict=True)
@@ -102,7 +106,7 @@ class Crew(Tiled):
         return plan
 
     def _sides(self, k: int) -> int:
-        """Return the number of sides on which a value differs, or 1."""
+        """Return the number of sides (twins) if a value differs between them, else 1."""
         return self.twins.sides if k in self.differ else 1
 
     def _input(self, k: int, apart: int = 0) -> Place:
@@ -113,7 +117,7 @@ class Crew(Tiled):
         return column(self._reserve(sides), int(sides > 1))
 
     def _place_results(self) -> dict[int, int]:
-        """Return the tile region for each output: a new one, or that of an obsolete input."""
+        """Return the tile region for each output: a new region, or that of an obsolete input."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -126,7 +130,8 @@ class Crew(Tiled):
         """Return True if an output may overwrite an input in the tile.
 
         Each output entry must depend on all values that use the input entry with the same index, so
-        that it is computed last. Both must be of the same sides.
+        that the output entry is computed last. The distance between entries of successive sides
+        (twins) must be the same in the input and in the output.
         """
         plan, results, pair = self.plan, self.program.results[output], (array, output)
         if self.program.inputs[array].size == len(results) and pair not in plan.found:
@@ -175,9 +180,9 @@ class Crew(Tiled):
             self.bodies.append(_Body(plan, *where, twins=self.twins, table=self.numbers))
 
     def _told(self, turns: dict[int, tuple[Place, Place]]) -> dict[int, Place | None]:
-        """Return the instructions that read a value of one side.
+        """Return the location in the tile that each `TOLD` instruction reads.
 
-        Each has the location of its value if that is an input, a sine or a cosine, else None.
+        The location is None if the value is not an input, a sine or a cosine.
         """
         plan, found = self.plan, dict[int, Place | None]()
         for k in plan.order:
@@ -302,7 +307,10 @@ class Crew(Tiled):
             self.tables = [*self.tables, f"__constant__ real SIDES{size} = {{{table}}};"]
 
     def _begin_team(self, team: int) -> None:
-        """Write the beginning of a team's statements. The side is the same in a whole warp."""
+        """Write the condition that begins a team's statements, and the definition of `side`.
+
+        `side`, the index of the twin that a warp computes, is defined only if twins share code.
+        """
         sides = self.twins.sides
         if sides == 1:
             self.body.say(f"if (warp == {team}) {{")
@@ -368,5 +376,5 @@ def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
 
 
 def _spelled(start: int, number: int, columns: int) -> str:
-    """Return the expression for a slot, whose columns are counted from column `start`."""
+    """Return the C expression for a slot that begins `number` columns after column `start`."""
     return str(column(start + number, int(columns > 1)))

@@ -54,7 +54,8 @@ def _limbs(program: Program) -> dict[int, int]:
     """Return the limb of each instruction, -1 for the trunk.
 
     An instruction belongs to a limb if it depends only on inputs of that limb, or if all results
-    that depend on it belong to that limb. What twins tell each other (`TOLD`) goes by the trunk.
+    that depend on it belong to that limb. A value that one twin passes on (`TOLD`) counts as an
+    input of the trunk.
     """
     code, none = program.code, frozenset[int]()
     from_limbs: list[frozenset[int]] = []
@@ -76,7 +77,7 @@ def _limbs(program: Program) -> dict[int, int]:
 
 
 def divided(plan: Plan, teams: int) -> Division:
-    """Divide a program into phases. Its plan already groups the instructions by team."""
+    """Divide a program into phases, given a plan that groups the instructions by team."""
     team = {k: plan.group[k] for k in plan.order if k in plan.group}
     phase = _phases(plan, team, teams)
     return Division(team, phase, max(phase.values(), default=0) + 1)
@@ -90,8 +91,8 @@ def _apart(code: Sequence[Instruction], team: Mapping[int, int], value: int, use
 def _phases(plan: Plan, team: Mapping[int, int], teams: int) -> dict[int, int]:
     """Return the phase of each instruction. Instructions that can wait fill idle phases.
 
-    All instructions are first placed as late as possible. Then, for one team after another, they
-    are moved as early as the other teams allow.
+    All instructions are first placed as late as possible. Then the instructions of one team at a
+    time are moved as early as the other teams allow.
     """
     code, order = plan.code, [k for k in plan.order if k in team]
     own = {k: [a for a in code[k].args if a in team] for k in order}
@@ -133,9 +134,9 @@ def exchanged(
 ) -> Exchange:
     """Assign slots in shared memory to values exchanged between warps, except values in `held`.
 
-    slots: number of successive slots of a value, if it is not one. Slots are reused, for as many
-    slots, after the last phase in which their value is needed. The warp that computed the value may
-    also read it from its slot.
+    slots: number of successive slots of each value, by default 1. After the last phase in which a
+    value is needed, its slots are reused for a value with the same number of slots. The warp that
+    computed a value may also read it from its slot.
     """
     code, (team, phase, _) = plan.code, division
     until = {}

@@ -73,7 +73,7 @@ def compile(text: str, architecture: str) -> Compiled:
         if status:
             problem = f"the CUDA compiler failed to compile a kernel: {log.strip()[:2000]}"
             raise StateError("E-GPU-016", problem)
-        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # one per function
+        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # one match per function
         most = [max(map(int, re.findall(words, log)), default=0) for words in reported]
         return Compiled(_bytes(program, "CUBIN"), *most)
     finally:
@@ -113,7 +113,7 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Yield possible paths of the compiler library: in a toolkit, `nvidia` packages, the system."""
+    """Yield possible paths of the compiler library: toolkit, `nvidia` packages, system."""
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]

@@ -93,7 +93,7 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """Write a function that returns an array's number of leading axes, or -1 if not supported."""
+    """Write a function that returns an array's number of leading axes, or -1 if unsupported."""
     kind = w.field("%object", HEAD - 8, "ptr")
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))

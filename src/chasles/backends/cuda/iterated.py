@@ -52,7 +52,7 @@ def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
     """Return a kernel that repeats a step made of several programs.
 
     - kernels: kernels for `begin`, `refine`, `rescue` (optional) and `end`, with the same dtype.
-    - quick: number of iterations after which `rescue` is used instead of `refine`, if it is given.
+    - quick: number of iterations after which `rescue`, if any, replaces `refine`.
     """
     begin, end = kernels[0], kernels[-1]
     dtype, recipes = begin.dtype.name, tuple(kernel.recipe for kernel in kernels)

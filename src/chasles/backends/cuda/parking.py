@@ -30,8 +30,8 @@ class Slots:
     """Memory slots for the parked values of warps that run the same code on several sides.
 
     A value that differs between sides has a slot of one column for each side. A value that is the
-    same on all sides has a slot of one column, which all its warps write. Such a slot is reused
-    only in a later phase, when all of them have read it.
+    same on all sides has a slot of one column, which all warps write. Such a slot is reused only in
+    a later phase, when all warps have read it.
 
     - new: function that returns the expression for a slot with a given first column and number of
       columns. Columns are counted from 0.
@@ -50,7 +50,7 @@ class Slots:
     """Slots of one column for several sides, with the first phase in which they are free."""
 
     def take(self, value: int, now: int) -> str:
-        """Return a slot for a value that is parked at an instruction."""
+        """Return a slot for a value that is parked after an instruction."""
         common = self.sides > 1 and value not in self.differ
         if common:
             ready = (slot for slot, since in self._common.items() if since <= self.phase[now])
@@ -67,7 +67,7 @@ class Slots:
         return slot
 
     def give(self, slot: str, now: int) -> None:
-        """Take back a slot whose value is last used by an instruction."""
+        """Release the slot of a value after the instruction that uses the value last."""
         if slot in self._common:
             self._common[slot] = self.phase[now] + 1
         else:

@@ -168,7 +168,7 @@ class Resident:
 def resident(
     interface: Interface, library: Library, fallback: Callable[..., Any]
 ) -> Resident | None:
-    """Return a built-in function, or None if the interface or Python is not supported."""
+    """Return a built-in function, or None if it cannot support the interface or this Python."""
     variables = (*interface.inputs, *interface.outputs)
     long = any(len(v.shape) > RANK for v in variables) or len(variables) > ARRAYS
     if long or not interface.inputs or not interface.outputs or not supported():

@@ -1,4 +1,4 @@
-"""Search kernels, in which each thread repeats a step for one problem after another.
+"""Search kernels, in which each thread solves one problem at a time by repeating a step.
 
 The step is a program that maps a point (the configuration), a memory (the solver state) and goals
 to the next point and memory, as in `llvm.search`. In the form "search", a thread works on one
@@ -95,7 +95,10 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins a try at the caller's, a stored, or the best configuration."""
+        """Return code that begins a try.
+
+        The try begins at the caller's configuration, a stored one, or the best one found so far.
+        """
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;
         const long long number = attempt - 1;

@@ -39,7 +39,7 @@ class Place(NamedTuple):
         return f"[{self.start} + {self.step} * lane{aside}]"
 
     def on(self, side: int) -> "Place":
-        """Return the location on a certain side."""
+        """Return the location on a given side."""
         aside = f" + {self.apart} * {side}" if self.apart else ""
         return Place(self.start + aside, self.step)
 
@@ -98,7 +98,10 @@ class Tiled(Threads):
         return start
 
     def _element(self, region: int, size: int, index: int, apart: int = 0) -> Place:
-        """Return the location of an array's entry. apart: distance to that on the next side."""
+        """Return the location of an array's entry.
+
+        apart: distance to the entry on the next side (`cuda.twins`).
+        """
         if self.form == "rows":
             return Place(f"{region} * LANES + {index}", size, f"{apart}" if apart else "")
         return column(region + index, apart)
@@ -119,7 +122,7 @@ class Tiled(Threads):
         return sine, self._new_column(angle)
 
     def _place_results(self) -> dict[int, int]:
-        """Return the tile region for each output: a new one, or an input's that is free again."""
+        """Return the tile region for each output: a new region, or that of an obsolete input."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form == "rows" else ()):
             taken = found.values()
@@ -164,7 +167,10 @@ class Tiled(Threads):
         return True
 
     def _deliver(self, output: int, index: int, value: str, apart: int = 0) -> str:
-        """Return the statement that stores a result. apart: distance to that on the next side."""
+        """Return the statement that stores a result.
+
+        apart: distance to the result on the next side (`cuda.twins`).
+        """
         if output in self.packed:
             results = self.program.results[output]
             column = self.places[results[index]] * (WARP + 1)

@@ -6,8 +6,8 @@ another side (0 for the first twin) uses that side's inputs, constants and resul
 exceeds the instruction cache of a multiprocessor then fits in it.
 
 Instructions outside the twins are run for every side and give the same value each time. If they use
-a value of one twin, they read it from shared memory, where that twin's warp has stored it. This is
-an instruction of its own, `TOLD`.
+a value of one twin, they read it from shared memory, where that twin's warp has stored it. A
+separate instruction, `TOLD`, performs this read.
 """
 
 import functools
@@ -28,17 +28,17 @@ FOLDED: dict[str, Callable[..., float]] = {
     "mul": operator.mul,
     "neg": operator.neg,
 }
-"""Operations on constants that are computed in advance."""
+"""Operations that are evaluated in advance if all operands are constants."""
 
 _Key = int | tuple[int, int]
-"""An instruction of the given program, or its value on a certain side."""
+"""Index of an instruction, or a pair (index, side) for the instruction's value on one side."""
 
 
 @dataclass(frozen=True)
 class Twins:
     """A program whose instructions serve all sides.
 
-    - sides: number of twins of each limb, and of the warps that run the same code.
+    - sides: number of sides (twins), equal to the number of warps that run the same code.
     - constants: values of a constant on each side. In the program, such a constant is NaN.
     - steps: distance between the indices of an input on successive sides.
     - stored: distance between the indices of a result on successive sides, by output and by the
@@ -62,7 +62,10 @@ class Twins:
     def shifted(
         self, code: Sequence[Instruction], angle: int
     ) -> tuple[int, tuple[float, ...]] | None:
-        """Return the input and the small constant, on each side, whose sum is an angle, or None."""
+        """Return the input of an angle, and the constant added to the input on each side.
+
+        Return None if the angle is not the sum of an input and a small constant.
+        """
         op, args, _ = code[angle]
         if op == "input":
             return angle, (0.0,) * self.sides
@@ -83,7 +86,7 @@ def alone(program: Program) -> Twins:
 
 
 def twins(program: Program) -> Twins | None:
-    """Return a program whose limbs share instructions with their twins, or None if none can."""
+    """Return a program whose limbs share instructions with their twins, or None if impossible."""
     return _twins(program, program.alike, program.limbs)
 
 
@@ -112,7 +115,7 @@ def _twins(program: Program, packs: tuple[tuple[int, ...], ...], _limbs: object)
 
 
 def _folded(code: Sequence[Instruction]) -> list[Instruction]:
-    """Return instructions in which operations on constants are constants."""
+    """Return the instructions with each operation on constants replaced by its value."""
     found: list[Instruction] = []
     for instruction in code:
         op, args, _ = instruction
@@ -138,7 +141,7 @@ def _step(entries: Sequence[tuple[int, int]]) -> int | None:
 def _stored(
     program: Program, packs: Sequence[tuple[int, ...]]
 ) -> dict[tuple[int, int], int] | None:
-    """Return `Twins.stored`, or None if the results of twins are not stored evenly."""
+    """Return `Twins.stored`, or None if the results of twins are not evenly spaced."""
     found, where = dict[tuple[int, int], int](), places(program)
     for pack in packs:
         entries = [where.get(k, []) for k in pack]
@@ -153,7 +156,7 @@ def _stored(
 
 
 def _renamed(program: Program, inputs: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """Return `Program.limbs` in which all twins have the number of the first."""
+    """Return `Program.limbs` with each twin's index replaced by that of the first twin."""
     first = {
         program.limb(*program.code[k].data): program.limb(*program.code[pack[0]].data)
         for pack in inputs
@@ -172,7 +175,10 @@ def _turns(found: Twins) -> bool:
 
 @dataclass
 class _Writer:
-    """Writer of a program for all sides. side: first twin and side of each twin's instruction."""
+    """Writer of a program whose instructions serve all sides.
+
+    side: for each twin's instruction, the same instruction of the first twin, and the side.
+    """
 
     program: Program
     code: Sequence[Instruction]
@@ -182,7 +188,7 @@ class _Writer:
         self.twin = {where: k for k, where in self.side.items()}
 
     def written(self, constants: Mapping[int, Any]) -> tuple[Program, dict[_Key, int]]:
-        """Return the program, and the numbers of its instructions."""
+        """Return the program, and the index of the instruction for each key."""
         results = [[self._result(r) for r in refs] for refs in self.program.results]
         needed: dict[_Key, list[_Key]] = {}
         stack = [key for refs in results for key in refs]
@@ -203,8 +209,8 @@ class _Writer:
     def _result(self, k: int) -> _Key:
         """Return the key of a result.
 
-        A result outside the twins is stored when all its warps have computed it, because it may
-        replace an input.
+        A result outside the twins is stored when all warps have computed it, because the result
+        may replace an input.
         """
         if k in self.side:
             return self.side[k][0]

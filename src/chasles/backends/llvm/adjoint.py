@@ -156,8 +156,8 @@ class Adjoint:
         - states, controls: inputs of the loop.
         - weights (count or 1, records, size): weights of the states that the loop records every
           `every` steps. The weight of the first record, the initial state, is not used.
-        - along (count, steps, size): arrays for the first covectors, filled with their values at
-          each step.
+        - along: an array (count, steps, size) for each of the first few covectors, filled with the
+          covector's value at each step.
         """
         plan, count = _Plan.of(steps, every), len(states[0])
         self._step.sizes.check(states, controls, [], steps, every)

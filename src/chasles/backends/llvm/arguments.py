@@ -36,7 +36,7 @@ class Variable:
 
 
 class Array:
-    """Fields of a NumPy array (rank, shape, strides, ...), loaded by code that is emitted here."""
+    """LLVM values with the fields of a NumPy array (rank, shape, strides, ...)."""
 
     def __init__(self, w: Routine, item: str) -> None:
         self.rank = w.emit(f"sext i32 {w.field(item, RANK, 'i32')} to i64")

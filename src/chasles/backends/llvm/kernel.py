@@ -40,14 +40,14 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
-"""Granularity (rows) in which threads take work, so that they process whole tiles."""
+"""Granularity (rows) with which threads share a batch, so that they process whole tiles."""
 RECENT = 32
 """Number of unused kernels that stay loaded, in case an equal robot is created again."""
 
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
 """Kernels in use, by cache key, so that equal robots share their code."""
 _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
-"""Recently used kernels, by cache key, the latest last."""
+"""Recently used kernels, by cache key, most recent last."""
 
 
 @functools.cache
@@ -354,9 +354,9 @@ def fast_entry(
     fallback: Callable[..., Any],
     again: Again | None = None,
 ) -> Callable[..., Any]:
-    """Return a built-in function that runs a kernel, or calls that `ways.learn` registered.
+    """Return a built-in function that runs a kernel, or handles calls registered by `ways.learn`.
 
-    Without a kernel, the function only runs registered calls. Return the fallback itself if this
+    Without a kernel, the function only handles registered calls. Return the fallback itself if this
     build of Python or the kernel does not support fast entries.
 
     - holder: object on which unpickling finds the function by name.
@@ -463,7 +463,7 @@ def begin(
 ) -> Callable[[], Kernel]:
     """Begin to compile a program; return a function that waits for its kernel and caches it.
 
-    Other processes compile until the function is called or `stack` is closed.
+    Other processes compile the program until the function is called or `stack` is closed.
     """
     name, made = _entry(recipe, dtype), _begun(program, Machine.host(), dtype, stack, ahead=True)
     return lambda: _kept(name, made())

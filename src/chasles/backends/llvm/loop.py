@@ -125,7 +125,7 @@ class Loop:
         return _Given(words((*numbers, *map(start_of, kept))), kept)
 
     def prepared(self, states: Rows, controls: Rows, records: Rows, steps: int) -> "Prepared":
-        """Return a reusable function that runs a number of steps on fixed arrays and records each.
+        """Return a reusable function that runs steps on fixed arrays and records every step.
 
         The function runs on the calling thread without interruption. A pending KeyboardInterrupt is
         raised after the function ends.

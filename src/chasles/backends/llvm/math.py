@@ -117,7 +117,7 @@ class Writer:
     def take(self, width: int) -> None:
         """Set the number of vector elements for the following operations.
 
-        Type names are created only here, because a function has many thousands of operations.
+        Type names are created only here, not once for each of many thousands of operations.
 
         - type, mask, integers: LLVM types of vectors of floating-point values, flags and integers.
         - bytes: size (bytes) of a vector.

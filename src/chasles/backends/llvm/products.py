@@ -346,7 +346,7 @@ def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
 def _multiplied(
     w: Writer, left: Rows, right: Blocks, source: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[int, Block, str]]:
-    """Yield (row, block, value) of a product's blocks, computed in groups that fit in registers."""
+    """Yield (row, block, value) for a product's blocks, in groups that fit in registers."""
     at_once = REGISTERS.get(w.bytes, 12) // TOGETHER
     for rows, ordered in _orders(left):
         for first in range(0, len(blocks), at_once):

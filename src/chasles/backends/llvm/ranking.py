@@ -5,8 +5,8 @@ import numpy as np
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Sizes of the vector code. A vector holds `LANES` starts (initial configurations), one from each
-group, and `CHAINS` vectors are summed at once."""
+"""Vector width, and number of vectors that are summed at once. A vector holds `LANES` starts
+(initial configurations), one from each group."""
 
 
 def ranking(fuse: bool) -> str:

@@ -274,7 +274,7 @@ def scatter(
 
 
 def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
-    """Emit prefetches of the column `AHEAD` columns after `start` in each row.
+    """Emit code that prefetches, in each row, the column `AHEAD` columns after `start`.
 
     how: LLVM's read/write flag and locality.
     """

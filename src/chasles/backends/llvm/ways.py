@@ -64,7 +64,7 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """Return the call descriptor for the kernel of a resolved call, or None if it has none.
+    """Return the call descriptor for a resolved call's kernel, or None if the kernel has none.
 
     short: True if all arguments are float32 arrays.
     """
