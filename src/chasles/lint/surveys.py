@@ -1,4 +1,4 @@
-"""Read robot files for lint, as loaded robots or (even if loading fails) as raw values."""
+"""Load robot files for lint, and read their raw values even if loading fails."""
 
 import math
 import os

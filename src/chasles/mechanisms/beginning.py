@@ -43,7 +43,7 @@ class Beginning:
         return q
 
     def alone(self, base: np.ndarray, seed: int) -> "BeginOne":
-        """Return a function that computes the configuration for one pose at a time."""
+        """Return a function that computes the initial configuration for one pose at a time."""
         return BeginOne(self._kernel, base, self._memories(seed))
 
     def _memories(self, seed: int) -> np.ndarray:
@@ -73,7 +73,7 @@ class BeginOne:
         self._run = kernel.prepared(given, [q, ends])
 
     def __call__(self, pose: np.ndarray) -> np.ndarray:
-        """Return the configuration for a pose (4, 4)."""
+        """Return the initial configuration for a pose (4, 4)."""
         self._turn[...] = pose[:3, :3]
         self._place[...] = pose[:3, 3]
         self._run()

@@ -395,7 +395,7 @@ class Timed(Mechanism):
     """
 
     TIMELESS = ("integrate", "difference")
-    """Functions that do not depend on time."""
+    """Names of functions that do not depend on time."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

@@ -132,7 +132,15 @@ def arc(
 
     Examples
     --------
-    >>> move = chasles.trajectory.arc(robot, "tool", via, goal, start=q)  # doctest: +SKIP
+    >>> import chasles
+    >>> robot = chasles.robots.puma560()
+    >>> q = [0.1, 0.6, -0.8, 0.3, 0.9, -0.2]
+    >>> p = robot.forward_kinematics(q, frame="tool")[:3, 3]
+    >>> via, goal = p + [0.0, 0.05, 0.02], p + [0.0, 0.1, 0.0]
+    >>> move = chasles.trajectory.arc(robot, "tool", via, goal, start=q, duration=2.0)
+    >>> reached = robot.forward_kinematics(move.end, frame="tool")[:3, 3]
+    >>> bool(abs(reached - goal).max() < 1e-6)
+    True
     """
     hand = Guided(robot, frame, orientation, tolerance, "arc")
     every = some_numbers("via", via, "arc")

@@ -175,7 +175,7 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return high, low, slope and inverse slope of the rows, and bounds on x.
+    """Return `high`, `low`, `slope` and 1 / `slope` of the constraint rows, and bounds on x.
 
     If a row is NaN, the bounds are contradictory.
     """
@@ -403,7 +403,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Programs for one interval, by name: functions for the outputs and for the input sizes."""
+"""Programs for one interval, by name: a function for the outputs, and one for the input sizes."""
 
 
 def _traced(
