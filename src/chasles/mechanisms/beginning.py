@@ -33,9 +33,10 @@ class Beginning:
     def __call__(
         self, goals: np.ndarray, base: np.ndarray, seed: int, threads: int | None
     ) -> np.ndarray:
-        """Return configurations (count, nq) for goals (count, 12).
+        """Return initial configurations (count, nq) for goals (count, 12).
 
-        A goal without a solution gets the configuration `base` (1, nq).
+        A goal contains a rotation matrix by rows, then a position. If a goal has no solution, the
+        result is `base` (1, nq).
         """
         memories, none = self._memories(seed)[:1], np.zeros((len(goals), 0), np.int64)
         found = self._search([goals], base, none, base, 0, memories, threads)

@@ -289,7 +289,7 @@ class Guided:
         q = finite("start", start, robot.nq, name)
         for body in robot.model.bodies:
             if not body.joint.holonomic:
-                problem = f"joint {body.data.name!r} is nonholonomic"
+                problem = f"joint {body.data.name!r} is nonholonomic, which is not supported"
                 raise InputError("E-PATH-039", problem, "lock the joint with robot.lock", part=name)
         if robot.model.constraints:
             robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)
@@ -338,7 +338,7 @@ class Guided:
         jumps = np.abs(np.diff(steps, axis=0)).max(axis=-1)
         if at.space.brackets and jumps.max() > np.pi:
             place = _place(s[int(np.argmax(jumps))], route)
-            problem = f"a joint has rotated by half a turn from its initial position {place}"
+            problem = f"a joint rotates more than half a turn from its initial position {place}"
             raise InputError("E-PATH-062", problem, "split the path, and use join", part=self.name)
         return np.asarray(steps)
 

@@ -85,12 +85,12 @@ Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two symbolic numbers in one instruction, or b if either is NaN."""
+    """Return the minimum of two symbols, computed by one instruction; b if either is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two symbolic numbers in one instruction, or b if either is NaN."""
+    """Return the maximum of two symbols, computed by one instruction; b if either is NaN."""
     return select(less(b, a), a, b)
 
 
