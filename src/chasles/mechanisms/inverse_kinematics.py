@@ -263,7 +263,7 @@ class _Solver:
         most: int | None = None,
         weights: np.ndarray | None = None,
     ) -> Rows:
-        """Return each problem's configuration, solver state, and (steps, index of the try).
+        """Return each problem's configuration, solver state, and (number of steps, try index).
 
         If `most` is None, the solver may try all starting configurations. If `most` is 0, the
         solver starts only from the guess. If `most` is 1, a second try continues to the smallest
