@@ -149,7 +149,7 @@ def _weighed(model: LinearModel, mass: float) -> tuple[np.ndarray, float]:
 def _inequalities(
     model: LinearModel, start: Prior, constraints: Constraints
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return G of the constraints G x >= 0 on parameters x, and strictly feasible coordinates."""
+    """Return the matrix G of constraints G x >= 0 on parameters x, and a strictly feasible z."""
     n, bodies = len(model.names), len(model.bodies)
     rows, z = [], np.zeros(n)
     for k, (kind, _) in enumerate(model.unknowns):

@@ -392,7 +392,7 @@ def _notes(
 ) -> tuple[str, ...]:
     """Return notes about joints at rest, excitation and units, and issue them as warnings.
 
-    `moving` contains the number of usable samples, in motion, for each torque.
+    `moving` contains, for each torque, the number of samples in which the joint is not at rest.
     """
     found = _at_rest(model, samples, moving)
     if samples * model.free < len(chosen):

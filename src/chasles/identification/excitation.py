@@ -299,7 +299,7 @@ class Search:
     def objective(
         self, theta: np.ndarray, weight: float, power: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smoothed objective with penalties (S,) of each motion, and its gradient."""
+        """Return the smoothed objective, plus penalties, of S motions (S,), and its gradient."""
         at = self.states(theta)
         condition = self.goal == "condition"
         value, bars = self._excitation(at, power) if condition else self._information(at)

@@ -47,7 +47,7 @@ class Measured:
             yield self.sample(log)
 
     def _whole(self, logs: Iterator[Log]) -> Iterator[Log]:
-        """Join the blocks of a motion if derivatives are missing or there is a lag."""
+        """Join the blocks of a motion if derivatives are missing or a delay must be corrected."""
         held: list[Log] = []
         for log in logs:
             if log.qd is not None and log.qdd is not None and self.lag == 0.0:

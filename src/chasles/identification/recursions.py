@@ -186,7 +186,7 @@ def _natural(model: LinearModel, x: Sequence[Number], g: Sequence[Number]) -> li
 def _along(
     model: LinearModel, x: Sequence[Number], m: Sequence[Number], d: Sequence[Number]
 ) -> list[Number]:
-    """Return the parameters after the step -d, the natural gradient for the direction m.
+    """Return the parameters after the step -d, where d is the natural gradient for direction m.
 
     The new pseudo-inertia of a body is E P E' with E = (1 + Y + Y²/2)^(2^n) and
     Y = -P L / 2^(n + 1), where n is `HALVINGS`. P L has real eigenvalues, and 1 + y + y²/2 has no

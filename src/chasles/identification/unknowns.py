@@ -132,9 +132,9 @@ def moved(H: np.ndarray) -> np.ndarray:
 class Body:
     """A body with ten unknown parameters.
 
-    `nominal` contains the values of the parameters in the given robot. `parts` are the moving
-    bodies that have these parameters. Each part is a body index and the matrix (10, 10) that maps
-    the parameters to the frame of the body's link. `attached` is the frame that carries a payload;
+    `nominal` contains the values of the parameters in the given robot. `parts` lists the moving
+    bodies that have these parameters, each as a body index and the matrix (10, 10) that maps the
+    parameters to the frame of the body's link. `attached` is the frame that carries a payload;
     None for a body of the robot.
     """
 

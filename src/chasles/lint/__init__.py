@@ -61,7 +61,8 @@ def lint(
     >>> import chasles, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "arm.urdf"
     >>> notes = chasles.save(chasles.robots.planar(1), path)
-    >>> findings = chasles.lint(path)
+    >>> chasles.lint(path)
+    ()
     """
     sheet = surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments, trust=trust)
     return findings(sheet)

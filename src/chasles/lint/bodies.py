@@ -143,14 +143,14 @@ def density(sheet: Sheet) -> Iterator[Found]:
         radius = math.sqrt(5.0 / 6.0 * float(np.sum(link.principal)) / link.mass)
         ball = 4.0 / 3.0 * math.pi * radius * radius * radius
         if link.mass > DENSEST * ball:
-            what = f"a uniform ball with its mass and moments has a radius of {1e3 * radius:.3g} mm"
+            what = f"a uniform ball of equal mass and moments has a radius of {1e3 * radius:.3g} mm"
             yield link.found(f"{what} and a density of {_density(link.mass, ball)}")
         elif link.extended:
             edges = np.sqrt(12.0 * link.second_moments / link.mass)
             box = float(np.prod(edges))
             if link.mass < LIGHTEST * box:
                 size = " x ".join(f"{1e3 * edge:.4g}" for edge in edges[::-1])
-                what = f"a uniform box with its mass and moments measures {size} mm"
+                what = f"a uniform box of equal mass and moments measures {size} mm"
                 yield link.found(f"{what} and has a density of {_density(link.mass, box)}")
 
 

@@ -142,5 +142,5 @@ def repaired(sheet: Sheet) -> tuple[str, str]:
 
 
 def _found(sheet: Sheet) -> dict[Edit | Left, None]:
-    """Return all edits and unrepairable faults, without duplicates (from xacro macros)."""
+    """Return all edits and unrepairable faults, without the duplicates that xacro macros cause."""
     return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

@@ -298,7 +298,10 @@ class Sheet:
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Return links that have mass or carry links with mass; `fixed` ignores moving joints."""
+        """Return the names of links that have mass or carry links with mass.
+
+        If `fixed` is True, only links carried through fixed joints count.
+        """
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

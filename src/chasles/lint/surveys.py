@@ -1,4 +1,4 @@
-"""Read robot files for lint, as loaded robots or (even if loading fails) as raw values."""
+"""Load robot files for lint, and read their raw values even if loading fails."""
 
 import math
 import os
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add the location of a joint in the file, and inverted limits, which loading removes."""
+        """Add the joint's location in the file, and inverted limits, which the loader omits."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -104,7 +104,7 @@ def xacro(
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
 
     def written(place: etree._Element | None, names: Iterable[str]) -> etree._Element | None:
-        """Return the only xacro element that can have produced `place` unchanged, or None."""
+        """Return the xacro element from which `place` was copied unchanged, or None if unknown."""
         if place is None:
             return None
         alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]

@@ -33,9 +33,10 @@ class Beginning:
     def __call__(
         self, goals: np.ndarray, base: np.ndarray, seed: int, threads: int | None
     ) -> np.ndarray:
-        """Return configurations (count, nq) for goals (count, 12).
+        """Return initial configurations (count, nq) for goals (count, 12).
 
-        A goal without a solution gets the configuration `base` (1, nq).
+        A goal contains a rotation matrix by rows, then a position. If a goal has no solution, the
+        result is `base` (1, nq).
         """
         memories, none = self._memories(seed)[:1], np.zeros((len(goals), 0), np.int64)
         found = self._search([goals], base, none, base, 0, memories, threads)
@@ -43,7 +44,7 @@ class Beginning:
         return q
 
     def alone(self, base: np.ndarray, seed: int) -> "BeginOne":
-        """Return a function that computes the configuration for one pose at a time."""
+        """Return a function that computes the initial configuration for one pose at a time."""
         return BeginOne(self._kernel, base, self._memories(seed))
 
     def _memories(self, seed: int) -> np.ndarray:
@@ -73,7 +74,7 @@ class BeginOne:
         self._run = kernel.prepared(given, [q, ends])
 
     def __call__(self, pose: np.ndarray) -> np.ndarray:
-        """Return the configuration for a pose (4, 4)."""
+        """Return the initial configuration for a pose (4, 4)."""
         self._turn[...] = pose[:3, :3]
         self._place[...] = pose[:3, 3]
         self._run()

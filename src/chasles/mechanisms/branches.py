@@ -56,7 +56,7 @@ class Branches:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Return the program for all configurations, given pose and redundant-joint position."""
+        """Return the program for all configurations at a pose and a redundant-joint position."""
         return self.compiled(lambda: traced(self.chain, self.form, *self.limits), "branches")
 
     @property
@@ -144,7 +144,7 @@ class Branches:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Range of the redundant joint: its limits, and at most one full turn for an angle."""
+        """Range of the redundant joint: joint limits, capped at one turn for a revolute joint."""
         if self.form.given is None:
             return (0.0, 0.0)
         if self.form.kind == "elbow":

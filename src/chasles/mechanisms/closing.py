@@ -153,7 +153,7 @@ class Loops(Freedoms):
         reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
-        """Check that qd (and qdd) keep the loops closed, within `tolerance` times their size."""
+        """Raise an error if rates open the loops by more than `tolerance` times their norm."""
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):

@@ -22,7 +22,7 @@ SOFTEST = 1e-4
 """Minimum weight of a coordinate, relative to the largest weight."""
 
 LONGEST = 200.0
-"""Maximum number of steps toward a preferred configuration, with the targets met."""
+"""Maximum number of steps toward a preferred configuration while meeting the targets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def settled(
     found: Sequence[np.ndarray],
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Move solutions as close as possible to the preferred configuration, keeping the targets met.
+    """Move solutions as close as possible to the preferred configuration while meeting the targets.
 
     `inputs` contains goals, weights, tolerances and a mask of movable coordinates. `found` contains
     configurations, solver states and step counts of the solutions. A solution that cannot be

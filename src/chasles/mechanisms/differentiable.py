@@ -110,7 +110,7 @@ def differentiable(
     nq, numbers = mechanism.nq, task.numbers
     shapes = [(*several, *each) for each in ((nq,), (nq, numbers), (), (2,), (nq,))]
     shapes.insert(4, ())  # for `Solution.iterations`
-    shapes.append(())  # and `Solution.complete`
+    shapes.append(())  # for `Solution.complete`
     given = [p for p in postures if p is not None]
     return Solution(*arrays.solved(solve, goals, given, shapes))
 

@@ -279,7 +279,8 @@ class Constrained(Mechanism):
             check_coordinates(name, options["coordinates"])
         if options.get("coordinates") == "tree" and name in OPEN:
             opened = self._opened.at(self.t).caller(name, f_ext, **options)
-            return partial(opened)  # hides `fast`: calls without options must keep the loops closed
+            # a `partial` has no attribute `fast`: calls without options must keep the loops closed
+            return partial(opened)
         if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)
         return Closing(name, self._own[name](self, wrench_arguments(self.model, f_ext), **options))

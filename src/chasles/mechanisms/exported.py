@@ -64,12 +64,12 @@ class Reaching:
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return configurations spread within the limits, and the target parameters they reach."""
+        """Return configurations within the limits, and the target parameters attained there."""
         q = spread(self.mechanism, self.bounds, count, seed)
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return the target parameters that q attains.
+        """Return the target parameters attained at the configurations q.
 
         Parameters that q does not determine are set to the goals.
         """

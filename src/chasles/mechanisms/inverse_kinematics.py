@@ -263,7 +263,7 @@ class _Solver:
         most: int | None = None,
         weights: np.ndarray | None = None,
     ) -> Rows:
-        """Return each problem's configuration, solver state, and (steps, index of the try).
+        """Return each problem's configuration, solver state, and (number of steps, try index).
 
         If `most` is None, the solver may try all starting configurations. If `most` is 0, the
         solver starts only from the guess. If `most` is 1, a second try continues to the smallest
@@ -372,9 +372,9 @@ class _Solver:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
         The result is the nearest of all solutions found. If other solutions may exist, this
-        solution is moved as close as possible, keeping the targets met (`_approached`).
-        The configuration may be outside the limits. Joints in `fixed` keep their positions in the
-        guess or, without a guess, in the configuration.
+        solution is moved as close as possible while still meeting the targets (`_approached`). The
+        configuration may be outside the limits. Joints in `fixed` keep their positions in the guess
+        or, without a guess, in the configuration.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
@@ -400,7 +400,7 @@ class _Solver:
         return self._solution(*whole)
 
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
-        """Move the solutions `begun` toward configurations (n, nq), keeping the targets met.
+        """Move the solutions `begun` toward configurations (n, nq) while meeting the targets.
 
         Other solutions are found by starting at points between the solution and the configuration
         (`LEAPS`), and are moved in the same way. The nearest result is returned.
@@ -420,7 +420,7 @@ class _Solver:
         return best
 
     def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
-        """Move the solutions `found` toward `ease.posture`, keeping the targets met."""
+        """Move the solutions `found` toward `ease.posture` while meeting the targets."""
         inputs = [self.goals[which], self._weights, self._tolerances, self._movable]
         return settled(self._prepared, ease, inputs, found, self.threads)
 

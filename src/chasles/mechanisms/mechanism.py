@@ -165,7 +165,7 @@ class Mechanism(Named):
 
     @cached_property
     def charts(self) -> Charts:
-        """Charts: choices of independent coordinates that suit given configurations."""
+        """Charts (choices of independent coordinates), each for a range of configurations."""
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -395,7 +395,7 @@ class Timed(Mechanism):
     """
 
     TIMELESS = ("integrate", "difference")
-    """Functions that do not depend on time."""
+    """Names of functions that do not depend on time."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

@@ -104,7 +104,7 @@ class Prepared:
         """Return starting configurations within the limits.
 
         `held` contains the index in q and the value of each fixed coordinate. Coordinates that do
-        not move the targets are neutral.
+        not move the targets have their neutral values.
         """
         key = (seed, tries, held)
         if key not in self._starts:
@@ -156,7 +156,7 @@ def prepared(mechanism: Mechanism, task: Task) -> Prepared:
 
 
 def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.ndarray:
-    """Return configurations (count, nq) that fill the space within the limits evenly.
+    """Return configurations (count, nq) that are evenly distributed within the limits.
 
     The configurations form an additive sequence with the generalized golden ratio (Roberts 2018),
     shifted by the seed; orientations are uniform (Shoemake 1992). Angles without limits, or with
@@ -227,7 +227,7 @@ def angles(mechanism: Mechanism) -> list[int]:
 
 
 def _returns(joint: Joint, ratio: float) -> bool:
-    """Return True if a full turn of its leader leaves the pose of a mimic joint unchanged."""
+    """Return True if a full turn of the leader does not change the pose of the mimic joint."""
     if joint.nq != 1:
         return True
     first, last = (joint.motion(Vector.of(x)) for x in (0.5, 0.5 + ratio * TURN))

@@ -37,7 +37,7 @@ def _plain(options: tuple[Any, Any]) -> tuple[Any, Any] | None:
 
 
 class Plan:
-    """Prepared search for given target frames and kinds, which runs one call at a time."""
+    """Prepared search for given target frames and kinds, usable by one thread at a time."""
 
     def __init__(self, task: Task, alone: Any, begin: BeginOne | None) -> None:
         self.lock, self.begin = threading.Lock(), begin

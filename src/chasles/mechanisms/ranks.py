@@ -260,7 +260,7 @@ def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> n
 
 
 def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
-    """Return the largest rank of all loop equations over all q; for `share`, see `rank_of`."""
+    """Return the largest rank of the loop equations over configurations q (see `rank_of`)."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 

@@ -69,8 +69,8 @@ class Mobility(int):
     immobile
         Degrees of freedom that the loops lock at this configuration while others move.
     misfits
-        Loops and couplings with dropped equations, each with the precision to which other equations
-        imply them (rad, and relative to the size of the loop).
+        Loops and couplings with dropped equations, and the precision to which other equations imply
+        the dropped ones (rad, and relative to the size of the loop).
     positions
         Mobility at position level, which is larger with nonholonomic constraints.
     """

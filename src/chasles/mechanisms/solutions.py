@@ -27,7 +27,7 @@ class Solution:
     solved : (...)
         True where every error is within its tolerance and all loops are closed.
     residual : (..., 2)
-        Largest angle (rad) and largest distance (m) between q and the targets.
+        Largest angle error (rad) and largest position error (m) of the targets at q.
     iterations : (...)
         Total number of steps of all tries.
     limits : (..., nq)

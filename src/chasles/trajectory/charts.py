@@ -93,7 +93,7 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
     """Return the indices in qd and in q of the independent coordinates of a robot with loops."""
     rows = list(robot.mechanism.closing.independent)
     if robot.independent != robot.independent_positions:
-        problem = f"robot {robot.name!r} has rolling constraints"
+        problem = f"robot {robot.name!r} has rolling constraints, which are not supported"
         raise InputError("E-PATH-016", problem, "omit `robot`", part=part)
     places = {
         robot.model.velocity_slices[i].start: robot.model.position_slices[i].start
@@ -102,7 +102,7 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
     }
     for row, name in zip(rows, robot.independent, strict=True):
         if row not in places:
-            problem = f"independent coordinate {name!r} belongs to a joint with several coordinates"
+            problem = f"independent coordinate {name!r} must belong to a joint with one coordinate"
             remedy = "choose other coordinates with robot.with_independent"
             raise InputError("E-PATH-017", problem, remedy, part=part)
     return rows, [places[row] for row in rows]

@@ -132,7 +132,15 @@ def arc(
 
     Examples
     --------
-    >>> move = chasles.trajectory.arc(robot, "tool", via, goal, start=q)  # doctest: +SKIP
+    >>> import chasles
+    >>> robot = chasles.robots.puma560()
+    >>> q = [0.1, 0.6, -0.8, 0.3, 0.9, -0.2]
+    >>> p = robot.forward_kinematics(q, frame="tool")[:3, 3]
+    >>> via, goal = p + [0.0, 0.05, 0.02], p + [0.0, 0.1, 0.0]
+    >>> move = chasles.trajectory.arc(robot, "tool", via, goal, start=q, duration=2.0)
+    >>> reached = robot.forward_kinematics(move.end, frame="tool")[:3, 3]
+    >>> bool(abs(reached - goal).max() < 1e-6)
+    True
     """
     hand = Guided(robot, frame, orientation, tolerance, "arc")
     every = some_numbers("via", via, "arc")
@@ -281,7 +289,7 @@ class Guided:
         q = finite("start", start, robot.nq, name)
         for body in robot.model.bodies:
             if not body.joint.holonomic:
-                problem = f"joint {body.data.name!r} is nonholonomic"
+                problem = f"joint {body.data.name!r} is nonholonomic, which is not supported"
                 raise InputError("E-PATH-039", problem, "lock the joint with robot.lock", part=name)
         if robot.model.constraints:
             robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)
@@ -330,7 +338,7 @@ class Guided:
         jumps = np.abs(np.diff(steps, axis=0)).max(axis=-1)
         if at.space.brackets and jumps.max() > np.pi:
             place = _place(s[int(np.argmax(jumps))], route)
-            problem = f"a joint has rotated by half a turn from its initial position {place}"
+            problem = f"a joint rotates more than half a turn from its initial position {place}"
             raise InputError("E-PATH-062", problem, "split the path, and use join", part=self.name)
         return np.asarray(steps)
 

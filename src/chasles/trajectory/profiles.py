@@ -160,7 +160,7 @@ class Axis:
         return up + down, 0.5 * ((self.v0 + peak) * up + (peak + self.v1) * down)
 
     def peaks(self, lacks: Callable[[np.ndarray], np.ndarray]) -> list[float]:
-        """Return the roots of a continuous function `lacks` of the peak velocity."""
+        """Return the peak velocities at which the continuous function `lacks` is zero."""
         turn = 0.0 if math.isinf(self.j) else self.a**2 / self.j
         special = [x + s * turn for x in (self.v0, self.v1) for s in (-1.0, 0.0, 1.0)] + [0.0]
         even = np.linspace(-self.v, self.v, SAMPLES)
@@ -195,7 +195,7 @@ class Axis:
         return self.distance == 0.0 and self.v0 == self.v1 == 0.0
 
     def peak(self, duration: float) -> float | None:
-        """Return the smallest peak velocity for a given duration, or None if it is impossible."""
+        """Return the smallest peak velocity for a duration, or None for an impossible duration."""
         shortest, quick = self.fastest
         if self.still or abs(duration - shortest) <= NEARLY * duration:
             return quick

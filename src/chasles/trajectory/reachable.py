@@ -85,12 +85,12 @@ Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two symbolic numbers in one instruction, or b if either is NaN."""
+    """Return the minimum of two symbols, computed by one instruction; b if either is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two symbolic numbers in one instruction, or b if either is NaN."""
+    """Return the maximum of two symbols, computed by one instruction; b if either is NaN."""
     return select(less(b, a), a, b)
 
 
@@ -175,7 +175,7 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return high, low, slope and inverse slope of the rows, and bounds on x.
+    """Return `high`, `low`, `slope` and 1 / `slope` of the constraint rows, and bounds on x.
 
     If a row is NaN, the bounds are contradictory.
     """
@@ -403,7 +403,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Programs for one interval, by name: functions for the outputs and for the input sizes."""
+"""Programs for one interval, by name: a function for the outputs, and one for the input sizes."""
 
 
 def _traced(
