@@ -266,7 +266,7 @@ class HeightField:
         Returns
         -------
         ridges : Ridges
-            Starts, directions, sides and existence, for each point (n, k).
+            The k edges near each point, as arrays with leading shape (n, k).
 
         Examples
         --------
