@@ -212,7 +212,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Return the normal impulse still to be added until a quantity reaches its goal, or infinity."""
+        """Return the remaining normal impulse until a quantity reaches its goal, or infinity."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]
