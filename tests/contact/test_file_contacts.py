@@ -45,7 +45,7 @@ def test_a_floating_robot_without_ground_is_told_so() -> None:
     assert len(contact.file_pairs(robot, ground=contact.Plane())) == 1
     bare = chasles.Robot(replace(source, shapes=()))
     q = bare.neutral()
-    with pytest.warns(UserWarning, match="no plane or fixed shape touches the robot"):
+    with pytest.warns(UserWarning, match="no plane or fixed shape can touch the robot"):
         bare.simulate(q, np.zeros(bare.nv), dt=0.002, steps=1, contacts="file")
 
 

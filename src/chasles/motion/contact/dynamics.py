@@ -248,7 +248,7 @@ def limit_rows(
             if gap <= within and -sign * qd[k] > speed:
                 name, rate = body.data.name, f"{-sign * qd[k]:.3g} rad/s or m/s"
                 remedy = "apply an impact first, or increase `speed`"
-                problem = f"joint {name!r} reaches its limit at {rate}"
+                problem = f"joint {name!r} approaches its limit at {rate}, faster than `speed`"
                 raise InputError("E-CONTACT-072", problem, remedy)
             if gap <= within and sign * qd[k] <= speed:
                 rows.append((k, sign, gap))
@@ -634,7 +634,10 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
     """Return True if a closed contact is touching, or raise an error if it is colliding."""
     now = state(0.0, float(rate), speed=speed)
     if now is State.COLLIDING:
-        problem = f"contact {k} of {contact.successor!r} approaches at {-rate:.3g} m/s"
+        problem = (
+            f"contact {k} of {contact.successor!r} approaches at {-rate:.3g} m/s, "
+            "faster than `speed`"
+        )
         remedy = "apply an impact first, or increase `speed`"
         raise InputError("E-CONTACT-015", problem, remedy, part="contact_dynamics")
     return now is State.TOUCHING

@@ -125,7 +125,7 @@ def file_pairs(
         among = [replace(each, shared=slots) for each in among]
     floats = any(body.joint.floating for body in model.bodies) and any(model.gravity_vector)
     if floats and not _stands(model, found + among):
-        problem = "no plane or fixed shape touches the robot, so it falls"
+        problem = "no plane or fixed shape can touch the robot, so the robot falls"
         remedy = "add a ground with file_pairs(robot, ground=True) or --ground"
         warnings.warn(f"contacts from the file: {problem}; {remedy}", stacklevel=3)
     return found + among

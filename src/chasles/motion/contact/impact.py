@@ -116,8 +116,8 @@ def impact(
     contacts : sequence of Contact
         Contacts from `contact_points` in this state, at any distance.
     law : ImpactLaw
-        `Newton`, `Sticking`, `Poisson`, `Stronge` or `Moreau`. Its coefficients are used instead of
-        the coefficients of the contacts.
+        `Newton`, `Sticking`, `Poisson`, `Stronge` or `Moreau`. The coefficients of the law are used
+        instead of those of the contacts.
     treatment : {"propagated", "simultaneous", "sequential"}, optional
         Treatment of several contacts; see Notes.
     distance : float, optional

@@ -41,8 +41,8 @@ changes only if a force exceeds its bound by more than the tolerance. The tolera
 than the error of the complementarity solver."""
 
 DEPENDENT = 1e-9
-"""Relative tolerance for singular values: smaller ones count as zero. Other points already hold a
-contact point if the direction of the point adds no nonzero singular value."""
+"""Relative tolerance for singular values: smaller ones count as zero. The constraint
+direction of a point is redundant if it adds no nonzero singular value."""
 
 EDGE = 1e-8
 """Relative tolerance for friction at its bound: friction of at least (1 - EDGE) times the bound

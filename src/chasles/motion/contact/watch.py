@@ -1,11 +1,12 @@
 """Detection of step sizes that are too large for soft contact.
 
 If the step size is too large for the stiffness or damping of the ground, the contact force reverses
-the velocity of a contact point in every step. The motion is then a numerical artifact. Therefore a
-detector, called watch here, counts for each point the steps in contact in which the velocity
-reverses. Contacts that last three steps or more, and oscillations with six steps or more per
-period, stay below the limit. Motion caused by actuators stays below the limit as well, because
-actuators cannot reverse the velocity of a contact point in every other step.
+the velocity of a contact point in every step. The motion is then a numerical artifact. To
+detect it, the simulation counts the velocity reversals of each contact point (state "watch"). A
+motion is unstable once a count reaches the limit `MANY`. Contacts that last three steps or more,
+and oscillations with six steps or more per period, stay below the limit. Motion caused by actuators
+stays below the limit as well, because actuators cannot reverse the velocity of a contact point in
+every other step.
 
 All computations use operations that floats, arrays of floats and symbols support.
 """

@@ -78,7 +78,7 @@ NEXT, LAST = [1, 2, 0], [2, 0, 1]
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a x b (..., 3), for a few vectors five times as fast as `numpy.cross`."""
+    """Return a x b (..., 3); for a few vectors, this is five times as fast as `numpy.cross`."""
     turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
     return turned
 

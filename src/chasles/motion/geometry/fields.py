@@ -37,8 +37,8 @@ CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""
 
 BALL, CORNERS, PEAKS, CROSSINGS = 3, 8, 4, 8
-"""Maximum numbers of contacts with a height field, by kind: of a ball, of the corners of a shape,
-of peaks with a shape, and of edges of a shape that cross ridges."""
+"""Maximum numbers of contacts with a height field: for a ball, for the corners of a shape, for
+peaks that touch a shape, and for edges of a shape that cross ridges."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -266,7 +266,7 @@ class HeightField:
         Returns
         -------
         ridges : Ridges
-            Starts, directions, sides and existence, for each point (n, k).
+            The k edges near each point, as arrays with leading shape (n, k).
 
         Examples
         --------

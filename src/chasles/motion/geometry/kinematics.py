@@ -509,8 +509,8 @@ def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
 def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
     """Return the program for gap, axes, velocity, J and bias of `Moves` at q and qd.
 
-    For surfaces without a closed form, the inputs include distance (k,), normal (k, 3) and the
-    normal rate, turn (k, 3), in the surface frames.
+    For surfaces without a closed form, the inputs include `distance` (k,), `normal` (k, 3) and
+    the rate of the normal, `turn` (k, 3), in the surface frames.
     """
     inputs, arena, frames = _frames(model, balls)
     asked, k = sum(ball.surface is None for ball in balls), len(balls)

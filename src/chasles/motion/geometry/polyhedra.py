@@ -19,8 +19,8 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
 from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
-"""Tolerance for points beyond an edge, as a fraction of the size of the bodies, and for normals
-that point into a body, as the sine of an angle."""
+"""Tolerance for feature pairs in contact. A contact point may lie beyond an edge by this fraction
+of the size of the bodies. A normal may point into a body by an angle with this sine."""
 
 LEANS = 1e-3
 """Sine of the largest tilt at which a corner on a face belongs to the contact patch."""
@@ -361,7 +361,7 @@ def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
 
 
 def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarray) -> Pairs:
-    """Return feature pairs with a tolerance `lack` of zero; `outward` includes the tolerance."""
+    """Return feature pairs with `lack` = 0, because `outward` already includes the tolerance."""
     return Pairs(gap, inside, outward, n, np.zeros(len(gap)))
 
 

@@ -105,7 +105,7 @@ class Slip:
             bent = bent[~past]
             bent = bent[self[bent]._bent(path[bent])]
         else:
-            problem = "slip does not end"
+            problem = "slip neither stops nor settles in one direction"
             remedy = "check that W is an inverse inertia (positive definite)"
             raise NotFiniteError("E-CONTACT-079", problem, remedy, part="impact")
         if (some := np.flatnonzero(crossing)).size:
@@ -200,7 +200,7 @@ class Slip:
         return np.column_stack([friction, np.ones(len(pull))])
 
     def _along(self, path: np.ndarray, direction: np.ndarray, dp: np.ndarray) -> np.ndarray:
-        """Return the state after a further normal impulse dp.
+        """Return the state after an additional normal impulse dp.
 
         `direction` is the derivative d lambda/dp, which is constant.
         """
@@ -212,7 +212,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Return the further normal impulse until a quantity reaches its goal, or infinity."""
+        """Return the remaining normal impulse until a quantity reaches its goal, or infinity."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]

@@ -50,7 +50,7 @@ class NormalLaw(Protocol):
         Returns
         -------
         touching : float or ndarray
-            1.0 or 0.0.
+            1.0 or 0.0; always 1.0 for a normal law without state variables.
 
         Examples
         --------
@@ -577,12 +577,12 @@ class SoftContact:
         Returns
         -------
         touching : float or ndarray
-            1.0 or 0.0.
+            1.0 or 0.0; always 1.0 for a normal law without state variables.
 
         Examples
         --------
         >>> from chasles import contact
-        >>> float(contact.SoftContact(contact.HuntCrossley(1e5, 0.1)).touches([], 0.1))
+        >>> float(contact.SoftContact(contact.HuntCrossley(1e5, 0.1)).touches([], -1e-3))
         1.0
         """
         return self.normal.touches(self._parts(state)[0], gap)
@@ -721,7 +721,7 @@ class SoftContact:
 
     def _parts(self, state: Values) -> tuple[Values, Values]:
         if len(state) != self.states:
-            problem = f"{self.states} states are needed, not {len(state)}"
+            problem = f"state must have {self.states} entries, not {len(state)}"
             raise InputError("E-CONTACT-084", problem, part="SoftContact")
         return state[: self.normal.states], state[self.normal.states :]
 

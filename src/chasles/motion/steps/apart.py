@@ -27,8 +27,8 @@ INTERVAL = "interval"
 """Name of the array with the search interval, which each round of a line search updates."""
 
 FREE = ("const", "input")
-"""Operations that each part of a program repeats. Values of other operations are passed from one
-part to the next."""
+"""Operations that are repeated in every part of a divided program. Values of all other operations
+are passed from one part to the next."""
 
 
 Output = tuple[Variable, list[Number]]
@@ -59,7 +59,7 @@ class Called(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Arrays that a program passes to a subprogram (requests), and results to use (answers)."""
+    """Arrays that a program passes to a subprogram (requests), and its results (answers)."""
 
     requests: list[Output]
     answers: list[Variable]
@@ -94,7 +94,7 @@ def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
 
 
 class Apart:
-    """Subprogram calls of one program, in order, at which the program is divided."""
+    """Calls to subprograms, in order, at which a program is divided into parts."""
 
     def __init__(self, problem: Problem, calls: Sequence[Call] = ()) -> None:
         self.problem, self.calls = problem, list(calls)
@@ -123,7 +123,7 @@ class Apart:
 
     @property
     def requests(self) -> list[Output]:
-        """All arrays that the program passes to its calls."""
+        """All arrays that the program passes to subprograms."""
         return [r for call in self.calls for r in call.requests]
 
     def parts(self, program: Program) -> list[Program]:

@@ -46,7 +46,8 @@ SLACK = 1e-6
 """Relative enlargement of clipping rectangles, so that faces of equal size overlap completely."""
 
 FLAT = 1e-12
-"""Tolerance (m) for edges parallel to a side of the clipping rectangle: extent across the side."""
+"""Smallest extent (m) of an edge along a side of the clipping rectangle. Smaller extents are
+replaced by this value to avoid division by zero."""
 
 
 class Face(NamedTuple):

@@ -8,10 +8,11 @@ one step is exact for all contacts that stick. The first step predicts which con
 contacts act if gravity would close them, and stick or slide along their current velocity
 (`touching.expected`).
 
-If full Newton steps do not converge, each further step ends where the power of the unbalanced
-momentum vanishes (`Newton.part_step`). These steps use only a fraction of the derivatives of
-friction (`Slope`), so that they resemble steps for a convex problem. Finally, the normal impulses
-that bound friction are fixed (`fixed`). That problem is convex, and its impulses add no energy.
+If full Newton steps do not converge, each further step ends where the directional derivative
+of the cost along the step vanishes (`Newton.part_step`). The gradient of the cost is the unbalanced
+momentum. These steps use only a fraction of the derivatives of friction (`Slope`), so that they
+resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
+(`fixed`). The problem with fixed normal impulses is convex, and its impulses add no energy.
 States that are solved only with fixed normal impulses are reported as unsolved. States with a
 residual above the tolerance after the last iteration are also unsolved; all their velocities are
 scaled down until the impulses do no positive work (`Newton.passive`).
@@ -61,8 +62,8 @@ PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
 ROUNDS = 6
-"""Number of rounds of the line search, each with two evaluations of the power of the unbalanced
-momentum."""
+"""Number of rounds of the line search, each with two evaluations of the directional derivative
+of the cost along the step."""
 
 NARROW = 1e-4
 """Smallest ratio of the lower to the upper end of a search interval in logarithmic bisection."""
@@ -141,9 +142,10 @@ class Line(NamedTuple):
     at, along : Motions
         Velocities of all contact slots at v, and the changes of these velocities along d.
     start, inertia : Number
-        Power of the unbalanced momentum at v, and the growth of this power due to inertia.
+        Directional derivative of the cost along d at v, and the growth of this derivative over the
+        step due to inertia.
     begun : Number
-        Power of the impulses at v.
+        Dot product of d and the generalized impulses at v.
     """
 
     v: np.ndarray
@@ -156,14 +158,14 @@ class Line(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Search interval of a line search: fractions of a step between which the power changes sign.
+    """Search interval of a line search: fractions of a step that bracket the minimum of the cost.
 
     Attributes
     ----------
     low, high : Number
         Lower and upper fraction.
     least, most : Number
-        Power at the lower and upper fraction.
+        Directional derivatives of the cost at the lower and upper fraction.
     """
 
     low: Number
@@ -172,9 +174,10 @@ class Interval(NamedTuple):
     most: Number
 
     def zero(self, whole: Number) -> Number:
-        """Return the fraction at which the linearly interpolated power is zero.
+        """Return the fraction at which the interpolated directional derivative is zero.
 
-        `whole` is 1 if the power stays negative over the full step.
+        The interpolation is linear. `whole` is 1 if the derivative is not positive at the end of
+        the full step; the result is then not used.
         """
         low, high, least, most = self
         return low - least * (high - low) / select(whole, 1.0, most - least)
@@ -400,7 +403,7 @@ class Newton:
         return self._balance(v, self._impulses(self.velocities(v)))
 
     def transposed(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the inverse of the transposed Jacobian at v, times x."""
+        """Solve the linear system with the transposed Jacobian at v and the right-hand side x."""
         slots = [
             linearized(touch, u, w, self._limiting, Slope(), ())
             for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
@@ -494,11 +497,11 @@ class Newton:
     def _part(
         self, v: np.ndarray, d: np.ndarray, g: np.ndarray, at: Motions, along: Motions
     ) -> Number:
-        """Return the fraction, at most 1, of a step d at which its power d.g becomes positive.
+        """Return the fraction, at most 1, of a step d up to which the cost decreases.
 
-        For a convex problem, the potential decreases up to this fraction. The power may stay small
-        and then rise steeply where a contact closes, at any fraction. Therefore, the search
-        alternates between regula falsi and bisection on a logarithmic scale.
+        At this fraction, the directional derivative d.g of the cost changes its sign. The
+        derivative may stay small and then rise steeply where a contact closes, at any fraction.
+        Therefore, the search alternates between regula falsi and bisection on a logarithmic scale.
         """
         inertia = dot(d, [dot(row, d) for row in self.p.H])
         line = Line(v, d, at, along, dot(d, g), inertia, self._power(v, d, at, along))
@@ -527,13 +530,13 @@ class Newton:
         return found
 
     def _unbalanced(self, line: Line, part: Number) -> Number:
-        """Return the power d.g of the unbalanced momentum g after a fraction of a step."""
+        """Return the directional derivative d.g of the cost after a fraction of a step d."""
         v, d, at, along, start, inertia, begun = line
         there = _ahead(at, along, part)
         return start + part * inertia + begun - self._power(v + part * d, d, there, along)
 
     def _power(self, v: np.ndarray, d: np.ndarray, at: Motions, along: Motions) -> Number:
-        """Return the power of the impulses: their dot product with a velocity change d.
+        """Return the dot product of a velocity change d and the generalized impulses.
 
         The impulses are evaluated at velocities v. `at` and `along` are the velocities of the
         contact slots at v, and the changes of these velocities along d.

@@ -284,7 +284,10 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
         return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the midpoint, the end, and the midpoint force: dT/dq, gravity, applied forces."""
+        """Return the midpoint, the end, and the force at the midpoint.
+
+        The force is the sum of dT/dq, gravity and applied forces.
+        """
         middle, qd = mechanism.integrate(q, 0.5 * d), d / h
         qdd = local.accelerate(local.t + 0.5 * h, middle, qd)
         slope = mechanism.derivatives("kinetic_energy", middle, qd, wrt="q")
@@ -424,6 +427,6 @@ def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
         if not joint.additive and any(joint.armature)
     ]
     if reasons:
-        problem = f"integrator {name!r} needs a Hamiltonian tree: {reasons[0]}"
+        problem = f"integrator {name!r} does not support this robot: {reasons[0]}"
         part = f"simulate: robot {mechanism.name!r}"
         raise ModelError("E-MOTION-049", problem, "use 'rk4' or 'dopri5'", part=part)

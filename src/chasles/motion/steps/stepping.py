@@ -82,7 +82,7 @@ contacts amplify rounding errors in velocities, which requires a larger toleranc
 
 FLOOR = 1e-9
 """Velocity (m/s or rad/s) that keeps relative residuals finite at rest. The momentum at this
-velocity is added to the momentum to which residuals are relative."""
+velocity is added to the reference momentum of the residuals."""
 
 CARRIED = ("point", "memory", "data")
 """Arrays passed between programs: velocities, solver state (`MEMORY`), and data of the problem."""
@@ -104,7 +104,8 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "h
   converge.
 - residual: largest residual of the momentum balance.
 - work: work of impulses (J).
-- excess: largest work in a step in excess of the energy that overlaps and restitution release (J).
+- excess: largest difference (J) between the work of impulses in a step and the energy that overlaps
+  and restitution may release.
 - overflow: number of steps in which more points overlapped than there are shared slots.
 - held: number of unsolved steps that converged with fixed normal impulses in the friction bounds.
 """

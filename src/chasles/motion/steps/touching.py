@@ -319,9 +319,10 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: 
     normal component of this impulse, if positive, is the load that determines how friction changes
     as the sliding direction turns.
 
-    The slot acts if a velocity change of `slack` (m/s) would close it. The slot sticks if the
-    friction of the corresponding normal impulse could stop its slip. The exception is a closed slot
-    that slips faster than `CREEP` times the largest velocity at which it sticks under its load.
+    The contact is expected to act if a velocity change of `slack` (m/s) would close it. The
+    contact is expected to stick if the friction of the corresponding normal impulse could stop its
+    slip. However, a closed contact is expected to slide if it slips faster than `CREEP` times the
+    largest velocity at which it sticks under its load.
     """
     near, closed = less(u[2] - touch.bound, slack), less(u[2], touch.bound)
     slope = touch.stiffness * near
@@ -370,7 +371,7 @@ def rows_of(J: np.ndarray, near: Near) -> Rows:
     (rub,) = near.rubs
     a, b = rub.direction
     slides = a * a + b * b
-    a = a + (1.0 - slides)  # while the slot sticks, the direction is arbitrary
+    a = a + (1.0 - slides)  # while the contact sticks, the direction is arbitrary
     along, across = a * x + b * y, a * y - b * x
     left = near.slope * (n - rub.growth * slides * along)
     stiffness = rub.stiffness - rub.along * slides

@@ -315,7 +315,7 @@ def check_holonomic(model: Model) -> None:
     """Raise an error if the velocities of a model do not span all small changes of q."""
     for body in model.bodies:
         if not body.joint.holonomic:
-            problem = f"joint {body.data.name!r} is nonholonomic: qd does not span the changes of q"
+            problem = f"nonholonomic joint {body.data.name!r} is not supported"
             part = f"rollout_pullback: robot {model.name!r}"
             raise ModelError(
                 "E-MOTION-001", problem, "use finite differences of rollouts", part=part
