@@ -86,7 +86,10 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return joint limits (prismatic: in units of `size`; revolute: at most one turn apart)."""
+    """Return the limits of a joint, in rad or in units of `size`.
+
+    The range of a revolute joint is reduced to at most one turn.
+    """
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size

@@ -56,7 +56,7 @@ FAR = 1e9
 """Distance to a joint limit (rad or m) beyond which the limit is ignored."""
 
 INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
-"""Names of the input arrays of the program, in order; the last input is the time step."""
+"""Names of the input arrays of the program, in order; the last input, dt, is not listed."""
 
 
 @dataclass(frozen=True)

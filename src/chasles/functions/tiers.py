@@ -1,4 +1,4 @@
-"""Functions that run quickly compiled code until the best code is ready."""
+"""Functions that run code from a fast compilation until the best code is ready."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tiered:
-    """Function that starts with quickly compiled code and later switches to the best code.
+    """Function that starts with code from a fast compilation and later switches to the best code.
 
     The best code is compiled in the background, mostly by other processes, and is used as soon as
     it is ready. The results of both versions are bitwise identical. The function has all attributes

@@ -367,7 +367,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         return
     shape = some_numbers(name, control, "simulate").shape
     if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
-        problem = f"leading shape {shape[:-1]} of {name} does not broadcast to q and qd"
+        problem = f"leading shape {shape[:-1]} of {name} does not broadcast to that of q and qd"
         remedy = f"a {name} with one row per step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 

@@ -66,7 +66,7 @@ def _earliest(
     if np.min(first + slack) > 0.0:
         late = beyond(end) >= 0.0
         part = end if late else scipy.optimize.brentq(beyond, 0.0, end, xtol=FINE, rtol=FINE)
-    while 0.0 < part < end and beyond(part) >= 0.0:  # not yet beyond a discontinuity
+    while 0.0 < part < end and beyond(part) >= 0.0:  # step past a discontinuity
         part, ahead = min(part + ahead, end), 2.0 * ahead
     rest = left(part) + slack
     return part, which[rest <= max(np.min(rest), 0.0)]

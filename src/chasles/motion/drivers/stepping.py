@@ -133,7 +133,7 @@ class Stepped:
         return self._made
 
     def program(self, name: str, dtype: str) -> Program:
-        """Return one program of the step: begin, refine, rescue, search, brake or end."""
+        """Return a program of the step by its name, such as "begin" (see `steps.stepping`)."""
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
@@ -227,7 +227,7 @@ class Stepped:
 
     @cached_property
     def _divided(self) -> Steps:
-        """Programs of the step, of which long ones are divided into parts."""
+        """Programs of the step; long programs are divided into parts."""
         if not self.scene.picks:
             return self.steps
         return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
@@ -237,7 +237,7 @@ class Stepped:
         return self._divided.called(name)
 
     def _part(self, name: str, dtype: str, number: int) -> Program:
-        """Return one part of a divided program: begin, refine or search.
+        """Return one part of a divided program ("begin", "refine" or "search").
 
         All parts of the program are traced at once and kept until another program is needed.
         """
@@ -527,7 +527,7 @@ def _is_later(robot: Machine, q: Any) -> bool:
     if library is None:
         return False
     if library.package == "cupy":
-        problem = f"integrator {TIME_STEPPING!r} does not support: loops on a GPU"
+        problem = f"integrator {TIME_STEPPING!r} does not support loops on a GPU"
         raise ModelError("E-MOTION-210", problem, "use NumPy arrays", part="rollout")
     return True
 
