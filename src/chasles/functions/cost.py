@@ -96,7 +96,7 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """Return the statement now executed in the innermost public function of `algorithms`.
+    """Return the statement being executed in the innermost public function of `algorithms`.
 
     `begun` stores the order in which functions were first called, by file and first line.
     """

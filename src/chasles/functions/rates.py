@@ -329,7 +329,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
 
 
 def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
-    """Remove components along a basis from rows, with inner products over the free joints."""
+    """Remove the components of rows along a basis, with inner products over the free joints."""
     found = []
     for row in rows:
         for unit in basis:

@@ -344,7 +344,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """Return 1 for free coordinates, and 0 for coordinates fixed or pushed against a limit."""
+        """Return 0 for coordinates that are fixed or pushed against a limit, else 1."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)

@@ -187,7 +187,7 @@ def _sampled(robot: Machine, plan: Plan) -> Any:
 
 
 def _apart(control: Any) -> Any:
-    """Return a copy of a function or `Controls` without sharing mutable objects."""
+    """Return a copy of a controller that shares no mutable objects with the original."""
     if isinstance(control, Controls):
         return Controls(_apart(control.function))
     return apart(control)

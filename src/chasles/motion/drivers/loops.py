@@ -71,7 +71,7 @@ class ClosureFunction:
         model, self.robot = robot.model, robot
         robot.mechanism.require_loops("ClosureFunction", "the robot has no loops to close")
         if model.rolls:
-            problem = f"{', '.join(map(repr, model.rolls))} constrain only velocities"
+            problem = f"{', '.join(map(repr, model.rolls))} constrain velocities, not positions"
             part = f"ClosureFunction: robot {model.name!r}"
             raise ModelError("E-MOTION-320", problem, "omit `closure`", part=part)
         for body in (model.bodies[i] for i in model.movers):

@@ -300,7 +300,10 @@ class Stepped:
         return self.scene.slots
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
-        """Return the trajectory. If `host` is given, host(t, q, qd) is called before each step."""
+        """Take all steps, and return the trajectory.
+
+        If `host` is given, host(t, q, qd) is called before each step.
+        """
         if self.suited is not None:
             return self.suited(course.q)(course, host)
         place = self._place(course, host)
