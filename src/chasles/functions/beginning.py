@@ -28,7 +28,7 @@ STATUS, COST, COUNT, PART, MEMORY = range(5)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of the search.
 
 - STATUS: 0 (running), 1 (posture found) or 2 (given up).
-- COST: always 0 (the squared error in the iterative search).
+- COST: always 0. In the iterative search, this entry is the squared error.
 - COUNT: number of steps.
 - PART: next position of the redundant joint, as a fraction of its range.
 """

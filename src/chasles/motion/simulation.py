@@ -425,7 +425,7 @@ def _fastest(robot: Machine, q: np.ndarray, d: np.ndarray, limit: float) -> tupl
     """Return the largest eigenvalue of M^-1 diag(d) at q (1/s) and the joint it affects most.
 
     The joint is the one with the largest entry of the eigenvector. The square root of the sum of
-    all squared eigenvalues is an upper bound of the eigenvalue. If this bound is at most `limit`,
+    all squared eigenvalues is an upper bound on the eigenvalue. If this bound is at most `limit`,
     the bound and an empty name are returned.
     """
     try:

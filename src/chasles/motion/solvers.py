@@ -263,7 +263,7 @@ def _residual(M: np.ndarray, d: np.ndarray, z: np.ndarray, diagonal: np.ndarray)
 
 
 def scales(M: np.ndarray) -> np.ndarray:
-    """Return s (n,) such that diag(s) M diag(s) has ones where the diagonal of M is positive."""
+    """Return s (n,) such that diag(s) M diag(s) has ones where M has positive diagonal entries."""
     diagonal = np.diagonal(M)
     return np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 1.0)
 

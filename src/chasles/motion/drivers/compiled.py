@@ -472,7 +472,7 @@ def prepared(
         found: Rollout | None = None if again else known.get(key)
         if found is not None:
             return found
-    except (TypeError, ValueError):  # not hashable
+    except (TypeError, ValueError):  # the key is not hashable
         key = None
     with COMPILING:
         touch = None if pairs is None else Contacts(robot.model, pairs)

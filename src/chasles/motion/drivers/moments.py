@@ -18,7 +18,7 @@ FINE = 1e-12
 """Tolerance for the time at which a margin becomes negative, as a fraction of a step."""
 
 QUARTERS = 0.25, 0.5, 0.75
-"""Fractions of a step at which margins are checked, in addition to its end."""
+"""Fractions of a step at which margins are checked, in addition to the end of the step."""
 
 SLIGHT = 1e-7
 """Tolerance for margins that start a step at zero, as a fraction of their final value."""

@@ -70,7 +70,7 @@ class Place:
         return array
 
     def records(self, states: Sequence[Any], kept: int) -> list[Any]:
-        """Return arrays (n, kept, size) for `kept` records of n states; `states` is the first."""
+        """Return arrays (n, kept, size) for `kept` records of n states; record 0 is `states`."""
         made = [np.empty((len(a), kept, a.shape[1])) for a in states]
         for record, state in zip(made, states, strict=True):
             record[:, 0] = state

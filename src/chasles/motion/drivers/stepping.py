@@ -553,7 +553,7 @@ def prepared(
         if not again and key in known:
             found: Stepped = known[key]
             return found
-    except (TypeError, ValueError):  # not hashable
+    except (TypeError, ValueError):  # the key is not hashable
         key = None
     with COMPILING:
         made = Stepped(scene.model, scene, dt, control, count, free)
