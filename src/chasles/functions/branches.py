@@ -189,7 +189,7 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
 
 
 def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
-    """Return the first closed form that reproduces random postures, and whether it is exact."""
+    """Return the first closed form that reproduces random postures, and True if it is exact."""
     for form in forms(chain, given):
         try:
             away = sorted(_missed(chain, form, seed) for seed in range(TRIALS))

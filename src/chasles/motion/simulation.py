@@ -76,14 +76,14 @@ def simulate(
     duration : float
         Simulated time (s).
     dt : float, optional
-        Largest step size (s). Default: 0.001; for "dopri5", unlimited.
+        Maximum step size (s). Default: 0.001; for "dopri5", unlimited.
     integrator : str, optional
         Name in `chasles.INTEGRATORS`. Default: the classical Runge-Kutta method of fourth order,
         "rk4". All integrators work on the configuration space, so rotations remain rotations.
         "time-stepping" solves contact, joint limits and dry friction as one convex problem per
         step, for dt of 1 to 5 ms (docs/time-stepping.md).
     rtol, atol : float, optional
-        Relative and absolute error per step of "dopri5" (rad, m, and their rates).
+        Relative and absolute error tolerances per step of "dopri5" (rad, m, and their rates).
     free : {"body", "mixed"}, optional
         "mixed" integrates the linear velocity of free joints along the axes of the parent, as
         MuJoCo does (semi-implicit Euler only).

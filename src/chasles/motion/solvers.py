@@ -221,7 +221,7 @@ def gauss_seidel(
     sweeps : int, optional
         Maximum number of sweeps.
     tolerance : float, optional
-        Largest residual |min(w, M_ii z)|, relative to the largest |d| of a problem.
+        Tolerance for the residual |min(w, M_ii z)|, relative to the largest |d| of a problem.
 
     Returns
     -------
