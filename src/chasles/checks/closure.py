@@ -97,7 +97,7 @@ def _near(margin: float, usual: float) -> Loss:
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
-    """Return [(name,)] of the first joint whose degrees of freedom are all independent, or []."""
+    """Return [(name,)] for the first joint with only independent degrees of freedom, else []."""
     slices = model.velocity_slices
     free = [
         i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}

@@ -209,7 +209,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return how fast two neighboring motions with equal joint velocities drift apart."""
+    """Return the rate at which neighboring motions with equal joint velocities drift apart."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:

@@ -28,7 +28,7 @@ STATUS, COST, COUNT, PART, MEMORY = range(5)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of the search.
 
 - STATUS: 0 (running), 1 (posture found) or 2 (given up).
-- COST: always 0 (the squared error in the iterative search).
+- COST: always 0. In the iterative search, this entry is the squared error.
 - COUNT: number of steps.
 - PART: next position of the redundant joint, as a fraction of its range.
 """
@@ -86,7 +86,10 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return joint limits (prismatic: in units of `size`; revolute: at most one turn apart)."""
+    """Return the limits of a joint, in rad or in units of `size`.
+
+    The range of a revolute joint is reduced to at most one turn.
+    """
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size

@@ -189,14 +189,14 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
 
 
 def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
-    """Return the first closed form that reproduces random postures, and whether it is exact."""
+    """Return the first closed form that reproduces random postures, and True if it is exact."""
     for form in forms(chain, given):
         try:
             away = sorted(_missed(chain, form, seed) for seed in range(TRIALS))
         except Unsuited:
             continue
-        if away[-1] < FOUND:
-            return form, away[TRIALS // 2] < EXACT  # median, since one may be near-singular
+        if away[-1] < FOUND:  # use the median, because one posture may be nearly singular
+            return form, away[TRIALS // 2] < EXACT
     return None, False
 
 
@@ -259,7 +259,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
         held = joints.pop(form.given)
         by = _by(held, given, chain.size)
         before, after = joints[: form.given], joints[form.given :]
-        if len(before) < len(after):  # displace the shorter end of the chain
+        if len(before) < len(after):  # displace the side with fewer joints
             G, before = by.inverse @ G, [joint.displaced(by.inverse, 1) for joint in before]
         else:
             G, after = G @ by.inverse, [joint.displaced(by, 1) for joint in after]

@@ -35,7 +35,7 @@ class Guarded(NamedTuple):
 
     The margin is small if the compiled loop equations are nearly singular. Results are valid if no
     squared closure error exceeds `gap` and every margin exceeds `margin`. `shown` is the number of
-    results without the last one. The callable stores this object in its attribute `guarded`.
+    results, not counting the last one. The callable stores this object in its attribute `guarded`.
     """
 
     function: Compiled | AtTime

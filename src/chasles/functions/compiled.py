@@ -529,8 +529,8 @@ class Functions:
     ) -> Compiled:
         """Return a compiled function with the given options, which is compiled on first use.
 
-        With tier="quick", the function starts with quickly compiled code (`Tiered`) unless the best
-        code is already available.
+        With tier="quick", the function starts with code from a fast compilation (`Tiered`) unless
+        the best code is already available.
         """
         key = self.key(function, **options)
         if tier == "quick" and key not in self._made:

@@ -70,7 +70,7 @@ def recorder(rules: Rules) -> Callable[[], Arena]:
 
 
 def measured(program: Program, rules: Rules = "simplified") -> Cost:
-    """Return the cost of a traced program, with steps if the statements were recorded."""
+    """Return the cost of a traced program, with `steps` if its statements were recorded."""
     numbers = vars(_counted([i.op for i in program.code], rules))
     return Cost(**numbers, depth=program.depth, live=program.live, steps=_steps(program, rules))
 
@@ -96,7 +96,7 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """Return the statement now executed in the innermost public function of `algorithms`.
+    """Return the statement being executed in the innermost public function of `algorithms`.
 
     `begun` stores the order in which functions were first called, by file and first line.
     """

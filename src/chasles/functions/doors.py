@@ -104,7 +104,7 @@ def derivative_names(
         remedy = (
             "differentiate functions with one result, for example mass_matrix or forward_dynamics"
         )
-        raise InputError("E-CALL-032", f"{function} has several results", remedy)
+        raise InputError("E-CALL-032", f"{function} has several results, not one", remedy)
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else some_names("wrt", wrt, function)

@@ -36,8 +36,8 @@ class Graph:
     def __call__(self, *arguments: Any) -> Any:
         """Launch the graph on the current stream of the library, and return the outputs.
 
-        Outputs are valid when the stream has finished. `arguments` are values for all inputs in
-        order, or none. The shapes of the values must broadcast to the input shapes.
+        Outputs are valid when the stream has finished. The optional `arguments` are values for
+        all inputs, in order. The shapes of the values must broadcast to the input shapes.
         """
         if arguments:
             if len(arguments) != len(self._targets):

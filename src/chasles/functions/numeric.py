@@ -72,7 +72,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
     wanted = f"an array ({nv}, m) or a sequence of joint names"
     if isinstance(actuation, str):
         problem = f"actuation must be {wanted}, not the string {actuation!r}"
-        raise ArgumentError("E-MATH-032", problem, f"give [{actuation!r}]", part="linearize")
+        raise ArgumentError("E-MATH-032", problem, f"pass [{actuation!r}]", part="linearize")
     if isinstance(actuation, Sequence) and all(isinstance(name, str) for name in actuation):
         if len(set(actuation)) < len(actuation):
             problem = f"actuation names a joint twice: {list(actuation)}"

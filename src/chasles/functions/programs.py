@@ -251,7 +251,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean depth of all bodies: the number of bodies on the path to the base."""
+    """Return the mean number of bodies on the path from a body to the base."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1
@@ -347,7 +347,7 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
         if not frame:
             remedy = "name at least one frame"
-            raise InputError("E-CALL-029", "frame is empty", remedy, part=function)
+            raise InputError("E-CALL-029", "frame is an empty sequence", remedy, part=function)
         return tuple(model.frame(name).name for name in frame)
     return model.frame(frame).name
 

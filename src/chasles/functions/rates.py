@@ -56,7 +56,7 @@ FAR = 1e9
 """Distance to a joint limit (rad or m) beyond which the limit is ignored."""
 
 INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
-"""Names of the input arrays of the program, in order; the last input is the time step."""
+"""Names of the input arrays of the program, in order; the last input, dt, is not listed."""
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
 
 
 def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
-    """Remove components along a basis from rows, with inner products over the free joints."""
+    """Remove the components of rows along a basis, with inner products over the free joints."""
     found = []
     for row in rows:
         for unit in basis:

@@ -164,7 +164,7 @@ class Task:
 
     @cached_property
     def _programs(self) -> dict[tuple[str, str], Program]:
-        """Traced programs of model functions, shared by all programs of this task."""
+        """Traced programs of model functions, shared by all programs of this problem."""
         return {}
 
     def _posture(self, q: Sequence[Number], arena: Arena) -> Posture:
@@ -198,7 +198,7 @@ class Task:
         return errors, [[x * scale for x in matrix[k]] for scale, k in kept]
 
     def step_program(self, *, rough: bool = False) -> Program:
-        """Return the program for `step`, in float32 if `rough`."""
+        """Return the program for `step`, in float32 if `rough` is True."""
         least, closed = (ROUGH_LEAST, ROUGH) if rough else (LEAST, CLOSED)
         arena, inputs, given = self._inputs()
         q, memory, *_, movable = given
@@ -344,7 +344,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """Return 1 for free coordinates, and 0 for coordinates fixed or pushed against a limit."""
+        """Return 0 for coordinates that are fixed or pushed against a limit, else 1."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)
@@ -404,7 +404,7 @@ def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Nu
 
 
 def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
-    """Return 0 to continue the search, 1 if it is solved, 2 if it is given up."""
+    """Return the status of the search: 0 (running), 1 (solved) or 2 (given up)."""
     slow = less_equal(2.0, memory[COUNT]) * less(memory[SHARE] * memory[EARLIER], cost)
     late = less_equal(memory[MOST], memory[COUNT] + 1.0)
     return select(less(0.0, solved), 1.0, select(less(0.0, slow + late), 2.0, 0.0))

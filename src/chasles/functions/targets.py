@@ -97,7 +97,7 @@ class Target:
 
     `weight` sets the relative weight of errors if not all targets can be met, with angles in rad
     and lengths relative to the size of the robot. Errors with weight 0 are ignored; at least one
-    weight must be positive. `tolerance` is the largest error of a solution in rad and m (default:
+    weight must be positive. `tolerance` is the maximum error of a solution in rad and m (default:
     1e-6 for both). Each of these fields is one value for all errors, two values for angles and
     lengths, or one value for each error. Errors are angles about the world axes, then lengths
     along them. A NumPy array (..., n) with at least two axes has a row for each problem, where n is

@@ -1,4 +1,4 @@
-"""Functions that run quickly compiled code until the best code is ready."""
+"""Functions that run code from a fast compilation until the best code is ready."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Tiered:
-    """Function that starts with quickly compiled code and later switches to the best code.
+    """Function that starts with code from a fast compilation and later switches to the best code.
 
     The best code is compiled in the background, mostly by other processes, and is used as soon as
     it is ready. The results of both versions are bitwise identical. The function has all attributes
-    of `Compiled`. If `fast` was obtained before the switch, it continues to run the quick code.
+    of `Compiled`. A callable `fast` obtained before the switch continues to run the first version.
     """
 
     def __init__(self, quick: "Compiled", recipe: "Recipe", best: Callable[[], "Compiled"]) -> None:
@@ -33,7 +33,7 @@ class Tiered:
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()
-        except Exception as error:  # `wait` raises the error; calls run the quick code
+        except Exception as error:  # `wait` raises the error; calls still succeed
             self._error = error
 
     @property

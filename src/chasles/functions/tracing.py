@@ -149,8 +149,8 @@ def trace(
     With `packed`, matrix entries that are zero or occur twice are omitted. If all results are
     matrix products that need more multiplications than `staged`, they are kept as products
     (`Staged`). With `similar`, limbs of the same structure are traced to the same instructions
-    (`Program.alike`), which are a few more. Other options are passed to the algorithm. A frame may
-    be specified by name.
+    (`Program.alike`), at the cost of a few additional instructions. Other options are passed to the
+    algorithm. A frame may be specified by name.
     """
     with record() if record else _arena(model) as arena:
         found = _traced(arena, model, algorithm, **given)

@@ -26,8 +26,7 @@ MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLE
 Controller = Callable[[Any, Any, Any, Any], Any]
 
 MOST = 10**7
-"""Maximum value of three sizes: number of environments, size of an observation, size of an action.
-"""
+"""Maximum number of environments, and maximum size of an observation or action."""
 
 
 class RobotVectorEnv(VectorEnv):

@@ -85,7 +85,7 @@ def stepped(
         ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
     ):
         if found:
-            problem = f"integrator {TIME_STEPPING!r} does not support: {words}"
+            problem = f"integrator {TIME_STEPPING!r} does not support {words}"
             raise ModelError("E-MOTION-135", problem, "use another integrator", part="simulate")
     dt, total = _equal_steps(plan)
     control, host, why = plan.control, None, ""
@@ -187,7 +187,7 @@ def _sampled(robot: Machine, plan: Plan) -> Any:
 
 
 def _apart(control: Any) -> Any:
-    """Return a copy of a function or `Controls` that shares no mutable objects with it."""
+    """Return a copy of a controller that shares no mutable objects with the original."""
     if isinstance(control, Controls):
         return Controls(_apart(control.function))
     return apart(control)

@@ -81,7 +81,7 @@ def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) 
 class PDControl(_Law):
     """PD controller: tau = stiffness (target - q) - damping qd + feedforward, for each joint.
 
-    In a robot with closed loops, give joints without a motor a stiffness and damping of 0.
+    In a robot with closed loops, set stiffness and damping to 0 for joints without a motor.
 
     Attributes
     ----------
@@ -426,7 +426,7 @@ def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> li
 def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     """Return a built-in controller as a function tau(t, q, qd) of arrays.
 
-    In contrast to `computed`, robots with closed loops are supported with `ComputedTorque`.
+    Unlike `computed`, this function supports `ComputedTorque` for robots with closed loops.
     """
     if follows(control):
         return _following(mechanism, control)

@@ -62,7 +62,7 @@ def exported_step(
     ctrl : bool
         True if the step takes actuator controls instead of joint torques.
     q : array_like, shape (nq,), optional
-        Closed configuration of a robot with loops, which determines the independent coordinates.
+        Configuration with closed loops, which determines the independent coordinates.
     """
     if dt is None:
         remedy = "pass the step size in s, for example dt=0.002"
@@ -108,7 +108,7 @@ def exported_step(
 
 
 def _start(robot: Machine, q: Any) -> np.ndarray:
-    """Return the configuration `q`, or by default a closed configuration near the neutral one."""
+    """Return `q`, or by default a configuration with closed loops near the neutral one."""
     mechanism = robot.mechanism
     if q is not None:
         return numbers("export: q", q, robot.model.nq).astype(float)
@@ -129,9 +129,9 @@ def _loops(robot: Machine, made: Stepped) -> list[str]:
 
 
 def _sample(robot: Machine, made: Stepped, count: int, start: np.ndarray) -> dict[str, np.ndarray]:
-    """Return `count` states and inputs for the exported test, with exact float32 values.
+    """Return `count` states and inputs for the exported test.
 
-    A robot with a free joint touches the ground in these states.
+    All values are exact in float32. A robot with a free joint touches the ground in these states.
     """
     model, rng, q = robot.model, np.random.default_rng(0), start.copy()
     gaps = interpret(made.gap_program(), {"q": q.tolist()})["gaps"] if made.slots else []

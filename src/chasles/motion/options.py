@@ -43,7 +43,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Stepping:
-    """Integrator, largest step size dt (s), and error tolerances of an adaptive integrator.
+    """Integrator, maximum step size dt (s), and error tolerances of an adaptive integrator.
 
     The integrator "auto" stands for "time-stepping" if the contacts come from the robot's file,
     and for "rk4" otherwise. For `free`, see `simulate`.

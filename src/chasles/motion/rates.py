@@ -147,7 +147,7 @@ def _refuse(given: Mapping[str, Any]) -> None:
         if len(wrong):
             place = ", ".join(map(str, wrong[0]))
             problem = f"{name}[{place}] is {np.asarray(value, float)[tuple(wrong[0])]}"
-            raise InputError("E-CONTROL-407", problem, "give finite numbers", part=PART)
+            raise InputError("E-CONTROL-407", problem, "pass finite numbers", part=PART)
 
 
 def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:

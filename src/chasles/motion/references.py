@@ -34,7 +34,7 @@ def check_reference(what: str, target: Any, size: int) -> None:
     shape = np.shape(target(0.0)[0])
     if shape != (size,):
         problem = f"the trajectory has {shape[-1]} coordinates, but {what} {size}"
-        raise InputError("E-MOTION-211", problem, "give a trajectory of this robot", part="control")
+        raise InputError("E-MOTION-211", problem, "pass a trajectory of this robot", part="control")
 
 
 def row_size(size: int, parts: Sequence[float]) -> int:

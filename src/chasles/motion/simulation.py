@@ -76,14 +76,14 @@ def simulate(
     duration : float
         Simulated time (s).
     dt : float, optional
-        Largest step size (s). Default: 0.001; for "dopri5", unlimited.
+        Maximum step size (s). Default: 0.001; for "dopri5", unlimited.
     integrator : str, optional
         Name in `chasles.INTEGRATORS`. Default: the classical Runge-Kutta method of fourth order,
         "rk4". All integrators work on the configuration space, so rotations remain rotations.
         "time-stepping" solves contact, joint limits and dry friction as one convex problem per
         step, for dt of 1 to 5 ms (docs/time-stepping.md).
     rtol, atol : float, optional
-        Relative and absolute error per step of "dopri5" (rad, m, and their rates).
+        Relative and absolute error tolerances per step of "dopri5" (rad, m, and their rates).
     free : {"body", "mixed"}, optional
         "mixed" integrates the linear velocity of free joints along the axes of the parent, as
         MuJoCo does (semi-implicit Euler only).
@@ -367,7 +367,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         return
     shape = some_numbers(name, control, "simulate").shape
     if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
-        problem = f"leading shape {shape[:-1]} of {name} does not broadcast to q and qd"
+        problem = f"leading shape {shape[:-1]} of {name} does not broadcast to that of q and qd"
         remedy = f"a {name} with one row per step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 
@@ -425,7 +425,7 @@ def _fastest(robot: Machine, q: np.ndarray, d: np.ndarray, limit: float) -> tupl
     """Return the largest eigenvalue of M^-1 diag(d) at q (1/s) and the joint it affects most.
 
     The joint is the one with the largest entry of the eigenvector. The square root of the sum of
-    all squared eigenvalues is an upper bound of the eigenvalue. If this bound is at most `limit`,
+    all squared eigenvalues is an upper bound on the eigenvalue. If this bound is at most `limit`,
     the bound and an empty name are returned.
     """
     try:

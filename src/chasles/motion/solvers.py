@@ -221,7 +221,7 @@ def gauss_seidel(
     sweeps : int, optional
         Maximum number of sweeps.
     tolerance : float, optional
-        Largest residual |min(w, M_ii z)|, relative to the largest |d| of a problem.
+        Tolerance for the residual |min(w, M_ii z)|, relative to the largest |d| of a problem.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def _residual(M: np.ndarray, d: np.ndarray, z: np.ndarray, diagonal: np.ndarray)
 
 
 def scales(M: np.ndarray) -> np.ndarray:
-    """Return s (n,) such that diag(s) M diag(s) has a unit diagonal where M's is positive."""
+    """Return s (n,) such that diag(s) M diag(s) has ones where M has positive diagonal entries."""
     diagonal = np.diagonal(M)
     return np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 1.0)
 
@@ -430,7 +430,7 @@ class Cone(NamedTuple):
 
 
 def cones_program(P: np.ndarray, c: np.ndarray, cones: list[Cone]) -> np.ndarray:
-    """Return the x (n,) that minimizes x'P x / 2 + x'c subject to all cones."""
+    """Return the x (n,) that minimizes x'P x / 2 + x'c subject to all cone constraints."""
     clarabel = optional("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False

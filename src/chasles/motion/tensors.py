@@ -71,7 +71,7 @@ def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Libr
 
 
 def _displacements(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Convert gradients with respect to the entries of q to displacements.
+    """Convert gradients from entries of q to displacements in the configuration space.
 
     `bar` (..., nq) are gradients with respect to the entries of q. The results (..., nv) are
     gradients with respect to displacements, as in `integrate`.
@@ -81,7 +81,7 @@ def _displacements(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray
 
 
 def _entries(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Convert gradients with respect to displacements to the entries of q.
+    """Convert gradients from displacements in the configuration space to entries of q.
 
     `bar` (..., nv) are gradients with respect to displacements, as in `integrate`. The results
     (..., nq) are gradients with respect to the entries of q.

@@ -34,7 +34,7 @@ def single(arguments: Sequence[Any]) -> bool:
 
 
 def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
-    """Run the kernel of a function, and prepare fast calls with similar arrays."""
+    """Run the kernel of a function, and prepare fast calls with arrays on the same GPU."""
     found = kernel.call(function.recipe.function, arguments, out)
     result, variable = found[0] if isinstance(found, tuple) else found, kernel.interface.outputs[0]
     count = math.prod(result.shape[: result.ndim - len(variable.shape)])

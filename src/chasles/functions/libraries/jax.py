@@ -45,7 +45,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _direct(function: Any) -> Callable[..., Any]:
-    """Return a callable for concrete arrays, in which XLA compiles the whole call."""
+    """Return a callable whose calls with concrete arrays are compiled by XLA as a whole."""
     whole = jax.jit(function.call)
 
     def direct(*arguments: Any, **named: Any) -> Any:

@@ -307,7 +307,7 @@ class Rollout:
 
     @cached_property
     def _arguments(self) -> tuple[list[Variable], dict[str, int]]:
-        """Names and shapes of all arguments as variables, and the size of each argument by name."""
+        """Return a `Variable` for each argument, and the sizes of all arguments by name."""
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = self._sizes | own | {"tau": self.model.nv} | self._given | self._free
         return [Variable(name, (n,)) for name, n in sizes.items()], sizes
@@ -472,7 +472,7 @@ def prepared(
         found: Rollout | None = None if again else known.get(key)
         if found is not None:
             return found
-    except (TypeError, ValueError):  # not hashable
+    except (TypeError, ValueError):  # the key is not hashable
         key = None
     with COMPILING:
         touch = None if pairs is None else Contacts(robot.model, pairs)
@@ -539,7 +539,7 @@ def checked_steps(
 
 
 def kept_steps(steps: int, every: int) -> np.ndarray:
-    """Return the step numbers after which states are recorded, from 0 (the initial state)."""
+    """Return the step numbers after which states are recorded; 0 is the initial state."""
     numbers = np.arange(0, steps + 1, every)
     return numbers if numbers[-1] == steps else np.append(numbers, steps)
 

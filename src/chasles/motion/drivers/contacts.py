@@ -286,7 +286,7 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Return Jacobians (k, 3, nv) whose normal velocities are the signed joint velocities."""
+    """Return Jacobians (k, 3, nv) that map qd to signed joint velocities along the normals."""
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J

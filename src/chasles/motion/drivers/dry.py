@@ -143,7 +143,7 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """Return the step without the drift of resting joints that integration errors cause.
+        """Return the step with the drift of resting joints removed from its final q and qd.
 
         Joints in closed loops are moved back to their positions `before` the step. The corrections
         keep the loops closed.

@@ -243,7 +243,10 @@ def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[.
         constant = np.array(np.broadcast_to(given, qd.shape), dtype=float)
     except ValueError:
         lead = qd.shape[:-1]
-        problem = f"leading shape {given.shape[:-1]} of tau does not broadcast to {lead} of q, qd"
+        problem = (
+            f"leading shape {given.shape[:-1]} of tau does not broadcast to "
+            f"shape {lead} of q and qd"
+        )
         raise InputError("E-MOTION-034", problem, part="simulate") from None
     return lambda t, q, qd: constant
 

@@ -61,17 +61,18 @@ class ClosureFunction:
     """Loop closure q = gamma(y), qd = G yd, qdd = G ydd + g (Featherstone 2008, 8.11).
 
     For a time-dependent robot, q = gamma(y, t) and qd = G yd + d gamma/dt; the last argument of
-    gamma must then be named t. gamma is called once, with symbols, and may use + - * / and
-    functions of `chasles.expr`, such as `sin`, `cos`, `atan2`, `sqrt` and `select`. gamma
-    determines the branch; G and g are derivatives of gamma. The velocities of every joint must be
-    the time derivatives of its coordinates, which excludes spherical, planar and free joints.
+    gamma must then be named t. gamma is called once, with symbolic arguments, and may use
+    + - * / and functions of `chasles.expr`, such as `sin`, `cos`, `atan2`, `sqrt` and `select`.
+    gamma determines the branch; G and g are derivatives of gamma. The velocities of every joint
+    must be the time derivatives of its coordinates, which excludes spherical, planar and free
+    joints.
     """
 
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
         model, self.robot = robot.model, robot
         robot.mechanism.require_loops("ClosureFunction", "the robot has no loops to close")
         if model.rolls:
-            problem = f"{', '.join(map(repr, model.rolls))} constrain only velocities"
+            problem = f"{', '.join(map(repr, model.rolls))} constrain velocities, not positions"
             part = f"ClosureFunction: robot {model.name!r}"
             raise ModelError("E-MOTION-320", problem, "omit `closure`", part=part)
         for body in (model.bodies[i] for i in model.movers):

@@ -18,7 +18,7 @@ FINE = 1e-12
 """Tolerance for the time at which a margin becomes negative, as a fraction of a step."""
 
 QUARTERS = 0.25, 0.5, 0.75
-"""Fractions of a step at which margins are checked, in addition to its end."""
+"""Fractions of a step at which margins are checked, in addition to the end of the step."""
 
 SLIGHT = 1e-7
 """Tolerance for margins that start a step at zero, as a fraction of their final value."""
@@ -66,7 +66,7 @@ def _earliest(
     if np.min(first + slack) > 0.0:
         late = beyond(end) >= 0.0
         part = end if late else scipy.optimize.brentq(beyond, 0.0, end, xtol=FINE, rtol=FINE)
-    while 0.0 < part < end and beyond(part) >= 0.0:  # not yet beyond a discontinuity
+    while 0.0 < part < end and beyond(part) >= 0.0:  # step past a discontinuity
         part, ahead = min(part + ahead, end), 2.0 * ahead
     rest = left(part) + slack
     return part, which[rest <= max(np.min(rest), 0.0)]

@@ -70,7 +70,7 @@ class Place:
         return array
 
     def records(self, states: Sequence[Any], kept: int) -> list[Any]:
-        """Return arrays (n, kept, size) for `kept` records of n states, starting with `states`."""
+        """Return arrays (n, kept, size) for `kept` records of n states; record 0 is `states`."""
         made = [np.empty((len(a), kept, a.shape[1])) for a in states]
         for record, state in zip(made, states, strict=True):
             record[:, 0] = state
@@ -94,7 +94,7 @@ class Place:
 
     def check(self, records: Sequence[Any]) -> None:
         """Raise an error if recorded velocities are not finite."""
-        if not np.isfinite(records[1][:, -1]).all():  # later values stay non-finite
+        if not np.isfinite(records[1][:, -1]).all():  # once non-finite, velocities stay so
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
             problem = f"velocities of state {row} are not finite at record {kept}"
@@ -183,5 +183,5 @@ def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: s
         return place.flat(array, lead, array.shape[-2:])
     except ValueError:
         shape = array.shape[:-2]
-        problem = f"leading shape {shape} of {name} does not broadcast to {lead} of q, qd"
+        problem = f"leading shape {shape} of {name} does not broadcast to shape {lead} of q and qd"
         raise InputError("E-MOTION-024", problem, part=place.function) from None

@@ -107,7 +107,7 @@ class RigidContact(Pace):
     # Forces and margins in a mode --------------------------------------------------------------
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the joint torques; dry friction opposes the slip of the contact mode, not qd."""
+        """Return the joint torques, with dry friction opposite to the slip in the contact mode."""
         slots = self._slots
         signs = self._mode.slip[self._rubs, 2]
         return slots.resting.force(self._force(t, q, qd), qd, signs)
@@ -179,7 +179,7 @@ class RigidContact(Pace):
         A margin is negative if its bound is violated. The margins are, in order:
 
         - gaps; for current points, the distance to the separation limit
-        - distances of current points until other features become the nearest (`Moves.room`)
+        - distances that current points can move before other features are nearest (`Moves.room`)
         - normal forces of active points, or remaining friction of joints
         - remaining friction of sticking points
         - velocities of sliding points along their slip directions

@@ -165,7 +165,7 @@ class Controlled(Pace):
 
 
 def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Event, ...]:
-    """Return the given events as a tuple. Raise an error if they are invalid or q is a batch."""
+    """Return the given events as a tuple; raise an error if one is invalid or q is a batch."""
     given = (events,) if isinstance(events, Event) else tuple(events)
     for event in given:
         if not isinstance(event, Event):

@@ -133,7 +133,7 @@ class Stepped:
         return self._made
 
     def program(self, name: str, dtype: str) -> Program:
-        """Return one program of the step: begin, refine, rescue, search, brake or end."""
+        """Return a program of the step by its name, such as "begin" (see `steps.stepping`)."""
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
@@ -227,7 +227,7 @@ class Stepped:
 
     @cached_property
     def _divided(self) -> Steps:
-        """Programs of the step, of which long ones are divided into parts."""
+        """Programs of the step; long programs are divided into parts."""
         if not self.scene.picks:
             return self.steps
         return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
@@ -237,7 +237,7 @@ class Stepped:
         return self._divided.called(name)
 
     def _part(self, name: str, dtype: str, number: int) -> Program:
-        """Return one part of a divided program: begin, refine or search.
+        """Return one part of a divided program ("begin", "refine" or "search").
 
         All parts of the program are traced at once and kept until another program is needed.
         """
@@ -300,7 +300,10 @@ class Stepped:
         return self.scene.slots
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
-        """Return the trajectory. If `host` is given, host(t, q, qd) is called before each step."""
+        """Take all steps, and return the trajectory.
+
+        If `host` is given, host(t, q, qd) is called before each step.
+        """
         if self.suited is not None:
             return self.suited(course.q)(course, host)
         place = self._place(course, host)
@@ -527,7 +530,7 @@ def _is_later(robot: Machine, q: Any) -> bool:
     if library is None:
         return False
     if library.package == "cupy":
-        problem = f"integrator {TIME_STEPPING!r} does not support: loops on a GPU"
+        problem = f"integrator {TIME_STEPPING!r} does not support loops on a GPU"
         raise ModelError("E-MOTION-210", problem, "use NumPy arrays", part="rollout")
     return True
 
@@ -550,7 +553,7 @@ def prepared(
         if not again and key in known:
             found: Stepped = known[key]
             return found
-    except (TypeError, ValueError):  # not hashable
+    except (TypeError, ValueError):  # the key is not hashable
         key = None
     with COMPILING:
         made = Stepped(scene.model, scene, dt, control, count, free)

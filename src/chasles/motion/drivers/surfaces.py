@@ -63,7 +63,7 @@ class Surfaces:
             behind[..., : self.states] = found
         except ValueError:
             shapes = f"leading shape {found.shape[:-1]} of contact_states", q.shape[:-1]
-            problem = f"{shapes[0]} does not broadcast to {shapes[1]} of q and qd"
+            problem = f"{shapes[0]} does not broadcast to shape {shapes[1]} of q and qd"
             raise InputError("E-MOTION-068", problem, part="simulate") from None
         whole = np.concatenate([q, behind], -1)
         whole[..., self.nq + self.states :] = self._call(self._settling, whole, qd)[1]
