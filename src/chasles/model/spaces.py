@@ -28,7 +28,7 @@ class Space:
         return (model.nv,)
 
     def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
-        """Return the shape of a result, which may depend on its value."""
+        """Return the shape of a result, which may depend on the result itself."""
         return self.shape(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
@@ -103,7 +103,7 @@ class SymmetricSpace(Listed):
 
 
 class SpatialMatrixSpace(Space):
-    """A 6x6 matrix between twists and wrenches.
+    """A 6x6 matrix that maps wrenches to accelerations.
 
     For several frames, the matrix has a 6x6 block for each pair of frames.
     """

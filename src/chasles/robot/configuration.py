@@ -121,7 +121,7 @@ class Configuring(Computing):
         Parameters
         ----------
         values : mapping from str to array_like
-            Positions (rad or m) by joint name, whose leading shapes broadcast.
+            Positions (rad or m) by joint name. Leading shapes broadcast.
         default : array_like, shape (..., nq), optional
             Positions of all other joints. Default: `neutral()`.
 
@@ -159,7 +159,7 @@ class Configuring(Computing):
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
         seed : int, optional
-            Seed for a new generator, which cannot be combined with `rng`.
+            Seed for a new generator. `seed` and `rng` cannot both be given.
 
         Returns
         -------

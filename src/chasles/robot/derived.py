@@ -178,8 +178,8 @@ class Deriving(Moving):
             One array if `wrt` is a single name, otherwise a tuple in the order of `wrt`. The shape
             of each array is the shape of the result followed by the shape of the argument.
             Derivatives with respect to q are derivatives of f(integrate(q, d)) with respect to d at
-            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments,
-            whose shape is the shape of the result followed by the shapes of both arguments.
+            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments.
+            The shape of the array is that of the result, followed by those of both arguments.
 
         Examples
         --------

@@ -281,7 +281,7 @@ def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]
     return found
 
 
-# Pieces ------------------------------------------------------------------------------------------
+# Sets of connected bodies ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
