@@ -186,8 +186,8 @@ class CouplingData:
     frames
         Names of links and frames.
     residual
-        Program with one or more residuals; its inputs are `q`, `v`, `pose`, `twist` and the time
-        `t`, without empty inputs.
+        Program with one or more residuals. The inputs are `q`, `v`, `pose`, `twist` and the time
+        `t`; inputs of size zero are omitted.
     """
 
     name: str

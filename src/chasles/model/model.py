@@ -193,7 +193,7 @@ class Model:
     idle: tuple[str, ...] = field(default=(), compare=False)
     """Joints that move no inertia if loops are ignored, so the tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Carrier of each body on parallel axes: the body before the first of these axes."""
+    """Carrier of each body on parallel joints: the body before the first of these joints."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False

@@ -38,7 +38,7 @@ class Space:
         return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
-        """Return the joint name of each quaternion in the array, keyed by its first index."""
+        """Return the joint name of each quaternion in the array, by index of its first entry."""
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:

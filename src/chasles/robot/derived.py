@@ -311,10 +311,10 @@ class Deriving(Moving):
         robot with loops, x contains the n `independent` coordinates, A is (..., 2n, 2n) and B is
         (..., 2n, m). coordinates="tree" ignores the loops.
 
-        The six components of an external wrench are constant. With axes="world", its direction is
-        constant in space. With axes="frame", it rotates with the frame. With at="frame" or (x, y,
-        z), its reference point moves with the frame. With at="world", the reference point is the
-        world origin.
+        The six components of an external wrench are constant. With axes="world", the direction
+        of the wrench is constant in space. With axes="frame", the wrench rotates with the frame.
+        With at="frame" or (x, y, z), the reference point moves with the frame. With at="world", the
+        reference point is the world origin.
 
         Examples
         --------
