@@ -151,7 +151,7 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that factor or invert the mass matrix, for which every joint must move inertia."""
+"""Functions that factor or invert the mass matrix, and require that every joint moves inertia."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:

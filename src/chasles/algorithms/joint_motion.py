@@ -59,8 +59,8 @@ def joint_motion_rates(
     derivatives of q. D[j][k] is the k-th derivative of the j-th derivative of D relative to the
     body. For j > 0, this derivative is zero unless S changes in body coordinates.
 
-    Mitra expresses all quantities in the base frame. Here, `view` may also move with the body. All
-    velocities and derivatives are then relative to the view.
+    Mitra expresses all quantities in the base frame. Here, the viewpoint `view` may also move
+    with the body. All velocities and derivatives are then relative to the viewpoint.
     """
     chain = model.support(body)[::-1]
     qd = {i: [rate[i] for rate in rates] for i in chain}

@@ -9,7 +9,7 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Function that takes a model and options, and returns the reason for an unmet requirement.
+"""Function that takes a model and options, and returns why they do not meet a requirement.
 
 If the requirement is met, the result is an empty string.
 """

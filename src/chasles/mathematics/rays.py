@@ -14,7 +14,7 @@ FAR = 1e10
 """Distance (m) returned if a ray misses a shape."""
 
 _TINY = 1e-15
-"""Tolerance for discriminants and slopes: with a smaller value, a ray misses (as in MuJoCo)."""
+"""Smallest discriminant or slope for which a ray can hit a shape (as in MuJoCo)."""
 
 Ray = tuple[Vector, Vector]
 """Origin and direction of a ray. Distances are multiples of the direction's length."""

@@ -402,7 +402,7 @@ def vector_from_quaternion(q: Vector) -> Vector:
 
 
 def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
-    """Return the unit quaternion for a rotation by an angle about an axis, which is normalized."""
+    """Return the unit quaternion for a rotation by an angle about an axis of any nonzero length."""
     k = sin(angle * 0.5) / sqrt(axis.dot(axis))
     return Vector((cos(angle * 0.5), *(axis * k)))
 

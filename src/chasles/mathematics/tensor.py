@@ -99,7 +99,7 @@ def norm(T: Matrix) -> Number:
 
 
 def angle(T: Matrix, S: Matrix) -> Number:
-    """Return the angle (rad) between two tensors, whose cosine is T : S' / (|T| |S|).
+    """Return the angle (rad) between two tensors, the arccosine of T : S' / (|T| |S|).
 
     See Balafoutis and Patel 1991, Eq 3.2.33. The half angle is computed first, which is accurate
     for nearly parallel tensors.

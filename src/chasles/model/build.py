@@ -311,7 +311,7 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
 
 
 def natural_axes(joint: JointData) -> Matrix:
-    """Return the rotation matrix E from the joint frame to the axes that define its type."""
+    """Return the rotation matrix E from the joint frame to the natural axes of the joint type."""
     along = TYPES.get(joint.kind, Joint).along
     if not along:
         return Matrix.identity()

@@ -66,24 +66,26 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
         raise ModelError(
-            "E-JOINT-003", f"{name} defines __init__", "declare its parameters as dataclass fields"
+            "E-JOINT-003",
+            f"{name} must not define __init__",
+            "declare its parameters as dataclass fields",
         )
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
             raise ModelError("E-JOINT-004", f"{name} has no {number}", "define nq, nv and units")
     units, quaternion = joint.units, ("1",) * 4
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
-        problem = f"{name} has units {units}"
+        problem = f"{name} has invalid units {units}"
         raise ModelError(
             "E-JOINT-005", problem, f"give nq = {joint.nq} units, each 'rad', 'm' or '1'"
         )
     if "1" in units and (units[:4] != quaternion or "1" in units[4:]):
-        problem = f"{name} has units {units}"
+        problem = f"{name} has invalid units {units}"
         raise ModelError(
             "E-JOINT-006", problem, "use '1' only for a quaternion in the first four entries"
         )
     if not 1 <= joint.nv <= 6 or (joint.additive and joint.nq != joint.nv):
-        problem = f"{name} has nq = {joint.nq} and nv = {joint.nv}"
+        problem = f"{name} has invalid sizes: nq = {joint.nq}, nv = {joint.nv}"
         raise ModelError(
             "E-JOINT-007", problem, "use nv from 1 to 6, and nv = nq unless additive = False"
         )
@@ -91,7 +93,7 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
         problem = f"{name} constrains only velocities, so it cannot close a loop"
         raise ModelError("E-JOINT-008", problem)
     if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
-        problem = f"{name} has holonomic = {joint.holonomic} and path = {joint.path}"
+        problem = f"{name} has invalid values: holonomic = {joint.holonomic}, path = {joint.path}"
         raise ModelError("E-JOINT-009", problem, "set path only for nonholonomic joints")
 
 

@@ -230,7 +230,7 @@ def _sum(variable: str, constant: float) -> str:
 def _rows(given: Any) -> tuple[DHRow, ...]:
     """Convert rows in any accepted form to `DHRow` objects."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        problem = f"rows has type {type(given).__name__}"
+        problem = f"rows must be a sequence, not {type(given).__name__}"
         raise ModelError("E-DH-003", problem, "give a sequence of rows or an (n, 4) array")
     rows = []
     for i, row in enumerate(given, start=1):

@@ -186,8 +186,8 @@ class CouplingData:
     frames
         Names of links and frames.
     residual
-        Program with one or more residuals; its inputs are `q`, `v`, `pose`, `twist` and the time
-        `t`, without empty inputs.
+        Program with one or more residuals. The inputs are `q`, `v`, `pose`, `twist` and the time
+        `t`; inputs of size zero are omitted.
     """
 
     name: str
@@ -295,7 +295,7 @@ class Precision:
     """Upper bound on tolerances derived from digits; larger residuals are not due to rounding."""
 
     ROUNDED: ClassVar = 4
-    """Minimum number of significant digits of rounded numbers; shorter ones are exact."""
+    """Number of significant digits below which the numbers in a file are treated as exact."""
 
     AROUND: ClassVar = 8
     """Assumed number of rounded values whose errors add up around a loop."""

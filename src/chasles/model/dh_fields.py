@@ -66,7 +66,7 @@ def choice(*words: str) -> Callable[[Any], str]:
 
 
 def _within(key: str) -> "Field":
-    """Return a field for numbers in the range `RANGES[key]`."""
+    """Return a `Field` that accepts a number in the range `RANGES[key]`."""
     row = RANGES[key]
 
     def convert(value: Any) -> float:

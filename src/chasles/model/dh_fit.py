@@ -28,7 +28,7 @@ from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 
 _ROUNDING = 1e-12
-"""Tolerance for rounding errors in entries that should be zero, relative to entries near 1."""
+"""Tolerance (rad or m) below which a deviation counts as a rounding error."""
 
 _EXACT = 1e-13
 """Tolerance within which lengths are rounded to zero and angles to right angles."""

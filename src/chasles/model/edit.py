@@ -87,7 +87,7 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Remove locked joints from tendons and rotors; drop each rotor that no other joint drives.
+    """Remove locked joints from tendons and rotors, and rotors that only locked joints drive.
 
     `positions` contains the coordinates of the locked joints.
     """

@@ -38,7 +38,7 @@ class Alike:
         return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
 
     def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
-        """Map each entry of q and qd to its group and limb (`Seat`), by array shape and index."""
+        """Return the `Seat` (group and limb) of each entry of q and qd, by shape and index."""
         model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
         for size, slices in (
             (model.nv, model.velocity_slices),

@@ -18,7 +18,8 @@ Triple = tuple[float, float, float]
 class StretchData(NamedTuple):
     """A straight tendon segment between points on two links (m, in the link frames).
 
-    `factor` is the weight of the segment in the tendon length, which is below 1 after a pulley.
+    `factor` is the weight of the segment in the tendon length. The weight is below 1 after a
+    pulley.
     """
 
     start: str

@@ -191,9 +191,9 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia in the tree without loops, whose mass matrix is then singular."""
+    """Joints that move no inertia if loops are ignored, so the tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Carrier of each body on parallel axes: the body before the first of these axes."""
+    """Carrier of each body on parallel joints: the body before the first of these joints."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
@@ -539,7 +539,7 @@ class Model:
 
     @cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """Bodies of mimic joints whose limits are ignored, as the leader cannot satisfy them."""
+        """Bodies of mimic joints whose limits are ignored: the leader cannot satisfy them."""
         return self._limits[1]
 
     @cached_property

@@ -180,12 +180,18 @@ Choice = Callable[[Symmetric], Number]
 
 
 def by_moments(I: Symmetric) -> Number:
-    """Return k (see `Choice`) that makes I_yy zero, for algorithms that use moments of inertia."""
+    """Return the value k (see `Choice`) for which I_yy becomes zero.
+
+    Algorithms that use moments of inertia then need fewer operations.
+    """
     return I.yy
 
 
 def by_products(I: Symmetric) -> Number:
-    """Return k (see `Choice`) that makes int z^2 dm zero, for algorithms that use 4x4 matrices."""
+    """Return the value k (see `Choice`) for which the integral of z^2 dm becomes zero.
+
+    Algorithms that use 4x4 matrices then need fewer operations.
+    """
     return 0.5 * (I.xx + I.yy - I.zz)
 
 
@@ -312,7 +318,10 @@ class Turn(NamedTuple):
 
 
 def summed_angles(model: Model) -> Model:
-    """Set `Model.carriers`, to rotate bodies on parallel axes by the sum of the angles."""
+    """Return a model in which bodies on parallel axes rotate by the sum of the joint angles.
+
+    The result has the field `carriers` set.
+    """
     carriers: dict[int, int] = {}
     for i, p, *_ in model.outward():
         if p != WORLD and _turns_on(model, i, carrier := carriers.get(p, model.bodies[p].parent)):
@@ -384,7 +393,7 @@ PASSES: dict[str, Pass] = {
 
 
 def applied(model: Model, passes: Iterable[str]) -> Model:
-    """Apply the named passes, in the order of `PASSES`, to a model except its rotors."""
+    """Apply the named passes to a model in the order of `PASSES`. Rotors are unchanged."""
     wanted, rotors, model = set(passes), model.rotors, model.bare()
     assert wanted <= PASSES.keys(), f"no pass {wanted - PASSES.keys()}"
     for name, each in PASSES.items():

@@ -35,8 +35,7 @@ def rolling(
     kind : {"blade", "wheel", "ball"}
         Kind of contact. For a blade (a knife edge or a skate), the frame's origin does not slip
         along `axis`. A wheel is a thin disc of `radius` about `axis`, centered at the frame's
-        origin, whose lowest point does not slip. A ball is a sphere whose lowest point does not
-        slip.
+        origin. A ball is a sphere. The lowest point of a wheel or ball does not slip.
     frame : str
         Frame of the blade, wheel or ball.
     on : str, optional

@@ -89,7 +89,7 @@ SENSORS: dict[str, SensorTraits] = {
     "kinetic_energy": _ROWS(1, "J", "", mjcf="e_kinetic"),
     CLOCK: _ROWS(1, "s", "", mjcf="clock", of="time"),
 }
-"""Properties of each kind of sensor, whose values `algorithms.spatial.sensors` computes."""
+"""Properties of each kind of sensor. `algorithms.spatial.sensors` computes the values."""
 
 SURFACES = {
     "sphere": 1,

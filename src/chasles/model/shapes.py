@@ -25,7 +25,7 @@ class ShapeData:
     role
         One of `ROLES`. Collision shapes are drawn only if there are no visual shapes.
     bits
-        MuJoCo's contype and conaffinity, if the file defines them, which determine contacts
+        MuJoCo's contype and conaffinity, if the file defines them. These bits determine contacts
         regardless of the role.
     friction
         Sliding (dimensionless), spinning (m) and rolling (m) coefficients, if the file defines

@@ -28,7 +28,7 @@ class Space:
         return (model.nv,)
 
     def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
-        """Return the shape of a result, which may depend on its value."""
+        """Return the shape of a result, which may depend on the result itself."""
         return self.shape(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
@@ -38,7 +38,7 @@ class Space:
         return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
-        """Return the joint name of each quaternion in the array, keyed by its first index."""
+        """Return the joint name of each quaternion in the array, by index of its first entry."""
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -103,7 +103,7 @@ class SymmetricSpace(Listed):
 
 
 class SpatialMatrixSpace(Space):
-    """A 6x6 matrix between twists and wrenches.
+    """A 6x6 matrix that maps wrenches to accelerations.
 
     For several frames, the matrix has a 6x6 block for each pair of frames.
     """

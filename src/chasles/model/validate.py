@@ -27,7 +27,7 @@ _TOLERANCE = 1e-6
 """Relative tolerance for inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Tolerance for articulated inertias, relative to composite ones: smaller ones count as zero."""
+"""Ratio of articulated to composite inertia below which a joint counts as moving no inertia."""
 
 _WEAK = 1e-5
 """Minimum ratio of articulated to composite inertia for full accuracy.
@@ -192,7 +192,8 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     mass matrix are still defined. The test uses the pivots of the articulated-body recursion at an
     arbitrary configuration; a pivot that is zero there is zero nearly everywhere. The inertia of a
     mimic joint is added to its leader, and the inertia of a rotor to one of the joints that drive
-    it (its outer product has rank one). A joint with a prescribed motion acts like a fixed joint.
+    it, because the rotor adds a matrix of rank one to the mass matrix. A joint with a prescribed
+    motion acts like a fixed joint.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)

@@ -186,7 +186,7 @@ ALGORITHMS = (moved, composed, loaded, joined, parted)
 
 @cache
 def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
-    """Compile one of `ALGORITHMS`, whose inputs are rows of the arrays listed in `SIZES`."""
+    """Compile one of `ALGORITHMS`, with rows of the arrays listed in `SIZES` as inputs."""
     program = traced(algorithm)
     return backends.prepare(("handles", algorithm.__name__, program.hash), program)
 

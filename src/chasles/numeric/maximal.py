@@ -295,7 +295,7 @@ class Solver:
         self.chosen: Columns | None = None
 
     def _laid(self, order: np.ndarray) -> Columns:
-        """Return the sparsity pattern in CSC format for a column order."""
+        """Return the sparsity pattern in CSC format for the given column order."""
         row, column = self.places[:, 0], np.argsort(order)[self.places[:, 1]]
         slots = np.lexsort((row, column))
         counts = np.bincount(column, minlength=self.n + self.m)

@@ -121,7 +121,7 @@ class Configuring(Computing):
         Parameters
         ----------
         values : mapping from str to array_like
-            Positions (rad or m) by joint name, whose leading shapes broadcast.
+            Positions (rad or m) by joint name. Leading shapes broadcast.
         default : array_like, shape (..., nq), optional
             Positions of all other joints. Default: `neutral()`.
 
@@ -159,7 +159,7 @@ class Configuring(Computing):
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
         seed : int, optional
-            Seed for a new generator, which cannot be combined with `rng`.
+            Seed for a new generator. `seed` and `rng` cannot both be given.
 
         Returns
         -------
@@ -231,7 +231,7 @@ class Configuring(Computing):
         ----------
         y : array_like, shape (..., n)
             Values of the `independent` coordinates (rad or m). For planar, spherical and free
-            joints, they are displacements from the guess.
+            joints, the values are displacements from the guess.
         guess : array_like, shape (..., nq), optional
             Initial guess, which determines the branch of the solution. Default: any branch.
 
@@ -332,7 +332,7 @@ class Configuring(Computing):
             guess also defines the positions of the joints in `fixed`.
         near
             Configuration (..., nq), which may be outside the limits. Of all solutions found, the
-            nearest to it is returned.
+            nearest to this configuration is returned.
         fixed
             Names of joints that keep their position in the guess. Without a guess, they keep their
             position in `near` or, without either, in the neutral configuration.
@@ -342,7 +342,8 @@ class Configuring(Computing):
             Maximum number of solutions per problem with `solutions="all"`.
         comfort
             Preferred configuration (..., nq), or "limits" for the midpoints of the joint limits.
-            For a redundant robot, the solution is as close to it as the targets allow.
+            For a redundant robot, the solution is as close to this configuration as the targets
+            allow.
         comfort_weight
             Weights (nv,) of the squared distances from `comfort`.
         wraps

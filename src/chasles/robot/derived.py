@@ -178,8 +178,8 @@ class Deriving(Moving):
             One array if `wrt` is a single name, otherwise a tuple in the order of `wrt`. The shape
             of each array is the shape of the result followed by the shape of the argument.
             Derivatives with respect to q are derivatives of f(integrate(q, d)) with respect to d at
-            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments,
-            whose shape is the shape of the result followed by the shapes of both arguments.
+            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments.
+            The shape of the array is that of the result, followed by those of both arguments.
 
         Examples
         --------
@@ -311,10 +311,10 @@ class Deriving(Moving):
         robot with loops, x contains the n `independent` coordinates, A is (..., 2n, 2n) and B is
         (..., 2n, m). coordinates="tree" ignores the loops.
 
-        The six components of an external wrench are constant. With axes="world", its direction is
-        constant in space. With axes="frame", it rotates with the frame. With at="frame" or (x, y,
-        z), its reference point moves with the frame. With at="world", the reference point is the
-        world origin.
+        The six components of an external wrench are constant. With axes="world", the direction
+        of the wrench is constant in space. With axes="frame", the wrench rotates with the frame.
+        With at="frame" or (x, y, z), the reference point moves with the frame. With at="world", the
+        reference point is the world origin.
 
         Examples
         --------

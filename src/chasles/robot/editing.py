@@ -337,8 +337,9 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot with these couplings. In `loop_residual` and similar functions, their rows follow
-            those of the loops. If a coupling depends on time, call functions on `robot.at_time(t)`.
+            Robot with these couplings. In `loop_residual` and similar functions, the rows of
+            couplings follow those of loops. If a coupling depends on time, call functions on
+            `robot.at_time(t)`.
 
         Examples
         --------

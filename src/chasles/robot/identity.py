@@ -355,7 +355,8 @@ class Identity(Named):
             self.mechanism.called.add(function)
             return
         method = getattr(type(self), function, None)
-        own = method is not None and method.__module__.startswith("chasles.")  # not user-defined
+        # False for user-defined methods
+        own = method is not None and method.__module__.startswith("chasles.")
         if function in self.__dict__ or not own or not (plain or closed or learnable(ready)):
             return
         method = getattr(self, function)

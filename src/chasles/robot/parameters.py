@@ -59,8 +59,8 @@ class Parametric(Deriving):
         Notes
         -----
         Columns are selected by QR with column pivoting (Gautier 1991) from regressors at random
-        states, which ignore joint limits. The same columns are selected for robots that differ only
-        in size. For a robot with loops, the result contains the base parameters of the tree.
+        states, without regard to joint limits. The same columns are selected for robots that differ
+        only in size. For a robot with loops, the result contains the base parameters of the tree.
         Motions with closed loops may depend on fewer parameters.
 
         Examples

@@ -43,7 +43,7 @@ class Robot(Sensing):
     time. Call its functions at a fixed time: `robot.at_time(t).mass_matrix(q)`.
     """
 
-    # Motion in time -----------------------------------------------------------------------------
+    # Simulation ---------------------------------------------------------------------------------
 
     simulate = simulate
     rollout = rollout
@@ -204,7 +204,7 @@ class Robot(Sensing):
         excess
             Maximum distance (m) from a returned shape to the collision shape that it encloses.
         count
-            Maximum number of shapes per collision shape, which takes precedence over `excess`.
+            Maximum number of shapes per collision shape. `count` takes precedence over `excess`.
 
         Returns
         -------

@@ -103,10 +103,10 @@ def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> N
 
 
 def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
-    """Return the squared closure error and the smallest margin, which callers check in every state.
+    """Return the squared closure error and the smallest margin from a singularity.
 
-    The error is dimensionless and includes the velocity error `stray`. A margin is 1 in a
-    well-conditioned position and 0 in a singular one.
+    Callers check both values in every state. The error is dimensionless and includes the velocity
+    error `stray`. A margin is 1 in a well-conditioned position and 0 in a singular one.
     """
     residual = loop_entries(loop_residual(model, q))
     gap = Vector(tuple(s * r for s, r in zip(model.closure.scales, residual, strict=True)))

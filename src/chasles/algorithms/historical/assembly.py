@@ -266,7 +266,7 @@ def constrained_dynamics_divide_and_conquer(
 
 
 def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]:
-    """Return the forces on both links for each constraint force of a loop joint.
+    """Return the forces on both links for a unit value of each constraint force of a loop joint.
 
     See Featherstone 2008, Eq 8.28.
     """
@@ -281,7 +281,7 @@ def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]
     return found
 
 
-# Pieces ------------------------------------------------------------------------------------------
+# Sets of connected bodies ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

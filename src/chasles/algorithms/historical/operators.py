@@ -21,8 +21,8 @@ def spatial_operator(
     """Run Rodriguez and Kreutz's method (Balafoutis and Patel 1991, algorithm 5.5, corrected).
 
     v contains the angular velocity and the velocity of the body origin. a is the time derivative of
-    v minus gravity. alpha and beta are the velocity-dependent terms in the accelerations and
-    forces, respectively, which the book does not define.
+    v minus gravity. alpha and beta, which the book does not define, are the velocity-dependent
+    terms in the accelerations and forces, respectively.
     """
     turn, Phi, H, I = links(model, q)
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}

@@ -335,7 +335,7 @@ def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
 def _limit(scene: Scene, sensor: SensorData, lower: Number, upper: Number) -> tuple[Number]:
     """Return the value `lower` or `upper` if q is within the margin of that limit, or 0 otherwise.
 
-    Positions beyond a joint limit are within its margin.
+    Positions beyond a joint limit count as within its margin.
     """
     i = scene.joint(sensor.joint)
     limits, x = scene.model.bodies[i].data.limits, scene.q[i][0]

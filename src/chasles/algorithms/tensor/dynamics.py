@@ -1,4 +1,4 @@
-"""Dynamics with Cartesian tensors, which require the fewest operations.
+"""Tensor-based algorithms for dynamics, which require the fewest operations.
 
 See Balafoutis and Patel 1991, chapters 5 and 6.
 """

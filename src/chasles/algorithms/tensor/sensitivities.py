@@ -1,4 +1,4 @@
-"""Derivatives of inverse dynamics from tensors of links (Balafoutis and Patel 1991, chapter 7)."""
+"""Tensor-based derivatives of inverse dynamics (Balafoutis and Patel 1991, chapter 7)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -44,9 +44,9 @@ def dJ(X: Velocity | Screw, J: Inertia) -> Inertia:
 
 
 def dW_dq(L: Screw, W: Velocity) -> Velocity:
-    """Return dW_0h/dq_m = L_m W_mh - W_mh L_m, where W_mh is the velocity of h relative to m.
+    """Return dW_0h/dq_m = L_m W_mh - W_mh L_m for m <= h.
 
-    The formula holds for m <= h.
+    W_mh is the velocity of body h relative to body m.
     """
     return L.bracket(W)
 

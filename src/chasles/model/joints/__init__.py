@@ -152,7 +152,7 @@ class Reversed(Joint):
     """A joint with predecessor and successor frames exchanged (Featherstone 2008, table 4.2).
 
     X is inverted; S, c_J and T are negated and expressed in the other frame. Coordinates,
-    generalized forces, power and `unfelt` are unchanged.
+    generalized forces, power and the attribute `unfelt` are unchanged.
     """
 
     inner: Joint

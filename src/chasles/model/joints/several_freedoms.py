@@ -226,7 +226,7 @@ class Free(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return 0, because the length of the transmission is undefined, and the moment arms.
+        """Return 0 for the length of the transmission, which is undefined, and the moment arms.
 
         `gear` contains the force along the parent's axes, followed by the moment.
         """
