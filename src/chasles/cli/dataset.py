@@ -251,7 +251,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one log unless it exists; pass numbers of new states to `told`."""
+        """Compute the table of one log unless it exists; report completed states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:

@@ -93,7 +93,7 @@ def equalities(source: Source) -> Equalities:
             sides = [_tendon(equality, t) for t in equality.ends]
             found.couplings.append(_coupling(equality, *sides))
         else:
-            problem = f"its type {equality.kind} is not supported"
+            problem = f"type {equality.kind} is not supported"
             raise equality.error("E-MJCF-003", problem, "remove it from the file")
     return found
 
@@ -138,7 +138,7 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """Return the rotation from frame `at` on a body to a frame with z along its last hinge."""
+    """Return the rotation from frame `at` on a body to a frame with z along the last hinge."""
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip
