@@ -89,8 +89,8 @@ def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
 class Done:
     """Summary of one log.
 
-    `states` is the number of states. `skipped` is the number of skipped rows by reason. `peak` and
-    `squares` are the largest magnitude and sum of squares of each generalized force.
+    `states` is the number of states. `skipped` is the number of skipped rows by reason. `peak` is
+    the largest magnitude of each generalized force, and `squares` is the sum of its squares.
     """
 
     states: int

@@ -99,7 +99,7 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return 0, or infinity if the product of face and material counts exceeds `MOST_GROUPED`."""
+    """Return infinity for a file with too many faces times materials (`MOST_GROUPED`), else 0."""
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 

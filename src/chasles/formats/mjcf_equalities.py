@@ -299,7 +299,7 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """Replace a revolute loop joint with two ball joints on its axis; keep other joints."""
+    """Return two ball joints on the axis of a revolute loop joint, or any other joint unchanged."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])

@@ -93,7 +93,7 @@ def _placed(part: Part, link: Node, file: str) -> ShapeData:
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """Read a `<visual>` or `<collision>`; return the shape and its pose's reference frame."""
+    """Read a `<visual>` or `<collision>`; return the shape and the reference frame of its pose."""
     geometry = part.need("geometry")
     found = geometry.find(*SHAPE_TRAITS)
     if found is None:

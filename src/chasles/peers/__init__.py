@@ -30,7 +30,7 @@ STATES = 20
 """Maximum number of states compared along a motion."""
 
 State = tuple[np.ndarray | None, np.ndarray | None]
-"""Positions and velocities; None stands for random values."""
+"""Positions and velocities of a robot; None stands for random values."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def _by_terms(
 ) -> Agreement:
     """Compare all terms at the given states, and add the results to `found`.
 
-    A state with the value None is replaced by a random state.
+    A state without positions or velocities is replaced by a random state.
     """
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:

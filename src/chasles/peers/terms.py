@@ -265,7 +265,7 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
 # Causes ---------------------------------------------------------------------------------------
 
 SNAPPED = 1e-3
-"""Maximum displacement of a link (rad or m) due to angles rounded to right angles on loading."""
+"""Tolerance for link poses: smaller differences are attributed to angles snapped on loading."""
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:

@@ -60,7 +60,7 @@ FUNCTIONS = (
 )
 
 STEPS = 2 * len(FUNCTIONS) + 1
-"""Number of progress messages that `run` reports."""
+"""Number of progress steps in a benchmark."""
 
 CHECKED = 32
 """Number of states at which results are compared with Pinocchio."""
