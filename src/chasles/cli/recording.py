@@ -145,7 +145,7 @@ class Recording:
 
     @property
     def _last(self) -> str:
-        """Name of the last part file, which is stored in the next part file."""
+        """Name of the last part file; the next part file stores this name."""
         return self._parts[-1].name if self._parts else ""
 
     # Writing ----------------------------------------------------------------------------------

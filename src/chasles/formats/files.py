@@ -72,8 +72,8 @@ MAX_LINKS = 5_000
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
     """Return the supported file suffixes.
 
-    If `written` is True, return only formats that can be written. If `installed` is True, return
-    only formats that `registry` searches for.
+    If `written` is True, formats that can only be read are excluded. If `installed` is True, only
+    the default suffixes of formats that `registry` searches for are returned.
     """
     return tuple(
         suffix

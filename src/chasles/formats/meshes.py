@@ -99,7 +99,7 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return infinity for a file with too many faces times materials (`MOST_GROUPED`), else 0."""
+    """Return infinity if faces times materials exceeds `MOST_GROUPED`, otherwise 0."""
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 

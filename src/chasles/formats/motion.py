@@ -46,7 +46,7 @@ with `solved` equal to 0 raises an error.
 """
 
 SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
-"""Additional columns in tables that `chasles simulate` writes, which are ignored."""
+"""Pattern for additional columns that `chasles simulate` writes; they are ignored."""
 
 MOTION_FILE = "motion.npz"
 """Name of the motion file in a simulation folder."""

@@ -334,7 +334,7 @@ def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etre
 
 
 def add_texts(parent: etree._Element, /, **texts: str) -> None:
-    """Append a child element for each tag and text."""
+    """Append a child element for each given tag, with the given text."""
     for tag, text in texts.items():
         added(parent, tag).text = text
 

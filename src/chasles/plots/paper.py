@@ -83,7 +83,7 @@ def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: A
 
 
 def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
-    """Add a small legend without a frame, whose labels are not parsed as math text."""
+    """Add a small, frameless legend whose labels are not parsed as math text."""
     made = axes.legend(fontsize="x-small", ncols=columns, frameon=False, **place)
     for text in made.get_texts():
         text.set_parse_math(False)

@@ -193,8 +193,8 @@ def run(
 ) -> Bench:
     """Compile, check and time every function.
 
-    `large` is the array size (bytes) of the largest batch. If `gpu` is True, also time GPU kernels,
-    if there is a GPU. `step` is called with the name of each step.
+    `large` is the array size (bytes) of the largest batch. If `gpu` is True and there is a GPU, GPU
+    kernels are also timed. `step` is called with the name of each step.
     """
     rng = np.random.default_rng(0)
     qd, qdd, tau = rng.normal(size=(3, batch, robot.nv))
