@@ -118,7 +118,7 @@ def test_a_joint_without_effort_has_no_motor(saved: Saved) -> None:
     robot = chasles.load(saved(MOTORS))
     assert [joint.armature for joint in robot.model.source.joints[1:]] == [1.8, 0.7, 0.0]
     assert any(
-        "'loose': drake:rotor_inertia is ignored, because its effort" in x for x in robot.notes
+        "'loose': drake:rotor_inertia is ignored, because the effort" in x for x in robot.notes
     )
 
 

@@ -261,7 +261,7 @@ def _states(path: Path) -> dict[str, np.ndarray]:
     """Return the state arrays of a part file."""
     arrays = _intact(path)
     if arrays is None:
-        problem = "the part was damaged during the run"
+        problem = "the part file was damaged during the run"
         raise ModelError("E-CLI-037", problem, "compute it again with --resume", file=path)
     return {n: array for n, array in arrays.items() if not n.startswith((END, MEMORY, "after"))}
 

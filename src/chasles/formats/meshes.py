@@ -89,7 +89,7 @@ def check(path: Path) -> None:
     except _FAULTS as error:
         raise _unreadable(error).at(file=path) from None
     if size > MOST_TIMES * len(data) + BASE:
-        problem = f"the mesh would expand from {len(data)} to {size:.3g} bytes"
+        problem = f"the mesh is too large: it would expand from {len(data)} to {size:.3g} bytes"
         raise ModelError("E-FILE-066", problem, "export the mesh without repeated parts", file=path)
 
 
