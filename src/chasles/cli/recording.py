@@ -252,7 +252,10 @@ def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarra
     shapes |= {"contact_gaps": (n, *met), "contact_forces": (n, *met, 3)} if met else {}
     for name, shape in shapes.items():
         if arrays[name].shape != shape or arrays[name].dtype != float or not n:
-            problem = f"{name} has shape {arrays[name].shape}, not {shape}, or is not float64"
+            problem = (
+                f"{name} has shape {arrays[name].shape}, "
+                f"but must be a float64 array of shape {shape}"
+            )
             raise ModelError("E-CLI-053", problem)
     return arrays
 
