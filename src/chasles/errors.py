@@ -73,7 +73,7 @@ def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
 
 
 def _middle(start: int, end: int, most: int) -> tuple[int, int]:
-    """Return the middle part of the range [start, end), which an ellipsis replaces.
+    """Return the middle part of the range [start, end), to be replaced by an ellipsis.
 
     With the ellipsis, `most` characters remain.
     """

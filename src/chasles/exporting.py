@@ -250,7 +250,7 @@ def _takes(function: str, option: str) -> bool:
 
 
 def _checked(prefix: str) -> str:
-    """Return a prefix, or raise an error if it is not a valid C identifier or is reserved."""
+    """Return a prefix; raise an error if it is too long, reserved or not a C identifier."""
     if prefix != identifier(prefix):
         problem = f"prefix {prefix!r} is not a valid C identifier"
         remedy = f"use letters, digits and single underscores, for example {identifier(prefix)!r}"

@@ -50,9 +50,9 @@ PATIENCE = 10.0
 """Timeout (s) for connecting to a scheduler."""
 
 LOCAL, MOST = "local", 1000
-"""Worker processes on this computer: cluster address that selects them, and their maximum number.
+"""Cluster address for worker processes on this computer, and the maximum number of processes.
 
-The processes are started for one call.
+The processes exist only during one call.
 """
 
 SETTINGS = {

@@ -118,7 +118,7 @@ def test_a_joint_without_effort_has_no_motor(saved: Saved) -> None:
     robot = chasles.load(saved(MOTORS))
     assert [joint.armature for joint in robot.model.source.joints[1:]] == [1.8, 0.7, 0.0]
     assert any(
-        "'loose': drake:rotor_inertia is ignored, because its effort" in x for x in robot.notes
+        "'loose': drake:rotor_inertia is ignored, because the effort" in x for x in robot.notes
     )
 
 
@@ -416,7 +416,10 @@ REFUSED = {
         ARM.replace("1.9", "two"),
         ":1: file: version is 'two'; give a version such as 1.9",
     ),
-    "not sdf": ("<robot/>", ":1: file: the root element is <robot>; use <sdf> as the root element"),
+    "not sdf": (
+        "<robot/>",
+        ":1: file: the root element is <robot>, not <sdf>; use <sdf> as the root element",
+    ),
     "no links": ("<sdf version='1.9'><model name='m'/></sdf>", ": the model has no links"),
     "pose": (ARM.replace("0.1 0.2 0.3 0.1", "0.1 0.2 0.3"), ":2: model 'arm': pose is '0.1 0.2"),
     "frame": (
@@ -429,14 +432,14 @@ REFUSED = {
     ),
     "circle of poses": (
         ARM.replace('relative_to="upper"', 'relative_to="slider"'),
-        "its pose depends on itself through",
+        "the pose depends on itself through",
     ),
     "circle of frames": (
         chain("<frame name='f' attached_to='g'/><frame name='g' attached_to='f'/>", links="a"),
-        ":3: frame 'f': its frame depends on itself through 'f'; name another frame",
+        ":3: frame 'f': the frame depends on itself through 'f'; name another frame",
     ),
     "same name": (chain("<frame name='a'/>", links="a"), "has a link with the same name; rename"),
-    "type": (chain(joint("j", "ab", "belt")), ": joint 'j': its type 'belt' is not supported"),
+    "type": (chain(joint("j", "ab", "belt")), ": joint 'j': type 'belt' is not supported"),
     "gearbox": (
         chain(joint("ab", "ab") + gearbox("bc", "a"), links="abc"),
         ": joint 'g': no revolute joint parallel to <axis2> connects 'c' and 'a'; add such a",

@@ -102,7 +102,10 @@ WRONG = {
         "<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM,
         "document types and entities are not supported",
     ),
-    "no robot": (ARM.replace("robot", "robbot"), "the root element is <robbot>; use <robot>"),
+    "no robot": (
+        ARM.replace("robot", "robbot"),
+        "the root element is <robbot>, not <robot>; use <robot>",
+    ),
 }
 
 

@@ -125,7 +125,7 @@ def main() -> None:
 def _raised_again(dropped: Any) -> None:
     """Raise KeyboardInterrupt again if it occurred in a finalizer, where Python ignores it."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
-        again = threading.Timer(0.3, _thread.interrupt_main)  # interrupt after this hook
+        again = threading.Timer(0.3, _thread.interrupt_main)  # interrupt after the hook ends
         again.daemon = True
         try:
             again.start()

@@ -89,8 +89,8 @@ def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
 class Done:
     """Summary of one log.
 
-    `states` is the number of states. `skipped` is the number of skipped rows by reason. `peak` and
-    `squares` are the largest magnitude and sum of squares of each generalized force.
+    `states` is the number of states. `skipped` is the number of skipped rows by reason. `peak` is
+    the largest magnitude of each generalized force, and `squares` is the sum of its squares.
     """
 
     states: int
@@ -251,7 +251,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one log unless it exists; pass numbers of new states to `told`."""
+        """Compute the table of one log unless it exists; report completed states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:

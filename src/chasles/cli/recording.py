@@ -145,7 +145,7 @@ class Recording:
 
     @property
     def _last(self) -> str:
-        """Name of the last part file, which is stored in the next part file."""
+        """Name of the last part file; the next part file stores this name."""
         return self._parts[-1].name if self._parts else ""
 
     # Writing ----------------------------------------------------------------------------------
@@ -252,7 +252,10 @@ def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarra
     shapes |= {"contact_gaps": (n, *met), "contact_forces": (n, *met, 3)} if met else {}
     for name, shape in shapes.items():
         if arrays[name].shape != shape or arrays[name].dtype != float or not n:
-            problem = f"{name} has shape {arrays[name].shape}; expected float64 of shape {shape}"
+            problem = (
+                f"{name} has shape {arrays[name].shape}, "
+                f"but must be a float64 array of shape {shape}"
+            )
             raise ModelError("E-CLI-053", problem)
     return arrays
 
@@ -261,7 +264,7 @@ def _states(path: Path) -> dict[str, np.ndarray]:
     """Return the state arrays of a part file."""
     arrays = _intact(path)
     if arrays is None:
-        problem = "the part was damaged during the run"
+        problem = "the part file was damaged during the run"
         raise ModelError("E-CLI-037", problem, "compute it again with --resume", file=path)
     return {n: array for n, array in arrays.items() if not n.startswith((END, MEMORY, "after"))}
 

@@ -242,7 +242,7 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
 
 GAINS = "--stiffness 100 --damping 20"
 EXAMPLE = f"--control computed-torque {GAINS}"
-"""Example options, quoted in messages, that hold a position or follow a motion."""
+"""Example options for error messages; they hold a position or follow a motion."""
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:

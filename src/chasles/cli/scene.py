@@ -284,7 +284,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
     """Broadcast a scenario value to one value per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
-        problem = f"{key} has {given.size} numbers"
+        problem = f"{key} has {given.size} numbers, which do not match the robot"
         remedy = f"give one number, or one for each of the {robot.nv} degrees of freedom"
         raise scenario.error("E-SCENARIO-012", problem, remedy, table, key)
     return np.array(np.broadcast_to(given, (robot.nv,)))
@@ -294,7 +294,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contact pairs, all of them rigid if there are joint limits or rigid contacts."""
+    """Return the contact pairs; if one is rigid, or if joint limits are used, all must be rigid."""
     if "ground" in scenario.top:
         return _on_the_ground(scenario, robot)
     if not scenario.contacts:

@@ -83,7 +83,7 @@ class Task:
 
 
 def _notes(scene: Scene, first: Trajectory) -> list[str]:
-    """Return notes about the initial state and the contacts. `first` is the first step's motion."""
+    """Return notes about the initial state and contacts. `first` is the first step's trajectory."""
     outside = outside_limits(scene.robot, scene.q, "the initial state")
     notes = [f"{outside}; set another with --q"] if outside else []
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:

@@ -148,7 +148,7 @@ class Sweep:
                 if part:
                     known = table.get(key, self.scenario.tables[first].get(key, {}))
                     if not isinstance(known, Mapping):
-                        problem = f"the scenario gives {first}.{key} as a list of numbers"
+                        problem = f"the list {first}.{key} cannot be varied entry by entry"
                         remedy = f"give {first}.{key} by joint name in the scenario"
                         raise InputError("E-SWEEP-006", problem, remedy, part=name)
                     table[key] = {**known, part: value}

@@ -109,7 +109,7 @@ def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
 
 
 def _range(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the joint limits, with limits of two turns for unlimited angles."""
+    """Return the joint limits; an unlimited angle is limited to two turns in each direction."""
     limits = robot.joint(joint).limits
     far = 4.0 * np.pi if _turns(robot, joint) else np.inf
     lower = -far if np.isinf(limits.lower) else limits.lower

@@ -635,7 +635,7 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)
         if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
-            problem = f"{at} is a free joint, whose pose the library defines relative to the world"
+            problem = f"{at} is a free joint whose base frame is not the world frame"
             remedy = "attach the joint to the world, with its frame at the world origin"
             raise ModelError("E-CONVENTION-004", problem, remedy, part=library)
     return rows[data.kind]

@@ -41,7 +41,7 @@ def arrays(
             wanted = [f"{name}.npy" for name in names] or archive.namelist()
             members = [archive.getinfo(name) for name in wanted]
             if sum(member.file_size for member in members) > MOST_TIMES * whole + 2**20:
-                problem = f"the arrays are more than {MOST_TIMES} times as large as the file"
+                problem = f"the arrays are too large: more than {MOST_TIMES} times the file size"
                 raise InputError("E-FILE-071", problem)
             return {member.filename[:-4]: _array(archive, member) for member in members}
     except _FAULTS as error:

@@ -294,7 +294,7 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
             rows: np.ndarray = np.array(frame.pose.R.rows, dtype=float)
             a, b, z = map(float, frame.pose.r)
             if max(abs(z), abs(rows[0, 1]), abs(rows[0, 2]), 1.0 - rows[0, 0]) > _ROUNDING:
-                problem = "its pose on the last link does not have the form T(a, b, 0) Rx(alpha)"
+                problem = "the pose on the last link does not have the form T(a, b, 0) Rx(alpha)"
                 raise ModelError(
                     "E-DAT-020", problem, "choose another frame", part=f"frame {gripper!r}"
                 )

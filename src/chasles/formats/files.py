@@ -72,8 +72,8 @@ MAX_LINKS = 5_000
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
     """Return the supported file suffixes.
 
-    If `written` is True, return only formats that can be written. If `installed` is True, return
-    only formats that `registry` searches for.
+    If `written` is True, formats that can only be read are excluded. If `installed` is True, only
+    the default suffixes of formats that `registry` searches for are returned.
     """
     return tuple(
         suffix
@@ -310,7 +310,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the maximum significant digits and decimal places of the numbers in files."""
+    """Return the maximum numbers of significant digits and decimal places that occur in files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):

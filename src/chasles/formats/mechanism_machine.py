@@ -138,7 +138,7 @@ def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) 
     found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
     given = tuple(rows)
     if len(given) > 1 or (found and not given):
-        problem = f"the file has {len(given)} [[fluid]] tables and {len(found)} [[box]] tables"
+        problem = f"found {len(given)} [[fluid]] tables, not one, and {len(found)} [[box]] tables"
         raise ModelError("E-TOML-020", problem, "give one [[fluid]] table for all boxes", file=file)
     for row, _ in given:
         wind = Vector(row.get("wind", (0.0, 0.0, 0.0)))

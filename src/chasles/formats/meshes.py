@@ -89,7 +89,7 @@ def check(path: Path) -> None:
     except _FAULTS as error:
         raise _unreadable(error).at(file=path) from None
     if size > MOST_TIMES * len(data) + BASE:
-        problem = f"the mesh would expand from {len(data)} to {size:.3g} bytes"
+        problem = f"the mesh is too large: it would expand from {len(data)} to {size:.3g} bytes"
         raise ModelError("E-FILE-066", problem, "export the mesh without repeated parts", file=path)
 
 
@@ -99,7 +99,7 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return 0, or infinity if the product of face and material counts exceeds `MOST_GROUPED`."""
+    """Return infinity if faces times materials exceeds `MOST_GROUPED`, otherwise 0."""
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 

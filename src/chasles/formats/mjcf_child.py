@@ -159,7 +159,7 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return each mesh's triangle corners in the mesh frame, if the model has a rangefinder."""
+    """Return the triangle corners of each mesh in its own frame; {} without a rangefinder."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -191,7 +191,7 @@ def reflected(model: Any, what: str) -> dict[str, list[float]]:
 
 
 def entries(model: Any, name: str) -> list[Any]:
-    """Return an mjModel field as a list; raise an error for NaN, or infinity except in ranges."""
+    """Return an mjModel field as a list; raise an error for NaN and, except in ranges, infinity."""
     array = getattr(model, name)
     wrong = np.isnan(array) if name.endswith("range") else ~np.isfinite(array)
     if wrong.any():

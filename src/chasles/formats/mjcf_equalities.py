@@ -93,7 +93,7 @@ def equalities(source: Source) -> Equalities:
             sides = [_tendon(equality, t) for t in equality.ends]
             found.couplings.append(_coupling(equality, *sides))
         else:
-            problem = f"its type {equality.kind} is not supported"
+            problem = f"type {equality.kind} is not supported"
             raise equality.error("E-MJCF-003", problem, "remove it from the file")
     return found
 
@@ -138,7 +138,7 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """Return the rotation from frame `at` on a body to a frame with z along its last hinge."""
+    """Return the rotation from frame `at` on a body to a frame with z along the last hinge."""
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip
@@ -299,7 +299,7 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """Replace a revolute loop joint with two ball joints on its axis; keep other joints."""
+    """Return two ball joints on the axis of a revolute loop joint, or any other joint unchanged."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])

@@ -273,7 +273,7 @@ def _actuator(
 
 
 def _range(given: Sequence[float] | None) -> Interval:
-    """Return a range as an interval; None means unbounded."""
+    """Return a range as an interval, which is unbounded if the range is None."""
     lower, upper = UNBOUNDED if given is None else given
     return (lower, upper)
 

@@ -129,7 +129,7 @@ def opened(file: str) -> Source:
     if root.tag != "mujoco":
         remedy = "use <mujoco> as the root element of an MJCF file"
         remedy = "use the suffix .urdf for a URDF file" if root.tag == "robot" else remedy
-        problem = f"the root element is <{root.tag}>"
+        problem = f"the root element is <{root.tag}>, not <mujoco>"
         raise ModelError("E-MJCF-007", problem, remedy, file=f"{file}:{root.sourceline}")
     return Source(file, compiled(file), root.get("model", ""), _lines(root), notes)
 

@@ -46,7 +46,7 @@ with `solved` equal to 0 raises an error.
 """
 
 SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
-"""Additional columns in tables that `chasles simulate` writes, which are ignored."""
+"""Pattern for additional columns that `chasles simulate` writes; they are ignored."""
 
 MOTION_FILE = "motion.npz"
 """Name of the motion file in a simulation folder."""
@@ -79,7 +79,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""Values of a sample, preceded by the last line read for it."""
+"""The last line read for a sample, and the values of the sample."""
 
 
 @dataclass(frozen=True)
@@ -407,7 +407,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # without control characters, every word is a number
+        other = ("a number", line.text)  # if every stripped word is a number
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

@@ -13,7 +13,7 @@ from chasles.errors import ModelError
 from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
-"""Maximum number of files examined in a folder; the robot_descriptions cache has thousands."""
+"""Maximum number of files examined in a folder, more than in the robot_descriptions cache."""
 
 
 BUILT_IN = (

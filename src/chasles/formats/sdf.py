@@ -135,7 +135,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
-        problem = f"its type {given!r} is not supported"
+        problem = f"type {given!r} is not supported"
         raise part.error("E-SDF-003", problem, f"use one of {', '.join((*kinds, GEARBOX))}")
     parent, child = (end(node, tag) or document.top for tag in ("parent", "child"))
     if parent is child or child is document.top:

@@ -123,7 +123,9 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag not in ("sdf", "gazebo"):
         raise part.error(
-            "E-SDF-014", f"the root element is <{element.tag}>", "use <sdf> as the root element"
+            "E-SDF-014",
+            f"the root element is <{element.tag}>, not <sdf>",
+            "use <sdf> as the root element",
         )
     version = part.text("version")
     minor = _minor(version)

@@ -110,7 +110,7 @@ class Node:
         node = next_of(first)
         while node is not None:
             if node in way:
-                problem = f"its frame depends on itself through {node.name!r}"
+                problem = f"the frame depends on itself through {node.name!r}"
                 raise self.part.error("E-SDF-024", problem, "name another frame")
             way[node] = None
             node = next_of(node)
@@ -165,7 +165,7 @@ def relative(a: Node, b: Node) -> Transform:
             if above is None or meet is not None:
                 continue
             if above in mine:
-                problem = f"its pose depends on itself through {above.name!r}"
+                problem = f"the pose depends on itself through {above.name!r}"
                 raise ends[i].part.error("E-SDF-027", problem, "name another frame")
             mine[above] = compose(mine[ends[i]], ends[i].pose)
             ends[i] = above

@@ -67,7 +67,7 @@ def _solid(part: Part, node: Node, file: str) -> solids.Solid | None:
 
 
 def inertial_of(inertial: Part) -> Inertial:
-    """Read an `<inertial>` element; return SDF's default for any other element."""
+    """Read an `<inertial>` element; return SDF's default inertia if it has a different tag."""
     if inertial.tag != "inertial":
         return Inertial(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:
@@ -93,7 +93,7 @@ def _placed(part: Part, link: Node, file: str) -> ShapeData:
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """Read a `<visual>` or `<collision>`; return the shape and its pose's reference frame."""
+    """Read a `<visual>` or `<collision>`; return the shape and the reference frame of its pose."""
     geometry = part.need("geometry")
     found = geometry.find(*SHAPE_TRAITS)
     if found is None:

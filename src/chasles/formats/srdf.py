@@ -38,7 +38,7 @@ def disabled(path: str | os.PathLike[str], links: Iterable[str]) -> list[tuple[s
     file = os.fsdecode(path)
     root = xml.parse(file, load(file))
     if root.tag.rpartition("}")[2] != "robot":
-        problem = f"the root element is <{root.tag}>"
+        problem = f"the root element is <{root.tag}>, not <robot>"
         raise ModelError(
             "E-SRDF-001", problem, "use <robot> as the root element of an SRDF file", file=file
         )

@@ -38,7 +38,7 @@ _TEXTS = re.compile(
 """Pattern for strings and comments; it agrees with `tomllib` up to the first syntax error."""
 
 _STATEMENT = re.compile(r"[=,\[\]{}\n]+")
-"""Separators between keys, values and headers."""
+"""Pattern for the separators between keys, values and headers."""
 
 
 UNITS: dict[str, dict[str, Callable[[float], float]]] = {

@@ -68,7 +68,7 @@ def described(
 ) -> Description:
     """Convert a URDF document to a `Description`; `notes` are notes from the XML parser."""
     if root.tag.rpartition("}")[2] != "robot":
-        problem = f"the root element is <{root.tag}>"
+        problem = f"the root element is <{root.tag}>, not <robot>"
         remedy = "use <robot> as the root element of a URDF file"
         raise ModelError("E-URDF-001", problem, remedy, file=f"{file}:{root.sourceline}")
     robot = Part(Source(file, root.tag.removesuffix("robot"), snap, notes), root, "robot")

@@ -71,7 +71,7 @@ class Tool:
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        # Threads of OpenBLAS would use up the address space, and MuJoCo does not need a window.
+        # Use one OpenBLAS thread, because threads reserve address space, and no window for MuJoCo.
         lean = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
         with tempfile.TemporaryDirectory() as folder:  # for the tool's log files
             try:

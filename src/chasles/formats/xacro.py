@@ -20,7 +20,10 @@ from chasles.formats.xml_file import MAX_BYTES, parse
 from chasles.model import Description
 
 XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2**30)
-"""The xacro reader with its limits; manufacturers' files for large robots need less than 1 s."""
+"""The xacro reader, with limits on time and memory.
+
+Manufacturers' files for large robots need less than 1 s.
+"""
 
 _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",

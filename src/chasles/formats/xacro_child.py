@@ -189,7 +189,10 @@ def argument(name: str) -> Any:
 
 
 def variable(name: str, default: str | None = None) -> str:
-    """Return the default value of an environment variable; raise an error if it is set."""
+    """Return the default of an environment variable; raise an error if the variable is set.
+
+    The values of environment variables are not available to untrusted files.
+    """
     if name in os.environ:
         raise Refused(f"environment variable {name!r} is not read")
     if default is None:

@@ -295,7 +295,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
     if inertia is None:
         return joint
     if joint.limits.effort == 0.0 or joint.traits.nv != 1:
-        why = "its effort limit is 0" if joint.traits.nv == 1 else f"it is {joint.kind}"
+        why = "the effort limit is 0" if joint.traits.nv == 1 else f"the type is {joint.kind}"
         part.note(f"drake:rotor_inertia is ignored, because {why}: the joint has no motor")
         return joint
     ratio = 1.0 if gear is None else gear.value(key)
@@ -334,7 +334,7 @@ def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etre
 
 
 def add_texts(parent: etree._Element, /, **texts: str) -> None:
-    """Append a child element for each tag and text."""
+    """Append a child element for each given tag, with the given text."""
     for tag, text in texts.items():
         added(parent, tag).text = text
 

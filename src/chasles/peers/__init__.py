@@ -30,7 +30,7 @@ STATES = 20
 """Maximum number of states compared along a motion."""
 
 State = tuple[np.ndarray | None, np.ndarray | None]
-"""Positions and velocities; None stands for random values."""
+"""Positions and velocities of a robot; None stands for random values."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,10 @@ def _add_motors(file: Path) -> None:
 def _by_terms(
     found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
 ) -> Agreement:
-    """Compare all terms at given states (random values for None); add the results to `found`."""
+    """Compare all terms at the given states, and add the results to `found`.
+
+    A state without positions or velocities is replaced by a random state.
+    """
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)

@@ -60,7 +60,7 @@ class Machine(NamedTuple):
 class Peer(Protocol):
     """A robot loaded by another library.
 
-    Joints in `circles` have a cosine and a sine as coordinates.
+    `circles` are the joints whose coordinates are a cosine and a sine.
     """
 
     joints: tuple[str, ...]
@@ -265,7 +265,7 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
 # Causes ---------------------------------------------------------------------------------------
 
 SNAPPED = 1e-3
-"""Maximum displacement of a link (rad or m) due to angles rounded to right angles on loading."""
+"""Tolerance for link poses: smaller differences are attributed to angles snapped on loading."""
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
@@ -356,7 +356,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Return a note about an impossible inertia on the link's body, which libraries replace."""
+    """Return a note if the link's body has an impossible inertia, which the library replaces."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
@@ -365,7 +365,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Return a note about a massless link, whose mass MuJoCo computes from shapes."""
+    """Return a note if a link has no mass in the file, so that MuJoCo computes it from shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:
@@ -377,7 +377,7 @@ def _of_shapes(robot: Robot, first: Term) -> str:
 
 
 def _fixed_to(robot: Robot, first: Term) -> list[str]:
-    """Return the names of all frames on the same body as the link that a term compares."""
+    """Return the names of all frames on the body of the compared link."""
     frames = robot.model.frames
     body = frames[first.of.split("'")[1]].body
     return [name for name, frame in frames.items() if frame.body == body]

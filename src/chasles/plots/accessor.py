@@ -431,7 +431,8 @@ def _count(
 ) -> int | None:
     """Return the number of operations for one state.
 
-    If the method does not support the robot, raise an error if `named`, otherwise return None.
+    If the method does not support the robot, raise an error if `named` is True; otherwise, return
+    None.
     """
     chosen = dict(checked_options(robot.model, function, options))
     try:

@@ -83,7 +83,7 @@ def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: A
 
 
 def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
-    """Add a small legend without a frame, whose labels are not parsed as math text."""
+    """Add a small, frameless legend whose labels are not parsed as math text."""
     made = axes.legend(fontsize="x-small", ncols=columns, frameon=False, **place)
     for text in made.get_texts():
         text.set_parse_math(False)
@@ -203,7 +203,7 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
     i = robot.model.mover(joint)
     body, limits = robot.model.bodies[i], robot.model.limits[i]
     if body.joint.nq != 1:
-        problem = f"joint {joint!r} has {body.joint.nq} coordinates"
+        problem = f"joint {joint!r} has {body.joint.nq} coordinates instead of one"
         raise InputError("E-PLOT-021", problem, "choose a joint with one coordinate")
     low, high = limits.lower, limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:

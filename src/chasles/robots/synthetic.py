@@ -187,8 +187,8 @@ def general_tree(n: int, children: int) -> Description:
     """
     _require("general_tree", n)
     if children < 1:
-        problem = f"the number of children per link is {children}"
-        raise ModelError("E-ROBOT-031", problem, "use at least one", part="robot 'general_tree'")
+        problem = f"the number of children per link must be positive, not {children}"
+        raise ModelError("E-ROBOT-031", problem, "use one or more", part="robot 'general_tree'")
     rng = random.Random(2008)
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i in range(1, n + 1):
@@ -214,8 +214,8 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
 
 def _require(name: str, n: int) -> None:
     if n < 1:
-        problem = f"the number of joints is {n}"
-        raise ModelError("E-ROBOT-032", problem, "use at least one", part=f"robot {name!r}")
+        problem = f"the number of joints must be positive, not {n}"
+        raise ModelError("E-ROBOT-032", problem, "use one or more", part=f"robot {name!r}")
 
 
 # Random trees ------------------------------------------------------------------------------------
@@ -268,8 +268,8 @@ def random_tree(
     18
     """
     if n < 1:
-        problem = f"the number of joints is {n}"
-        raise ModelError("E-ROBOT-033", problem, "use at least one", part="robot 'random_tree'")
+        problem = f"the number of joints must be positive, not {n}"
+        raise ModelError("E-ROBOT-033", problem, "use one or more", part="robot 'random_tree'")
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)

@@ -25,7 +25,7 @@ class Curve(NamedTuple):
 
 
 class Dynamics(NamedTuple):
-    """Torques and energies along a motion at times t (n,), in s."""
+    """Torques and energies along a motion. `t` (n,) contains the times in s."""
 
     t: np.ndarray
     torques: list[Curve]

@@ -16,7 +16,7 @@ GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
 COLLISION = (0.95, 0.55, 0.10, 0.45)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Default colors of links, of rods between joints, of collision shapes, and of boxes for links."""
+"""Default colors of links, rods between joints, collision shapes, and links without shapes."""
 
 MOST_TRIANGLES = 400_000
 """Maximum number of triangles drawn without simplification (docs/view.md)."""
@@ -238,10 +238,10 @@ def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
-    """Return the two endpoints (2, n) of each edge, as corner indices ordered by vertex index.
+    """Return the two corners (2, n) of each edge, the corner with the lower vertex index first.
 
-    Edges and corners are numbered as 3 * face + side. `tail` is the index of each edge's start
-    vertex.
+    Edges and corners are numbered as 3 * face + side; each edge starts at the corner with the same
+    number. `tail` contains the vertex index of each corner.
     """
     begin, end = edges, edges - edges % 3 + (edges + 1) % 3
     swapped = tail.ravel()[begin] > tail.ravel()[end]

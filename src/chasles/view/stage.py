@@ -136,9 +136,10 @@ class Stage:
         server.on_client_connect(self.fit)
 
     def expect_recording(self, size: tuple[int, int]) -> None:
-        """Set the initial camera of new pages so that a video of a size (pixels) shows all robots.
+        """Set the initial camera of new pages so that a video of the given size shows all robots.
 
-        A slow page may apply its initial camera after `fit` has moved the camera.
+        `size` is (width, height) in pixels. A slow page may apply its initial camera after `fit`
+        has moved the camera.
         """
         self.recorded, camera = True, self.server.initial_camera
         camera.position, camera.look_at = self._fitted(size[0] / size[1], 0.0)

@@ -60,7 +60,7 @@ FUNCTIONS = (
 )
 
 STEPS = 2 * len(FUNCTIONS) + 1
-"""Number of progress messages that `run` reports."""
+"""Number of progress steps in a benchmark."""
 
 CHECKED = 32
 """Number of states at which results are compared with Pinocchio."""
@@ -73,7 +73,10 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Relative tolerance: `EXACT`, plus `SNAPPED` times the sum of angle changes on loading (rad)."""
+"""Relative tolerance for Pinocchio's results, and its increase per radian of rounding.
+
+Loading replaces rounded multiples of pi/2 by exact ones; Pinocchio uses the rounded angles.
+"""
 
 
 class WrongAnswer(InputError):
@@ -190,8 +193,8 @@ def run(
 ) -> Bench:
     """Compile, check and time every function.
 
-    `large` is the array size (bytes) of the largest batch. If `gpu` is True, also time GPU kernels,
-    if there is a GPU. `step` is called with the name of each step.
+    `large` is the array size (bytes) of the largest batch. If `gpu` is True and there is a GPU, GPU
+    kernels are also timed. `step` is called with the name of each step.
     """
     rng = np.random.default_rng(0)
     qd, qdd, tau = rng.normal(size=(3, batch, robot.nv))
@@ -249,7 +252,10 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function; one core runs the faster of `compiled` and `compiled.fast`."""
+    """Check and time a function.
+
+    The single-core time is the shorter of the times for `compiled` and `compiled.fast`.
+    """
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)

@@ -194,8 +194,9 @@ def rows(
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
     """Return the names of the methods to count.
 
-    The list contains all methods that support the robot, the method `wanted`, and "fastest" if
-    there are several methods, or a method that allows inertias to be regrouped.
+    The list contains the method `wanted` and all methods that support the robot. Closed forms are
+    omitted for robots with more than `MANY` degrees of freedom. "fastest" is included if there are
+    several methods, or if a method allows inertias to be regrouped.
     """
     methods = [
         m

@@ -95,7 +95,7 @@ class Report:
 
 
 def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
-    """Check a file and, with `fix`, write a repaired copy. `how` is passed to `surveyed`."""
+    """Check a file and, with `fix`, write a repaired copy. `how` contains options of `surveyed`."""
     try:
         sheet = surveyed(target, **how)
     except ModelError as error:

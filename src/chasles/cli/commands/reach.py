@@ -128,7 +128,7 @@ def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
     if len(found) not in counts or not np.isfinite(found).all():
         wanted = " or ".join(map(str, counts))
         problem = (
-            f"{len(found)} numbers were given"
+            f"{len(found)} numbers were given, which is too few or too many"
             if len(found) not in counts
             else "the list contains a number that is not finite"
         )
