@@ -67,7 +67,10 @@ class Rolled:
 
 
 def rolled(program: Program) -> Rolled | None:
-    """Return a program as a loop, or None if it has too many forms or returns an input."""
+    """Return a program as a loop over segments of code, or None if a loop would not be shorter.
+
+    A program that returns an input is not made into a loop, either.
+    """
     code, results = program.code, list(places(program))
     if not program.cuts or any(code[r].op == "input" for r in results):
         return None

@@ -1,4 +1,4 @@
-"""Program that computes all closed-form postures of an arm for a pose."""
+"""Program that computes all closed-form inverse-kinematics solutions of an arm for a pose."""
 
 import math
 from collections.abc import Iterator, Sequence

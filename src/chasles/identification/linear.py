@@ -30,9 +30,9 @@ SLIP = 0.1
 """Default Stribeck velocity (rad/s or m/s)."""
 
 SHARE, SLOW = 0.01, {"rad": 0.05, "m": 0.005}
-"""Default rest velocity of a joint.
+"""Default threshold below which a joint velocity counts as zero.
 
-The rest velocity is `SHARE` times the joint's velocity limit, and at most `SLOW` for its unit.
+The threshold is `SHARE` times the joint's velocity limit, but at most `SLOW` (rad/s or m/s).
 """
 
 CHUNK = 2048

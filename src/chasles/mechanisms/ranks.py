@@ -293,10 +293,11 @@ def choose(
     holonomic: Sequence[bool] = (),
     share: float = SHARE,
 ) -> Closure:
-    """Choose `rank` rows, and the columns among `dependent` for which they are solved.
+    """Choose `rank` equations (rows), and the dependent variables (columns) to solve for.
 
-    Position-level rows (`holonomic`, all by default) come first, so that they alone determine the
-    columns for which they are solved. For `share`, see `SHARE`. See Featherstone 2008, section 8.8.
+    Columns are chosen among `dependent`. Position-level rows (`holonomic`, all by default) come
+    first, so that their columns do not depend on the other rows. For `share`, see `SHARE`. The
+    selection follows Featherstone 2008, section 8.8.
 
     The first state of `K` (states, rows, nv) determines the size of the pivots, and all states
     together determine which entries are zero. Each step considers acceptable pivots in the columns

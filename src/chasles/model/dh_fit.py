@@ -217,7 +217,7 @@ def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
 
 
 def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
-    """Return the screw displacement along x in the last row, ending at frame dh<n> or the tool."""
+    """Return the last row's screw displacement along x, which ends at frame dh<n> or the tool."""
     n = len(model.bodies)
     known = model.frames.get(f"dh{n}")
     ends = [matrix(known.placement)] if known is not None and known.body == n - 1 else []

@@ -89,7 +89,7 @@ class ActuatorData:
         Gear ratios: one for a joint or tendon, and six (force, then moment) for a frame or a joint
         with several degrees of freedom, as in MuJoCo.
     in_parent
-        True if `gear` is along the axes of the parent.
+        True if `gear` is expressed in the parent frame.
     reference
         Frame relative to which a frame is driven; "" for the world.
     gain, bias

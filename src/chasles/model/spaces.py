@@ -451,7 +451,7 @@ TreeVector = Annotated[
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""A matrix with rows for steps in q and rows for velocities; `join` returns it in file order."""
+"""A matrix with rows for steps in q and for velocities, in tree order (parents first)."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]

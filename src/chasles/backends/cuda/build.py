@@ -67,9 +67,9 @@ LENGTHY = 2000
 """Number of instructions above which a crew of warps is faster than single warps for few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""Minimum factors by which a crew (a group of warps) must increase the number of active warps. The
-second factor is for a crew of one warp, which moves values to shared memory when registers run out,
-but does not wait for other warps.
+"""Factors by which active warps must increase for a crew (a group of warps) to be used. The second
+factor is for a crew of one warp, which moves values to shared memory when registers run out, but
+does not wait for other warps.
 """
 
 SHARED_WORK = 1.4

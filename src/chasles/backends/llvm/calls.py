@@ -32,7 +32,7 @@ SMALL_WORKSPACE = 64 * 1024
 """Size (bytes) of the largest workspace that is allocated on the stack instead of the heap."""
 
 GATHERED = 4096
-"""Maximum total number of entries in a state's inputs for which copies are made on the stack."""
+"""Number of input entries of one state up to which copies of inputs are made on the stack."""
 
 
 def _targets(

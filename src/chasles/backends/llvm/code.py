@@ -44,8 +44,10 @@ LONG = 2000
 """Number of lines above which a function is compiled as a separate module."""
 
 WORTH = 10_000
-"""Minimum total number of lines in long functions for which other processes are started (about a
-second of compile time)."""
+"""Number of lines in long functions above which compiler processes are started in parallel.
+
+This many lines take about a second to compile.
+"""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 

@@ -248,7 +248,7 @@ def _on_arcs(kind: str, via: list[str] | None, count: int) -> list[list[float] |
     """Return the via point of each of `count` arcs, and None for each straight segment."""
     if kind == "line":
         if via:
-            problem = "--kind line has no arcs"
+            problem = "--via applies to arcs, not to --kind line"
             raise InputError("E-CLI-276", problem, "use --kind arc or --kind path", part="--via")
         return None
     given = len(via or ())

@@ -263,7 +263,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
     fits = all(n in (1, m) for n, m in zip(forces.shape, tail, strict=False))
     if not forces.ndim or not tail or forces.shape[-1] != qd.shape[-1] or not fits:
         problem = f"tau(t, q, qd) returned shape {forces.shape} at t = {t:.6g} s"
-        remedy = f"return shape {qd.shape}, like qd, or a shape that broadcasts to it"
+        remedy = f"return an array that broadcasts to the shape of qd, {qd.shape}"
         raise InputError("E-MOTION-038", problem, remedy, part="simulate")
     return forces
 

@@ -420,7 +420,8 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
     W, zeta = np.asarray(W, dtype=float), np.asarray(zeta, dtype=float)
     wide = zeta.shape[-1] if zeta.ndim else 0
     if wide % 3 or not wide or W.shape[-2:] != (wide, wide):
-        problem = f"W {W.shape} and zeta {zeta.shape} must be (..., 3k, 3k) and (..., 3k)"
+        shapes = f"{W.shape} and {zeta.shape}"
+        problem = f"W and zeta have shapes {shapes} instead of (..., 3k, 3k) and (..., 3k)"
         raise InputError("E-CONTACT-040", problem, part="Moreau")
     if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
         raise InputError("E-CONTACT-041", "W and zeta must be finite", part="Moreau")

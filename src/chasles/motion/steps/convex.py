@@ -3,9 +3,9 @@
 Friction is bounded by the normal impulse at the same velocities, so the derivative of the impulses
 is not symmetric: friction grows as the bodies approach each other. Newton's method with that
 derivative converges to velocities that satisfy Coulomb's law at the end of the step. The laws are
-piecewise linear, except for the sliding direction. Once it is known which contacts act and stick,
-one step is exact for all contacts that stick. The first step predicts which contacts act and stick:
-contacts act if gravity would close them, and stick or slide along their current velocity
+piecewise linear, except for the sliding direction. Once it is known which contacts are active and
+which of them stick, one step is exact for all contacts that stick. The first step predicts this:
+contacts are active if gravity would close them, and stick or slide along their current velocity
 (`touching.expected`).
 
 If full Newton steps do not converge, each further step ends where the directional derivative
