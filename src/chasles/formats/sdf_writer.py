@@ -53,7 +53,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "is not written, because SDF models float; readers add it as the first joint"
+        what = "is implied: SDF models float by default, and readers add it as the first joint"
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root

@@ -44,10 +44,7 @@ LONG = 2000
 """Number of lines above which a function is compiled as a separate module."""
 
 WORTH = 10_000
-"""Number of lines in long functions above which compiler processes are started in parallel.
-
-This many lines take about a second to compile.
-"""
+"""Number of lines in long functions above which compiler processes are started (about a second)."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
