@@ -1,6 +1,6 @@
 """Writes `robotics_toolbox.json`: what the Robotics Toolbox answers. Not a test.
 
-pip install roboticstoolbox-python, then: python tests/oracles/robotics_toolbox.py
+pip install "roboticstoolbox-python==1.4.4" "numpy<2"; python tests/oracles/robotics_toolbox.py
 """
 
 import inspect
