@@ -173,8 +173,8 @@ def _traced(
 ) -> Program | Staged | None:
     """Trace an algorithm, and store its operations in an arena (see `trace`).
 
-    Return None if similar limbs were traced with shared symbols, but the results are not kept as
-    matrix products (`Staged`).
+    Return None if similar limbs were traced with shared symbols, although `similar` is not set and
+    the results are not kept as matrix products (`Staged`).
     """
     sign = signature(algorithm, order)
     variables: list[Variable] = []
