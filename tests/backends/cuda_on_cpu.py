@@ -93,7 +93,8 @@ static double __hiloint2double(int high, int low) {
 
 RUN = """
 extern "C" void run(long long count, real** arrays, long long* strides) {{
-  for (long long i = 0; i < count; i++) {{
+  gridDim.x = count < {blocks} ? (int)count : {blocks};
+  for (long long i = 0; i < gridDim.x; i++) {{
     blockIdx.x = (int)i;
     block({warps}, [=] {{ kernel(count, -1, {arguments}); }});
   }}
@@ -133,6 +134,7 @@ class OnCPU:
         folder: Path,
         most: int = ROOM,
         crew: Size | None = None,
+        blocks: int = 2**31 - 1,
     ) -> None:
         self.program, self.dtype, self.form = program, np.dtype(dtype), form
         self.source: Source = source(program, dtype, form, block=32, most=most, crew=crew)
@@ -141,7 +143,7 @@ class OnCPU:
             f"arrays[{k}], strides[{2 * k}], strides[{2 * k + 1}]" for k in range(arrays)
         )
         warps = crew.warps if crew else 1
-        text = self.source.text + RUN.format(arguments=arguments, warps=warps)
+        text = self.source.text + RUN.format(arguments=arguments, warps=warps, blocks=blocks)
         self._run = shared_library(text, folder).run
 
     def __call__(self, inputs: list[np.ndarray], *, columns: bool = False) -> list[np.ndarray]:

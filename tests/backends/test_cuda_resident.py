@@ -134,7 +134,7 @@ def prepared(kind: Kind, function: str = "inverse_dynamics") -> tuple[Resident, 
     made = Resident(driver.compiled.interface, kind.library, slow, driver.code)
     for bits in (64, 32):
         made.add(Plan(bits, DEVICE, 1, 9, True, bits, 4, 32, 100, kind.memory))
-        made.add(Plan(bits, DEVICE, 10, 1000, True, bits, 8, 64, 200, kind.memory))
+        made.add(Plan(bits, DEVICE, 10, 1000, True, bits, 8, 64, 200, kind.memory, blocks=5))
         made.add(Plan(bits, DEVICE, 1, 50, False, bits, 2, 32, 300, kind.memory))
     return made, driver
 
@@ -142,7 +142,7 @@ def prepared(kind: Kind, function: str = "inverse_dynamics") -> tuple[Resident, 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_results(kind: Kind, dtype: str) -> None:
     made, driver = prepared(kind)
-    for lead in ((), (1,), (9,), (10,), (3, 5), (2, 1, 3)):
+    for lead in ((), (1,), (9,), (10,), (3, 5), (2, 1, 3), (7, 11)):
         arrays = [a.astype(dtype) for a in state(ROBOT, 1, lead)]
         given, right = [kind.make(a) for a in arrays], ROBOT.inverse_dynamics(*arrays)
         found = made.call(*given)
@@ -158,6 +158,7 @@ def test_results(kind: Kind, dtype: str) -> None:
     small, large = (bits, 2, 32, 100, kind.stream), (bits, 2, 64, 200, kind.stream)
     assert driver.launches[3:6] == [(bits, 1, *small[2:])] * 3
     assert driver.launches[9:12] == [large] * 3
+    assert driver.launches[18:21] == [(bits, 5, *large[2:])] * 3  # 77 states in blocks of 8
 
 
 def test_several_results(kind: Kind) -> None:

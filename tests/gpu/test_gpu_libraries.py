@@ -161,7 +161,7 @@ def test_torch_out() -> None:
         same(out, right)
     given = tensors(arrays)
     with pytest.raises(
-        ValueError, match="out is on cpu, but q is on cuda:0; move them to one device"
+        ValueError, match="out is on cpu, but q is on cuda:0; move the tensors to one device"
     ):
         INVERSE(*given, out=torch.empty(5, 4, 6, dtype=torch.float64))
     with pytest.raises(TypeError, match=r"out must have dtype torch\.float64, not torch\.float32"):
@@ -244,7 +244,7 @@ def test_torch_graphs(robot: chasles.Robot) -> None:
 def test_torch_refuses() -> None:
     q, qd, qdd = tensors(state(ARM, 6, 3))
     with pytest.raises(
-        ValueError, match="q is on cuda:0, but qd is on cpu; move them to one device"
+        ValueError, match="q is on cuda:0, but qd is on cpu; move the tensors to one device"
     ):
         INVERSE(q, qd.cpu(), qdd)
     with pytest.raises(TypeError, match="q is a PyTorch array, but qd is a NumPy array"):

@@ -101,7 +101,7 @@ USUAL = next(iter(BACKENDS))
 
 
 def devices() -> dict[str, tuple[str, ...]]:
-    """Return the names of each device's backends; "auto" is mapped to the default backend."""
+    """Return the backend names of each device; the device "auto" has only the default backend."""
     found: dict[str, tuple[str, ...]] = {}
     for name, row in BACKENDS.items():
         found[row.device] = (*found.get(row.device, ()), name)
@@ -129,7 +129,7 @@ def _backend(name: str) -> Any:
 
 
 _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Subpackages that do not affect compiled code, so that cache keys ignore their sources."""
+"""Subpackages that do not affect compiled code; cache keys ignore their sources."""
 
 
 @functools.cache
@@ -182,10 +182,10 @@ def begin(
     dtype: str,
     stack: contextlib.ExitStack,
 ) -> Callable[[], Kernel]:
-    """Begin to compile a program, if necessary; return a function that returns its kernel.
+    """Begin to compile a program unless it is cached; return a function that returns its kernel.
 
-    The program is traced only if no kernel is cached under the recipe. Until `stack` is closed,
-    other processes may compile the program while this process traces other programs.
+    The program is traced only if no kernel is cached under the recipe. Other processes, which end
+    when `stack` is closed, may compile the program while this process traces other programs.
     """
     found = known(recipe, trace, backend, dtype)
     if found is not None:
@@ -207,10 +207,10 @@ def prepare(
 def fast_entry(
     kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel, or the fallback if that is not possible.
+    """Return a function in machine code that calls a kernel, or `fallback` if this is not possible.
 
-    Without a kernel, the built-in function only handles calls that `learn` has registered
-    (`llvm.kernel.fast_entry`).
+    If `kernel` is None, the machine code handles only calls that `learn` has registered; see
+    `llvm.kernel.fast_entry`.
     """
     make: Any = functools.partial(_backend(USUAL).fast_entry, None)
     if kernel is not None:
@@ -220,7 +220,7 @@ def fast_entry(
 
 @functools.cache
 def called_by_slot(kind: type) -> None:
-    """Make a class's objects callable through the fast entry in their first field, `_entry`.
+    """Make the objects of a class callable: a call runs the fast entry in their field `_entry`.
 
     See `llvm.kernel.called_by_slot`.
     """
@@ -233,7 +233,10 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Register a resolved call with its owner's built-in function (`llvm.ways.learn`)."""
+    """Register a call that Python handled, so that a fast entry can handle later calls like it.
+
+    owner: the `__self__` of the fast entry (see `llvm.ways.learn`).
+    """
     if isinstance(owner, tuple):
         importlib.import_module("chasles.backends.llvm.ways").learn(owner, arguments, named, make)
 
@@ -262,7 +265,7 @@ def chain(links: Sequence[Link], outputs: Sequence[str], backend: str = USUAL) -
 
 
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:
-    """Return a callable that runs prepared kernels and loops in order, up to `most` times.
+    """Return a callable that repeats a sequence of kernels and loops, up to `most` times.
 
     See `llvm.rounds`.
     """
@@ -292,11 +295,14 @@ def search(*kernels: Kernel, backend: str = USUAL) -> Any:
 
 
 def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:
-    """Return the adjoint of a loop, given loops over its step and over the step's pullback."""
+    """Return the adjoint of a simulation loop.
+
+    `step` is the loop itself, and `back` a loop over the pullback of a step.
+    """
     return importlib.import_module(BACKENDS[backend].adjoint).Adjoint(step, back)
 
 
-# Functions that signals do not interrupt ----------------------------------------------------------
+# Protection from interruption by signals ----------------------------------------------------------
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -343,7 +349,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
 
 
 def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return a wrapper that runs a function through `undisturbed`."""
+    """Wrap a function such that signal handlers cannot interrupt it (see `undisturbed`)."""
 
     @functools.wraps(function)
     def call(*given: Given.args, **named: Given.kwargs) -> Result:

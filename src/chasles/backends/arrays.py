@@ -55,13 +55,12 @@ class Link(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A wrench in `f_ext`, identified by its key.
+    """An entry of `f_ext`: its key, and a description of its wrench if that is not an array.
 
-    The other fields are used if the wrench is not an array.
-
+    - key: key of the entry.
     - kind: type of the wrench object.
     - places: offsets of the wrench's value, axes and point in the object (`objects.places`).
-    - axes, at: the wrench's axes and point.
+    - axes, at: the axes and point that the wrench must have.
     """
 
     key: str
@@ -78,9 +77,9 @@ class Target(NamedTuple):
       wrench k if s is 1, and item k of `fixed` if s is 2.
     - loads: the wrenches in the order of `f_ext`, or None if `f_ext` is not passed.
     - shown: number of returned results, by default all.
-    - gap, margin: limits that are used if some results are not returned. The kernel's last result
-      then holds (gap, margin) for each state, and the call succeeds only if no gap exceeds `gap`
-      and all margins exceed `margin`.
+    - gap, margin: limits for a call that does not return all results. The kernel's last result then
+      holds each state's squared closure error and singularity margin (`callers.Guarded`). The entry
+      handles the call only if no squared error exceeds `gap` and every margin exceeds `margin`.
     """
 
     entry: Callable[..., Any]
@@ -115,8 +114,8 @@ def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST)
 def words(numbers: Iterable[int]) -> "standard.array[int]":
     """Return integers (counts, sizes, addresses) as an array of 64-bit words for machine code.
 
-    All integers passed to machine code are converted with this function, which rejects large ones;
-    `ctypes` would reduce them modulo 2**64.
+    All integers passed to machine code are converted with this function, which rejects integers
+    that do not fit in a word; `ctypes` would reduce them modulo 2**64.
     """
     try:
         return standard.array("q", numbers)
@@ -133,7 +132,7 @@ def check_tolerance(function: str, tolerance: Any) -> None:
 
 
 class Given(NamedTuple):
-    """The inputs of a kernel as arrays that it accepts, and their common leading shape."""
+    """Checked input arrays of a kernel, and the common shape of their leading axes (batch axes)."""
 
     arrays: list[np.ndarray]
     batch: tuple[int, ...]
@@ -153,17 +152,17 @@ def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
 
 
 def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[int, ...]]:
-    """Return the leading shape of each array: the axes before the axes of its variable."""
+    """Return the leading (batch) shape of each array, without the axes of its variable."""
     return [a.shape[: a.ndim - len(v.shape)] for v, a in zip(variables, arrays, strict=True)]
 
 
 FEW = 4096
-"""Maximum number of states for which copying broadcast rows takes no longer than the call
-itself."""
+"""Maximum number of states for which `relaid` copies arrays. For larger batches, copying would take
+longer than the call itself."""
 
 
 def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
-    """Return real-valued arrays as contiguous rows with the kernel's dtype, copied if necessary.
+    """Copy real-valued arrays to contiguous rows with the kernel's dtype.
 
     Return None if the dtypes or shapes are not valid, if there are more than `FEW` states, or if
     the arrays are already contiguous.
@@ -259,7 +258,7 @@ def check_numbers(name: str, variable: Variable, array: Any) -> None:
 
 
 def check_shape(name: str, variable: Variable, shape: tuple[int, ...]) -> None:
-    """Check that the shape of an array ends in the variable's shape."""
+    """Check that the last axes of an array have the variable's shape."""
     ahead = len(shape) - len(variable.shape)
     if ahead < 0 or shape[ahead:] != variable.shape:
         wanted = ", ".join(map(str, variable.shape))
@@ -301,7 +300,7 @@ def _outputs(
 
 
 def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Check that a result can be written to an array."""
+    """Raise an error if the `out` array cannot hold a result of the given shape and dtype."""
     if not isinstance(array, np.ndarray):
         problem = f"out must be a NumPy array, not {type(array).__name__}"
         raise ArgumentError("E-CALL-011", problem, part=name)
@@ -315,7 +314,7 @@ def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
-    """Return a view of an output as rows, or new rows if its memory layout prevents a view."""
+    """Return an output array as one row per state: a view, or a new array if that is impossible."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
     shape = (count, variable.size)
@@ -329,8 +328,8 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
     """Return the input rows themselves if they do not overlap an output, else a copy.
 
-    If there is only one output, it may coincide with an input that has several rows, because a
-    batch reads each tile before writing it.
+    An input with several rows is not copied if it coincides with the only output, because a batch
+    reads each tile before writing it.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):
@@ -351,9 +350,10 @@ class LoopSizes:
         assert outputs == self.inputs[: self._states], "outputs and first inputs differ"
 
     def check(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> None:
-        """Assert that the arrays passed to a `Loop` have the assumed sizes.
+        """Assert that the arrays passed to a `Loop` have the expected shapes.
 
-        steps, every: the values with which the arrays were allocated.
+        steps: number of steps.
+        every: number of steps between records.
         """
         count, n, dtype, inputs = len(states[0]), self._states, self._dtype, self.inputs
         assert (len(states), len(controls)) == (n, len(inputs) - n), "inputs"
@@ -380,7 +380,8 @@ def cores() -> int:
 
 
 COMPILING = threading.RLock()
-"""Lock held while code is compiled. A fork waits for the lock, so that it is free in the child."""
+"""Lock held while code is compiled. `os.fork` waits until compilation ends, because the child
+process could not release a lock that is held by another thread."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

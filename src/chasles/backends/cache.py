@@ -7,10 +7,10 @@ ignored and rebuilt; an unusable folder is not an error. Writes are atomic, and 
 removes leftovers of killed writers. When the total size exceeds `LIMIT`, the least recently used
 entries are evicted.
 
-On a system without owners and modes (Windows), the system protects the user's folder from other
-users, and a cache folder outside it is not used.
+On a system without file owners and modes (Windows), the system protects the user's folder from
+other users, and a cache folder outside it is not used.
 
-Work with open entries must not be interrupted by a signal (`backends.undisturbed`).
+Operations on open entries must not be interrupted by a signal (`backends.undisturbed`).
 """
 
 import contextlib
@@ -64,7 +64,7 @@ class Artifact:
 
     @staticmethod
     def from_bytes(content: bytes) -> "Artifact | None":
-        """Return the artifact, or None if the content is damaged."""
+        """Read an artifact from the bytes of a cache file; return None if they are damaged."""
         start = len(_MAGIC) + 32
         digest, body = content[len(_MAGIC) : start], content[start:]
         if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:
@@ -105,7 +105,7 @@ def folder() -> Path:
 
 
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Exceptions that are raised when an entry with an invalid header is read."""
+"""Exceptions that reading a cache entry with a damaged header can raise."""
 
 
 @uninterrupted
@@ -139,7 +139,7 @@ def save(name: str, artifact: Artifact) -> bool:
                 with os.fdopen(descriptor, "wb") as file:
                     written = file.write(artifact.to_bytes())
                     file.flush()
-                    if os.name == "posix":  # rename before the lock is released
+                    if os.name == "posix":  # rename while the file is still locked
                         os.replace(temporary, target, src_dir_fd=at, dst_dir_fd=at)
                 if os.name != "posix":
                     os.replace(temporary, target)
@@ -164,7 +164,7 @@ def entries() -> list[tuple[str, int, float]]:
 
 
 class Cleared(NamedTuple):
-    """Number of removed entries, and a text "NAME: reason" for each entry that was not removed."""
+    """Number of removed cache entries, and "NAME: reason" for each entry that remains."""
 
     removed: int = 0
     left: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ _UNSEEN: dict[Path, int] = {}
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Flag for opening files without blocking, in case a named pipe has the name of an entry."""
+"""Flag for `os.open`, which would otherwise block if a cache entry had become a named pipe."""
 
 
 class _Place(NamedTuple):
@@ -208,11 +208,11 @@ class _Place(NamedTuple):
     handle: int | None
 
     def name(self, name: str) -> str:
-        """Return the path of an entry, relative to the folder's handle if there is one."""
+        """Return the path of an entry, relative to the folder if the folder has an open handle."""
         return name if self.handle is not None else str(self.path / name)
 
     def names(self) -> list[str]:
-        """Return the names of all files in the folder."""
+        """Return the names of all entries in the cache folder."""
         return os.listdir(self.path if self.handle is None else self.handle)
 
 
@@ -238,7 +238,7 @@ def is_private(path: Path) -> bool:
 
 
 def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
-    """Return True if a file has the right type and only this user, its owner, has access."""
+    """Return True if a file has the right type, belongs to this user, and others have no access."""
     if not hasattr(os, "geteuid"):
         own = folder.resolve().is_relative_to(Path.home().resolve())
     else:
@@ -247,7 +247,7 @@ def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
 
 
 def _is_entry(place: _Place, name: str) -> bool:
-    """Return True if a file is an entry, according to its name or its first bytes."""
+    """Return True if a file is a cache entry, judged by its name or its first bytes."""
     if _KEY.fullmatch(name):
         return True
     if name.endswith(_SUFFIX):

@@ -22,19 +22,20 @@ from chasles.backends.objects import address
 from chasles.expr import OPS, Program
 
 SLOW = 8
-"""Cost of a division, square root, sine or cosine, in operations (as in `Count.weight`)."""
+"""Number of operations that a division, square root, sine or cosine counts as (`Count.weight`)."""
 
 FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
-"""Total amounts of data (bytes) that a copy or a fill reads and writes."""
+"""Amounts of data (bytes, read plus written) for which the copy and fill rates are measured."""
 
 CHAINS = 12
-"""Number of independent chains of multiply-adds. The operands of all chains fit in 16 registers."""
+"""Number of independent chains of multiply-adds in the benchmark. Their operands fit in 16
+registers."""
 
 SECONDS, REPEATS = 1e-3, 4
-"""Minimum duration (s) of a benchmark run, and number of runs. The fastest run is used."""
+"""Minimum duration (s) of a benchmark run, and the number of runs (the fastest one is used)."""
 
 Rates = tuple[tuple[int, float], ...]
-"""Pairs of array size (bytes) and transfer rate (bytes/s)."""
+"""Measured transfer rates, as pairs (amount of data in bytes, rate in bytes/s)."""
 
 
 class Work(NamedTuple):
@@ -46,7 +47,7 @@ class Work(NamedTuple):
 
     @staticmethod
     def of(program: Program) -> "Work":
-        """Return a program's work for one state, with fused multiply-adds."""
+        """Return a program's work for one state; a fused multiply-add counts as one operation."""
         code = fused(program)
         needed = (code[k].op for k in deepest_first(code, list(places(program))))
         read, written = (sum(v.size for v in s) for s in (program.inputs, program.outputs))
@@ -54,7 +55,7 @@ class Work(NamedTuple):
 
 
 def _operations(op: str) -> int:
-    if op not in OPS:  # a fused multiply-add
+    if op not in OPS:  # a fused multiply-add, which has no entry in OPS
         return 1
     column = OPS[op].counts_as
     if column in ("free", "negations"):
@@ -67,8 +68,8 @@ class Limits:
     """Peak rates of a device.
 
     - operations: operations per second, by dtype.
-    - copies, fills: bytes read and written per second when an array is copied or filled, by array
-      size.
+    - copies, fills: bytes read and written per second when an array is copied or filled, by amount
+      of data.
     """
 
     name: str
@@ -83,8 +84,8 @@ class Limits:
     def memory(self, work: Work, dtype: str, count: int) -> float:
         """Return the time (s) to transfer the data of `count` states.
 
-        Reads, and an equal amount of writes, run at the copy rate. Any further writes run at the
-        fill rate.
+        If more data are written than read, the difference is written at the fill rate. All other
+        transfers run at the copy rate.
         """
         size = np.dtype(dtype).itemsize * count
         read, written = size * work.read, size * work.written
@@ -94,14 +95,14 @@ class Limits:
 
 
 def rate(known: Rates, size: int) -> float:
-    """Return the rate (bytes/s) for an array size by log-log interpolation."""
+    """Return the transfer rate (bytes/s) for an amount of data (bytes) by log-log interpolation."""
     sizes, rates = zip(*known, strict=True)
     return math.exp(np.interp(math.log(max(size, 1)), np.log(sizes), np.log(rates)))
 
 
 @cache
 def processor(cores: int) -> Limits:
-    """Return the combined limits of several cores, at least the limits of a single core."""
+    """Return the peak rates of several cores together, each at least the rate of one core."""
     found = _measured(cores)
     if cores == 1:
         return found
@@ -123,7 +124,7 @@ def _measured(cores: int) -> Limits:
         memory = [np.empty(FOOTPRINTS[-1] // 2 + 64, np.uint8) for _ in range(2)]
         starts = [-(-address(a) // 64) * 64 for a in memory]
         for a in memory:
-            a[:] = 0  # allocates the pages of the array
+            a[:] = 0  # makes the system allocate the memory pages
         copies, fills = (
             tuple((size, _rate(pool, cores, code, kind, size, starts)) for size in FOOTPRINTS)
             for kind in ("copy", "fill")
@@ -185,7 +186,7 @@ class _Code:
         self.name = machine.cpu
         self.fuses = machine.fuse
         self.lanes = {"float64": machine.width, "float32": 2 * machine.width}
-        self.step = 8 * machine.width  # bytes of a vector
+        self.step = 8 * machine.width  # vector size (bytes)
         kinds = {"float64": ("double", "f64"), "float32": ("float", "f32")}
         texts = [
             _peak(dtype, *kinds[dtype], lanes, fuse=self.fuses)
@@ -200,7 +201,7 @@ class _Code:
         self._code = load(assemble(text, machine, opaque=True), {}, names)
 
     def turned(self, pool: ThreadPoolExecutor, cores: int, name: str, turns: int) -> None:
-        """Run a number of iterations of a loop on each core."""
+        """Run the benchmark loop `name` on each core, with `turns` iterations."""
         _shared(pool, cores, lambda _: self.run(name, turns))
 
     def run(self, name: str, *numbers: int) -> None:

@@ -14,24 +14,27 @@ from dataclasses import dataclass
 from chasles.expr import Instruction, Program
 
 FREE = ("const", "input")
-"""Operations whose values every part can read without storing them in the scratch array."""
+"""Operations whose values need no space in the scratch array: constants and inputs."""
 
 FAST = 512
-"""Number of live values (64-byte vectors) that fit in the L1 cache. Code with more is reordered."""
+"""Number of live values (64-byte vectors) that fit in the L1 cache.
+
+Code with more live values is reordered.
+"""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
 
 REGISTERS = 32
-"""Number of vector registers. Code with at most this many live values loads no value again."""
+"""Number of vector registers. Code with at most this many live values needs no reloads."""
 
 NEVER = sys.maxsize
-"""Value of `far` that exceeds the length of any program, so that values are never loaded again."""
+"""Threshold `far` with which no value is reloaded, because every program is shorter."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Instructions in order, and the angles whose sines and cosines are computed after them."""
+    """Instructions in order, followed by the sines and cosines of `angles`, computed together."""
 
     code: tuple[int, ...]
     angles: tuple[int, ...]
@@ -68,7 +71,7 @@ class Lowered:
 
 
 def lower(program: Program, *, fuse: bool, longest: int, far: int = NEVER) -> Lowered:
-    """Fuse multiply-adds if `fuse`, order instructions, and divide them into parts."""
+    """Order instructions and divide them into parts, after fusing multiply-adds if `fuse`."""
     code = fused(program) if fuse else list(program.code)
     return cut(code, list(places(program)), longest, far)
 
@@ -83,8 +86,8 @@ def cut(
     """Order instructions, and divide them into parts of at most about `longest` operations.
 
     - results: the instructions whose values the program returns.
-    - far: number of instructions without a use after which a value is read from the scratch array
-      again. Compilers allocate registers faster if the lifetimes of values are short.
+    - far: number of instructions between two uses above which a value is reloaded from the scratch
+      array. Compilers allocate registers faster if the lifetimes of values are short.
     - first: values that are computed first; the instructions after them keep their order.
     """
     order = deepest_first(code, first or results)
@@ -119,10 +122,10 @@ def fused(program: Program) -> list[Instruction]:
 def fused_apart(
     program: Program, group: Mapping[int, int]
 ) -> tuple[list[Instruction], dict[int, int]]:
-    """Return the instructions that `fused` returns, and the group of each instruction.
+    """Return the result of `fused` with sums split by group, and the group of each instruction.
 
-    group: group of each instruction of the program. Terms from one group are summed within that
-    group.
+    `group` maps instructions of the program to groups. The terms of a sum that belong to another
+    group are first added within that group.
     """
     code, height, found = list(program.code), heights(program.code), dict(group)
     used = users(code, range(len(code)))
@@ -165,7 +168,8 @@ def fused_apart(
                 height[part[-1]] = max(height[k] for _, k in theirs) + 1
                 write([(added == plus, k) for added, k in theirs], part, name)
                 theirs = [(plus, part[-1])]
-            apart += theirs  # not grouped again: the partial sum may be in another group
+            # Not added to `terms`, because `group` may list the partial sum in another group.
+            apart += theirs
         write([*terms, *apart], slots, mine)
         for k in whole:
             for lane, twin in enumerate(twins[k]):
@@ -206,11 +210,10 @@ def _terms(
 def _write_chain(
     code: list[Instruction], terms: list[tuple[bool, int]], slots: list[int], free: set[int]
 ) -> None:
-    """Replace the instructions `slots` of a sum with a chain of additions that ends in the sum.
+    """Write a sum as a chain of additions in place of the instructions `slots`.
 
     The chain begins with a term that is not subtracted, preferably one that is not a product.
-
-    free: products that are fused into the additions.
+    The products `free` are fused with additions into multiply-add instructions.
     """
     begin = min((t for t in terms if t[0]), key=lambda t: t[1] in free)
     terms.remove(begin)
@@ -271,7 +274,7 @@ def heights(code: Sequence[Instruction]) -> list[int]:
 def _alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of live values during and after each instruction of an order."""
+    """Yield how many values are live during and after each instruction, in the given order."""
     last = [-1] * len(code)
     for time, k in enumerate(order):
         for a in code[k].args:
@@ -286,7 +289,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Divide an instruction order into blocks of similar length, cut where few values are live."""
+    """Divide instructions into blocks of similar length, so that few values pass between blocks."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -347,10 +350,10 @@ class _Scratch:
 
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
-    """Return the last use of each value with more than `far` instructions between two uses.
+    """Return the values that are not used for more than `far` instructions, and their last uses.
 
     The computation of a value counts as a use. A use is identified by the number of instructions
-    before it. Inputs and constants, which every part can read directly, and masks are omitted.
+    before it. Inputs, constants and results of comparisons are omitted.
     """
     touched, found, time, elsewhere = dict[int, int](), set[int](), 0, (*FREE, *COMPARED)
     for stage in stages:
@@ -369,7 +372,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
 def _give_places(
     resting: Mapping[int, int], stages: Iterable[Stage], place: dict[int, int], scratch: _Scratch
 ) -> None:
-    """Assign to each value in `resting` an entry of the scratch array, until its last use."""
+    """Assign scratch-array entries to the values in `resting`, each until its last use."""
     ending: dict[int, list[int]] = {}
     for time, k in enumerate(k for stage in stages for k in stage.code):
         scratch.give_back(ending.pop(time, ()))
@@ -381,8 +384,7 @@ def _give_places(
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
-    """Yield the stages of a block of instructions.
-
+    """Divide a block of instructions into stages; sines and cosines are computed after each stage.
     The angles of a stage depend only on sines and cosines of earlier stages.
     """
     inside = set(piece)
@@ -410,7 +412,7 @@ def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage
 def few_alive(
     code: Sequence[Instruction], orders: Sequence[Sequence[int]], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return the order with the fewest live values, chosen from variants of several valid orders.
+    """Return the order with the fewest live values among the given orders and variants of them.
 
     elsewhere: operations whose results are in memory and do not occupy a register.
     """
@@ -428,9 +430,10 @@ def most_alive(
 def _freeing(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return an order in which instructions that end the most live ranges run first.
+    """Return an order of the instructions that keeps few values alive at once.
 
-    If every instruction that can run adds a live value, the first one in the given order runs.
+    Of the instructions that can run, the one that ends the most live ranges is next. If each of
+    them adds a live value, the first one in the given order is next.
     """
     place, found = {k: time for time, k in enumerate(order)}, list[int]()
     users: dict[int, list[int]] = {k: [] for k in order}
@@ -449,7 +452,7 @@ def _freeing(
             heapq.heappush(by_gain, (-gain[k], place[k], k))
 
     def last_use(a: int) -> None:
-        """Record that a value has one use left, so that this use frees its register."""
+        """Record that only one use of value a is left; this use frees the register of a."""
         if held[a]:
             for k in users[a]:
                 if k not in done:

@@ -1,4 +1,4 @@
-"""Layout of Python and NumPy objects for the machine code of the fast entry.
+"""Memory layout of Python and NumPy objects, for the machine code in `llvm.entry`.
 
 The offsets of fields are checked before use. The module also lists the Python functions that the
 machine code calls (`CONTEXT`), and the layout of call descriptors (`WAY`), which specify how a
@@ -48,10 +48,11 @@ CONTEXT = {
     "usual_call": "",
     "frame_name": "",
 }
-"""Entries of the table at @context, in order, each with the name of a function in Python's C API.
-If the name is empty, `fill_context` fills in the entry: an array function of NumPy, a type, an
-interned string such as "out", None, the integer 1, or the C function that calls an object's
-`__call__`.
+"""Entries of the table at @context, in order, with the names of functions in Python's C API.
+
+Entries without a name are other functions and objects, which `fill_context` looks up: array
+functions of NumPy, types, interned strings such as "out", None, the integer 1, and the C function
+that calls an object's `__call__`.
 """
 
 HEAD, TUPLE, BYTES = object.__basicsize__, tuple.__basicsize__, bytes.__basicsize__ - 1
@@ -83,8 +84,10 @@ NOT_TAKEN = "inttoptr (i64 1 to ptr)"
 """Value that machine code returns if Python code must handle the call."""
 
 USUAL, USUAL_RANK = 4, 2
-"""Limits for fast entries without loops (`llvm.calls.usual`). The kernel must have at most `USUAL`
-inputs, all vectors, and one output with at most `USUAL_RANK` axes.
+"""Largest kernels that are called by machine code without loops (`llvm.calls.usual`).
+
+Such a kernel has at most `USUAL` inputs, all vectors, and one output with at most `USUAL_RANK`
+axes.
 """
 
 WAY = (
@@ -102,8 +105,8 @@ WAY = (
   precision, and the bytes of an element.
 - inputs, outputs: numbers of input and output arrays.
 - numbers: total number of entries in all inputs of a state.
-- quaternions: index of the input and of the first entry in it, for each quaternion.
-- nonzero: number of quaternions.
+- nonzero: number of quaternions in the inputs, each of which must be nonzero.
+- quaternions: for each quaternion, the index of the input and of the first entry in this input.
 - single: 1 if all arguments must be float32, 0 if at least one must have a different dtype, 2 if
   any dtype is allowed.
 - arguments: number of positional arguments.
@@ -114,8 +117,9 @@ WAY = (
 - wrenches: number of wrenches in `f_ext`, or -1 if `f_ext` is not passed.
 - loads: description of each wrench, laid out as in LOAD.
 - shown: number of outputs that a call returns. If a call does not return all outputs, the last
-  output holds (gap, margin) for each state. The code then handles the call only if all gaps are at
-  most `gap` and all margins exceed `margin` (both stored as the bits of doubles).
+  output holds the squared closure error and the singularity margin of each state.
+- gap, margin: limits for these two values, stored as the bits of doubles. The code handles the call
+  only if all squared errors are at most `gap` and all margins exceed `margin`.
 - bare: number of arguments if they are the kernel's inputs in order and a call has no options or
   wrenches, else -1.
 - dtype: address of NumPy's own object for the kernel's dtype.
@@ -124,13 +128,17 @@ These words are followed by VARIABLE words for each input and output.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
-"""Layout of a wrench in a call descriptor: frame, type (0: array), field offsets and values."""
+"""Layout of a wrench in a call descriptor.
+
+The words are the wrench's key in `f_ext`, its type (0 for an array), the offsets of its fields, and
+the required values of the fields `axes` and `at`.
+"""
 
 MOST_RANK = 8
 VARIABLE = 4 + MOST_RANK
-"""Number of words per input or output: size, number of axes, two limits for overlap checks, and
-shape. The limits are b - 1 and b - 1 + c, where b and c are the sizes (bytes) of the variable and
-of the first output.
+"""Number of integers that describe an input or output: its size, its number of axes, two limits for
+overlap checks, and its shape. The limits are b - 1 and b - 1 + c, where b and c are the sizes
+(bytes) of the variable and of the first output.
 """
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
@@ -138,7 +146,7 @@ MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
 code handles larger calls."""
 
 UNBOUNDED = 1 << 40
-"""Number of states that no batch in memory can reach, used as "no limit"."""
+"""Number of states that exceeds any batch that fits in memory, used as "no limit"."""
 
 SINGLE_NUMBER = 11
 """NumPy's type number for float32."""
@@ -155,12 +163,15 @@ _word = ctypes.c_size_t.from_address
 def address(a: np.ndarray) -> int:
     """Return the address of an array's first element."""
     if supported():
-        return _word(id(a) + DATA).value  # takes a tenth of the time of the next line
+        return _word(id(a) + DATA).value  # ten times as fast as reading `__array_interface__`
     return a.__array_interface__["data"][0]
 
 
 def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return the offsets (bytes) at which an object with `__slots__` stores `values`, or None."""
+    """Return the offsets (bytes) at which an object with `__slots__` stores `values`.
+
+    Return None if an offset cannot be determined.
+    """
     words = type(sample).__basicsize__ // 8
     held = list((ctypes.c_void_p * words).from_address(id(sample)))
     found = [held.index(id(x)) * 8 if held.count(id(x)) == 1 else 0 for x in values]
@@ -179,8 +190,8 @@ def for_ever(kept: Any) -> Any:
 
 _NAMES = {x: for_ever(sys.intern(x)) for x in ("out", "threads", "f_ext", "frame")}
 FILLED = for_ever((ctypes.c_void_p * len(CONTEXT))())
-"""Addresses of the Python and NumPy objects in `CONTEXT`, filled in before the first fast entry is
-made.
+"""Addresses of the functions and objects in `CONTEXT`, filled in by `fill_context` before the first
+fast entry is created.
 """
 
 
@@ -242,7 +253,7 @@ def supported() -> bool:
 
 
 def _probe() -> bool:
-    """Return True if known arrays, tuples and lists are read correctly at the assumed offsets."""
+    """Return True if test objects in memory have their data at the expected offsets."""
 
     def read(place: int, kind: Any) -> Any:
         return kind.from_address(place).value
@@ -268,7 +279,7 @@ def _probe() -> bool:
         start = id(array)
         shape, strides, descr = (read(start + k, pointer) for k in (SHAPE, STRIDES, DESCR))
         if not shape or not strides or descr != id(array.dtype):
-            return False  # the offsets are wrong: do not read from these addresses
+            return False  # the offsets are wrong, so these addresses are not safe to read
         flags = read(start + FLAGS, number)
         fits &= read(start + HEAD - 8, pointer) == id(np.ndarray)
         fits &= read(start + DATA, pointer) == array.__array_interface__["data"][0]

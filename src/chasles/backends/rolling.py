@@ -20,19 +20,20 @@ from chasles.expr import Instruction, Program, Variable
 T = TypeVar("T")
 
 ANGLES = 8
-"""Number of angles whose sines and cosines are computed together at the beginning, so that a single
-state fills a SIMD vector."""
+"""Number of angles whose sines and cosines are computed together, at the beginning of a program, so
+that even a single state fills a SIMD vector."""
 
 SHORTER = 4
-"""Minimum ratio of the program's length to the total length of all forms."""
+"""Minimum factor by which a loop must shorten a program: the program's length divided by the total
+length of its forms (`Form`)."""
 
 JOINED, LONG, OFTEN = 24, 600, 64
-"""Limits for joining neighboring segments: maximum number of joins, maximum number of instructions
-in a joined pair, and maximum ratio of the number of segments to the occurrences of a pair.
+"""Limits for joining neighboring segments. There are at most `JOINED` joins, a joined pair has at
+most `LONG` instructions, and only pairs that occur at least once per `OFTEN` segments are joined.
 """
 
 NUMBERS, READS = 0, 1
-"""Input indices in a form's program: 0 for constants, 1 for values read from memory."""
+"""Input arrays of a form's program: 0 contains constants, and 1 values read from memory."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,11 @@ class Form:
 
 @dataclass(frozen=True)
 class Rolled:
-    """A program as a loop: its forms, and the (form, row) of each segment in order of execution."""
+    """A program as a loop over segments.
+
+    `forms` contains the code that segments share. `steps` contains a pair for each segment in order
+    of execution: the index of its form, and its row in the form's tables.
+    """
 
     forms: tuple[Form, ...]
     steps: tuple[tuple[int, int], ...]
@@ -62,14 +67,15 @@ class Rolled:
 
     @property
     def parts(self) -> tuple["Rolled"]:
-        """A tuple with this program as its only item, so that callers can use it like `Lowered`."""
+        """This program as the only part, for compatibility with `Lowered.parts`."""
         return (self,)
 
 
 def rolled(program: Program) -> Rolled | None:
-    """Return a program as a loop over segments of code, or None if a loop would not be shorter.
+    """Return a program as a loop over segments of code, or None if a loop is not worthwhile.
 
-    A program that returns an input is not made into a loop, either.
+    The result is None if the forms are too long (see `SHORTER`), if the program is not divided into
+    segments, or if it returns an input unchanged.
     """
     code, results = program.code, list(places(program))
     if not program.cuts or any(code[r].op == "input" for r in results):
@@ -92,7 +98,7 @@ def rolled(program: Program) -> Rolled | None:
 
 
 def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
-    """Return the instructions of each segment on which results depend, in order of execution.
+    """Divide a program into segments, in order of execution, and omit unused instructions.
 
     The first segments compute angles that are sums of inputs, with their sines and cosines."""
     code = program.code
@@ -119,8 +125,8 @@ def _as_soon_as_known(
 ) -> list[list[int]]:
     """Return the segments in an order that needs less memory.
 
-    Each segment is followed by the segments that waited for it; among these, the one with the
-    shortest chain of dependent segments comes first.
+    Each segment is followed by the segments for which it was the last missing input. Among these,
+    the one with the shortest chain of dependent segments comes first.
     """
     home = {k: n for n, segment in enumerate(segments) for k in segment}
     needs = [{home[a] for k in each for a in code[k].args if a in home} for each in segments]
@@ -147,8 +153,8 @@ def _as_soon_as_known(
 def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
     """Join neighboring segments, beginning with the pair of forms that occurs most often.
 
-    Values passed between joined segments stay in registers. All forms together stay shorter than
-    the program by the factor `SHORTER`.
+    Values passed between joined segments stay in registers. The total length of all forms, times
+    `SHORTER`, does not exceed the program's length.
     """
     kinds: dict[tuple[object, ...], int] = {}
     ids = [kinds.setdefault(_form(code, segment), len(kinds)) for segment in segments]
@@ -174,7 +180,7 @@ def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list
 
 
 def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[int]]:
-    """Yield groups of `ANGLES` angles that are sums of inputs, with their sines and cosines."""
+    """Yield instructions for the sines and cosines of sums of inputs, `ANGLES` angles at a time."""
     turns: dict[int, list[int]] = {}
     plain: dict[int, bool] = {}
     for k, (op, args, _) in enumerate(code):
@@ -212,7 +218,7 @@ def _is_sum(code: Sequence[Instruction], root: int, known: dict[int, bool]) -> b
 
 
 def _form(code: Sequence[Instruction], segment: Sequence[int]) -> tuple[object, ...]:
-    """Return the form of a segment: its operations, and their arguments within the segment."""
+    """Return a key for a segment: equal for segments that can run as passes of the same loop."""
     local = {k: j for j, k in enumerate(segment)}
     described = []
     for k in segment:
@@ -229,11 +235,11 @@ def _places(
     results: Sequence[int],
     crossing: set[int],
 ) -> tuple[dict[int, int], int]:
-    """Return the memory index of each value that segments share, and the size of the scratch space.
+    """Return the index in memory of each value that segments share, and the size of the memory.
 
     Values of a segment with equal lifetimes are adjacent, and their memory is reused after the last
-    segment that reads them. The last scratch entry (key -1) receives values that a segment stores
-    only because other segments of its form do; no segment reads this entry.
+    segment that reads them. All segments of one form store equally many values; values that no
+    other segment reads are stored in the last entry (key -1).
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]
@@ -346,5 +352,5 @@ def _bases(
 
 
 def _rows(columns: Iterable[tuple[T, ...]], count: int) -> tuple[tuple[T, ...], ...]:
-    """Transpose columns to `count` rows, which are empty if there are no columns."""
+    """Transpose columns; if there are none, return `count` empty rows."""
     return tuple(zip(*columns, strict=True)) or ((),) * count

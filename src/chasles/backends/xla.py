@@ -5,10 +5,10 @@ A handler is a C function with one argument, a call frame, whose layout is publi
 An array with a single row is shared by all states.
 
 On the CPU, small batches run in XLA's calling thread. Batches that are large or need a lot of
-memory for their tiles are divided among threads, without Python. On a GPU, a handler launches the
-kernel on XLA's stream, without Python. Results that the kernel writes as columns have shape
-(entries, states), and XLA transposes them. A handler declares no XLA traits, so XLA does not record
-it in its command buffers.
+memory for their tiles are divided among threads. On a GPU, a handler launches the kernel on XLA's
+stream. Handlers never call Python. Results that the kernel writes as columns have shape (entries,
+states), and XLA transposes them. A handler declares no XLA traits, so XLA does not record it in its
+command buffers.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,15 +41,16 @@ DATA, SIZES = 24, 40
 """Offsets (bytes) of a buffer's data address and shape in XLA's buffer struct."""
 
 ERROR_CREATE, STREAM_GET = 48, 80
-"""Offsets (bytes) in XLA's function table: functions that create an error and return the stream."""
+"""Offsets (bytes) in XLA's function table of the functions that create an error and return the
+stream."""
 
 STREAM_SIZE, ERROR_SIZE = 32, 28
-"""Sizes (bytes) of the argument structs of XLA's functions that return the stream and create an
-error. The struct for the stream holds size, extensions, context and space for the stream. The
-struct for an error holds size, extensions, message and code."""
+"""Sizes (bytes) of the argument structs of two XLA functions. The struct for getting the stream
+holds size, extensions, context and space for the stream. The struct for creating an error holds
+size, extensions, message and code."""
 
 INTERNAL = 13
-"""XLA's error code for an internal error, which the caller did not cause."""
+"""XLA's error code for an internal error, as opposed to an error of the caller."""
 
 _KEPT: dict[int, Any] = {}
 """Address, machine code and owner (kernel or function) of each handler, by the owner's `id`. These
@@ -67,7 +68,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
 
 
 def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Emit code that stores two tables for `batch` on the stack: addresses and row strides."""
+    """Emit code that stores the addresses and row strides of arrays on the stack, for `batch`."""
     places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
     for k, (place, step) in enumerate(arrays):
         w.store(places, 8 * k, place)
@@ -76,7 +77,10 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return a handler in LLVM IR: the lines of the writer, then `work`, which ends in a return."""
+    """Return a handler in LLVM IR, which answers XLA's metadata requests and handles calls.
+
+    A call runs the lines of the writer, then `work`, which must end with a return instruction.
+    """
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -192,7 +196,7 @@ end:
 
 
 def _error(message: str, create: str) -> str:
-    """Return IR that fills %question_of_error, calls `create` with it and returns the XLA error."""
+    """Return LLVM IR that creates an XLA error with the given message, and returns it."""
     return f"""  %message_place = getelementptr i8, ptr %question_of_error, i64 16
   %code_place = getelementptr i8, ptr %question_of_error, i64 24
   %none_place = getelementptr i8, ptr %question_of_error, i64 8
@@ -210,12 +214,12 @@ def _error(message: str, create: str) -> str:
 def gpu_handler(
     kernel: cuda.Kernel, target: str, layout: Layout, minor: int
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the address of a kernel's handler, and the indices of results written as columns.
+    """Return the address of XLA's handler for a kernel, and which results are stored by columns.
 
     The handler stays loaded until the process ends.
 
     - target: the architecture.
-    - layout: the layout for which the launched kernel is compiled; all layouts accept rows.
+    - layout: the layout for which the kernel is compiled. Kernels of every layout accept rows.
     - minor: the minor version of XLA's interface, which the handler reports on request.
     """
     built, function = kernel.loaded(target, layout)
@@ -239,12 +243,16 @@ def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> s
     count, words = _words(w, kernel, built)
     large = w.emit(f"icmp uge i64 {count}, {cuda.MANY}")
     many, few = cuda.block(built, cuda.MANY), cuda.block(built, 1)
+    limits = [cuda.most_blocks(built, threads, 0) for _, threads, _ in (many, few)]
     states, block, shared = (
         w.emit(f"select i1 {large}, {kind} {a}, {kind} {b}")
         for kind, a, b in zip(("i64", "i32", "i32"), many, few, strict=True)
     )
     wanted = w.emit(f"add i64 {count}, {w.emit(f'sub i64 {states}, 1')}")
-    blocks = w.emit(f"trunc i64 {w.emit(f'udiv i64 {wanted}, {states}')} to i32")
+    wanted = w.emit(f"udiv i64 {wanted}, {states}")
+    most = w.emit(f"select i1 {large}, i64 {limits[0]}, i64 {limits[1]}")
+    fewer = w.emit(f"icmp ult i64 {wanted}, {most}")
+    blocks = w.emit(f"trunc i64 {w.emit(f'select i1 {fewer}, i64 {wanted}, i64 {most}')} to i32")
     api, context = w.field("%frame", API, "ptr"), w.field("%frame", CONTEXT, "ptr")
     for k, value in enumerate((f"i64 {STREAM_SIZE}", "ptr null", f"ptr {context}", "ptr null")):
         w.store("%question_of_stream", 8 * k, value)

@@ -31,7 +31,7 @@ class Number:
 
     @cached_property
     def words(self) -> dict[str, str]:
-        """Fields of the format strings in `SPELLING`, other than the operands."""
+        """Values to insert for the names f, one and zero in the format strings of `SPELLING`."""
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
@@ -73,7 +73,8 @@ SPELLING = ARITHMETIC | {
     "select": "({0} != {zero}) ? {1} : {2}",
 }
 """C expressions for the operations. Operands are names and literals, so repeating an operand adds
-no computation. The minimum or maximum of unordered operands is their sum, which is NaN."""
+no computation. If an operand of a minimum or maximum is NaN, the result is the sum of the operands,
+which is also NaN."""
 
 
 class Turn(NamedTuple):
@@ -85,12 +86,12 @@ class Turn(NamedTuple):
 
 
 Turns = Callable[[int, Sequence[Turn], Number], list[str]]
-"""Function that returns C statements for the sines and cosines of a group of angles. The arguments
-are the index of the group, the angles, and their C type."""
+"""Function that returns C statements to compute the sines and cosines of a group of angles. Its
+arguments are the index of the group, the angles, and their C type."""
 
 
 def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return statements that call the C library for each sine and cosine."""
+    """Return C statements that compute each sine and cosine by the standard library."""
     lines = []
     for angle, *names in turns:
         for op, name in zip(("sin", "cos"), names, strict=True):
@@ -147,7 +148,7 @@ class Statements:
             self._store(k)
 
     def _turn(self, group: int, angles: Sequence[int], turned: Sequence[int]) -> None:
-        """Write statements for the sines and cosines of a group of angles that this part needs."""
+        """Write statements for the sines and cosines that this part of the program needs."""
         turns = []
         for angle in angles:
             text = self._use(angle)

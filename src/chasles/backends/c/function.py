@@ -21,7 +21,7 @@ from chasles.backends.lowering import FREE, Lowered, Part, lower, places
 from chasles.expr import Program, Variable
 
 LANE_BYTES = 128
-"""Size of a column (bytes), equal to two SIMD vectors on machines with 64-byte vectors."""
+"""Size (bytes) of one quantity for all states that are computed together: two 64-byte vectors."""
 
 LONGEST = 2000
 """Maximum number of operations in a C function, since compile time grows faster than linearly."""
@@ -29,10 +29,11 @@ LONGEST = 2000
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
 )
-"""Pattern of names reserved for local variables, which arguments must not use."""
+"""Regular expression for the names of local variables, which arguments must not have."""
 
 MOST_STACK = 256 * 1024
-"""Total size of the columns (bytes) above which the batch function computes states one by one."""
+"""Maximum size (bytes) of the arrays in which the batch function computes several states at once.
+For larger programs, it computes one state at a time."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,17 @@ class Function:
 
     @property
     def inputs(self) -> tuple[Variable, ...]:
-        """The program's inputs, named as in C."""
+        """Inputs of the program, with their names in C."""
         return self.arrays[: len(self.program.inputs)]
 
     @property
     def outputs(self) -> tuple[Variable, ...]:
-        """The program's outputs, named as in C."""
+        """Outputs of the program, with their names in C."""
         return self.arrays[len(self.program.inputs) :]
 
     @cached_property
     def arrays(self) -> tuple[Variable, ...]:
-        """All inputs and outputs, named as in C."""
+        """All inputs and outputs, with their names in the C code."""
         found: dict[str, Variable] = {}
         for variable in (*self.program.inputs, *self.program.outputs):
             name = base = identifier(variable.name)
@@ -85,17 +86,17 @@ class Function:
 
     @property
     def in_columns(self) -> bool:
-        """Return True if there is a batch function that works on columns."""
+        """Return True if the batch function processes blocks of states, stored in columns."""
         return not self.local and 0 < self.columns * LANE_BYTES <= MOST_STACK
 
     @property
     def columns(self) -> int:
-        """Number of columns in a block: inputs, outputs, and values kept for later parts."""
+        """Number of columns in a block of states: inputs, outputs, values kept for later parts."""
         return sum(v.size for v in self.arrays) + self.lowered.scratch
 
     @cached_property
     def live(self) -> int:
-        """Maximum number of live values at one time in any part."""
+        """Largest number of values that are live at the same time in any part."""
         return max(_live(self.lowered, part) for part in self.lowered.parts)
 
     @property
@@ -118,7 +119,7 @@ class Function:
 
 
 def _rounded(size: int) -> int:
-    """Add space for registers and calls to a stack size; round it up to a multiple of 256 bytes."""
+    """Add space for registers and calls to a stack size (bytes); round up to a multiple of 256."""
     return -(-(size + 512) // 256) * 256
 
 
@@ -180,7 +181,7 @@ def definitions(function: Function) -> str:
 def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
     """Return the C statements of each part of a program.
 
-    lane: "" for the arrays of one state, or "[i]" for arrays in which each entry has LANES values.
+    lane: suffix of array accesses: "" for one state, "[i]" if each entry has LANES values.
     """
     going = {
         r: [f"{function.outputs[k].name}[{index}]{lane}" for k, index in to]
@@ -307,7 +308,7 @@ def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
 
 
 def inline_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return statements that compute each angle's sine and cosine in the loop over states."""
+    """Return C statements for the sines and cosines of one state, inside the loop over states."""
     found = []
     for k, turn in enumerate(turns):
         sine, cosine = turn.sine or f"sine{group}_{k}", turn.cosine or f"cosine{group}_{k}"

@@ -154,7 +154,10 @@ def _copied(to: str, source: str, count: int, indent: str) -> list[str]:
 
 
 def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
-    """Return the number of iterations (negative on failure) and the results for a test state."""
+    """Run the iteration in Python for one test state.
+
+    Return the number of iterations, which is negative on failure, and the results.
+    """
     begin, refine, rescue, end = (f.program for f in it.parts)
 
     def run(program: Program, *given: np.ndarray) -> list[np.ndarray]:

@@ -28,7 +28,7 @@ from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
-"""Sample values (count, size) of each input, exactly representable in every floating-point type."""
+"""Sample values (count, size) of each input, which float and double represent exactly."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Library:
     iterations: tuple[Iteration, ...] = ()
 
     def files(self) -> dict[str, str]:
-        """Return the contents of all files by name."""
+        """Return a map from the names of the exported files to their contents."""
         return {
             f"{self.prefix}.h": header(self),
             f"{self.prefix}.c": source(self),
@@ -93,7 +93,7 @@ def _description(function: Function) -> Iterable[str]:
 
 
 def source(library: Library) -> str:
-    """Return the source file, in which batches compute sines and cosines without the C library."""
+    """Return the C source file. Batches compute sines and cosines without the C library."""
     functions, number = library.functions, library.number
     lines = [comment([library.title]), f'#include "{library.prefix}.h"', ""]
     parts = [part for it in library.iterations for part in it.parts]
@@ -193,7 +193,7 @@ COUNT = 35
 full and one is partial."""
 
 MARGIN = 64.0
-"""Tolerance of the test, as a multiple of the rounding error of the operations."""
+"""Tolerance of the exported test, as a multiple of the estimated rounding error."""
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
@@ -209,7 +209,7 @@ def _tolerances(
     """Return the allowed error of each output.
 
     The errors in single precision show how much the program amplifies rounding errors for these
-    states. In another precision, the errors are scaled by the ratio of the machine epsilons.
+    states. For double precision, these errors are multiplied by the ratio of the machine epsilons.
     """
     single = float(np.finfo(np.float32).eps)
     part, result = float(np.finfo(number.dtype).eps) / single, []
@@ -243,7 +243,7 @@ def self_test(library: Library) -> str:
 
 
 def _check(function: Function, sample: Sample) -> list[str]:
-    """Return C code with stored results and a function that compares computed results with them."""
+    """Return C code that tests a function: expected results, and a comparison with them."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
     states = len(sample[0]) if sample else 0

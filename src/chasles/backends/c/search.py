@@ -82,7 +82,7 @@ class Search:
 
 
 def search_definition(search: Search) -> str:
-    """Return the C definitions of a search's constants and function."""
+    """Return the C code of a search: its tables of constants and its function."""
     number, step = search.step.number, search.step
     tables = {
         "starts": search.starts,
@@ -121,7 +121,7 @@ def search_definition(search: Search) -> str:
 
 
 def search_test(search: Search) -> list[str]:
-    """Return a C function that searches for stored goals and counts the failures."""
+    """Return a C function that runs the search for each stored goal and counts the failures."""
     number, n = search.step.number, search.starts.shape[1]
     goals = f"{search.name}_goals"
     count = len(search.tests)

@@ -13,23 +13,23 @@ from chasles.backends.llvm.math import Writer
 from chasles.backends.objects import HEAD, TUPLE
 
 AXES = 8
-"""Maximum number of axes of an array that the GPU entry reads."""
+"""Maximum number of axes of an array argument of the fast GPU entry point."""
 
 TENSOR = 7 + 2 * AXES
-"""Number of 8-byte words in a DLTensor, including the space after it for its shape and strides, and
-a flag that is set if the array is in columns."""
+"""Number of 8-byte words that store a DLTensor, its shape and strides, and a flag that is set if
+the array is stored by columns."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
-"""Offsets (bytes) of a DLTensor's fields, of the space for shape and strides, and of the flag for
-columns."""
+"""Offsets (bytes) of the fields of a DLTensor, of the space for its shape and strides (`ROOM`), and
+of a flag that is 1 if the array is stored in columns (`COLUMNS`)."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
-"""Indices of words in the descriptor of a GPU entry (`cuda.entry`).
+"""Indices of the 8-byte words in the data structure that describes a GPU entry (`cuda.entry`).
 
 - INPUTS, OUTPUTS: numbers of inputs and outputs.
 - TYPE, OTHER: the array type and an alternative type.
-- READER, STREAM: the library's functions (of this module) that read an array and return the stream.
+- READER, STREAM: functions of this module that read a library's array and return its stream.
 - HELPER, READ, CURRENT: a Python object and two C functions that READER and STREAM use.
 - COUNT: number of plans (prepared launches).
 - FIRST: index of the first word after these.
@@ -54,7 +54,7 @@ class Text(Writer):
         return f"l{self.labels}"
 
     def to(self, label: str) -> None:
-        """Emit a branch to a label, followed by the label."""
+        """Begin a new block with this label, and emit a branch to it."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def require(self, condition: str, otherwise: str = "no") -> None:
@@ -88,7 +88,7 @@ class Text(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def offset(self, k: str, each: int, first: int = 0) -> str:
-        """Emit code that computes the offset `first + each * k`."""
+        """Emit code that computes `first + each * k`, the offset of item k of a table."""
         return self.emit(f"add i64 {self.emit(f'mul i64 {k}, {each}')}, {first}")
 
     @contextmanager
@@ -120,7 +120,7 @@ class Text(Writer):
             self.raw(f"  call void @Py_DecRef(ptr {self.word(objects, k, 'ptr')})")
 
     def finished(self, head: str, value: str, otherwise: str = "") -> str:
-        """Return the text of the function, which returns `value`, or `otherwise` on failure."""
+        """Return the LLVM IR of the function, with return values for success and for failure."""
         ends = [f"  ret {value}"] + ([f"no:\n  ret {otherwise}"] if otherwise else [])
         return "\n".join([f"define {head} {{\nentry:", *self.reserved, *self.lines, *ends, "}\n"])
 
@@ -192,7 +192,7 @@ def _numbers(w: Text) -> str:
 
 
 def _cupy_reader(w: Text) -> str:
-    """Write the reader of CuPy arrays, which reads strides only if an array is not contiguous."""
+    """Write the function that reads CuPy arrays. Strides are read only if necessary."""
     dtype = w.emit("call ptr @attribute(ptr %object, ptr @name_dtype)")
     w.require(w.emit(f"icmp ne ptr {dtype}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {dtype})")
@@ -240,7 +240,7 @@ def _cupy_stream(w: Text) -> str:
 def _torch_reader(w: Text) -> str:
     """Write the reader of PyTorch tensors, which rejects tensors that require gradients.
 
-    Inputs whose negation is lazy are also rejected.
+    The reader also rejects inputs with a pending negation (`Tensor.is_neg`).
     """
     w.require(w.emit("call i1 @has(ptr %object, ptr @name_requires_grad, ptr @false)"))
     given = w.variable("ptr", "%object")
@@ -257,7 +257,7 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function that returns PyTorch's stream, and fails during forward-mode autodiff."""
+    """Write the function that gets PyTorch's CUDA stream. It fails during forward-mode autodiff."""
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")
@@ -279,4 +279,4 @@ FUNCTIONS = (
     _torch_reader,
     _torch_stream,
 )
-"""Writers of all functions in this file, in the order of their definition."""
+"""Python functions that write the LLVM functions of this module, in the order of definition."""

@@ -17,7 +17,7 @@ from chasles.backends.cuda.body import Body
 from chasles.backends.cuda.tiles import WARP
 
 UNORDERED = "setp.nan.{t} {p}, {0}, {1}; add.rn.{t} {n}, {0}, {1}; selp.{t} {r}, {n}, {r}, {p};"
-"""Instructions that replace a result by the sum of two operands if one of them is NaN."""
+"""PTX instructions that replace a result by the sum of its two operands if one of them is NaN."""
 
 OPERATIONS = {
     "add": "add.rn.{t} {r}, {0}, {1};",
@@ -64,24 +64,27 @@ still in a register.
 """
 
 COMPARED = ("less", "less_equal", "equal")
-"""Comparison operations. A selection can use the predicate register of a comparison instead of the
-comparison's result."""
+"""Comparison operations. The result of a comparison stays in a predicate register, which operations
+that select one of two values use directly."""
 
 HERE = """#define HERE asm volatile(".reg .u32 here; mov.u32 here, %0;" \\
   :: "r"((unsigned)__cvta_generic_to_shared(tile + lane)));"""
-"""Definition of the register that holds the address of a thread's first entry in its tile."""
+"""C macro that defines the register `here`, which holds the shared-memory address of the thread's
+first entry in the tile of its warp."""
 
 
 @dataclass
 class Assembly(Body):
     """Writer of a program's statements in PTX and CUDA C, for inputs and results in a tile.
 
+    A tile is the shared memory of a warp.
+
     - store: function that returns the address of a result in the tile, or "" if the result is
       already there.
     - held: addresses of values in the tile.
     - capability: architecture as a number, such as 90.
 
-    Results that are used later are read again, so that they do not occupy registers.
+    A result that is used again is read back from the tile, so that it need not stay in a register.
     """
 
     capability: int = PROPAGATES

@@ -5,6 +5,7 @@ that are angles. All such inputs are checked together, once, so that the computa
 cosines needs no branch.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -23,32 +24,39 @@ from chasles.backends.lowering import (
 from chasles.expr import Instruction, Program
 
 NEAR = 8
-"""Maximum number of terms in an angle that is a sum; each term may reach 1/8 of the angle limit."""
+"""Maximum number of terms if an angle is computed as a sum. Each term is limited to 1/8 of the
+largest angle for which the sine is accurate."""
 
 MANY, TURNS, LONG = 100, 8, 5000
-"""Limits of the search for an instruction order. If more than MANY values are live at once, TURNS -
-1 cyclic shifts of the result order are also tried. Programs with LONG or more instructions keep the
-first order, because trials would take too long."""
+"""Limits of the search for an instruction order with few live values. If more than MANY values are
+live at once, TURNS - 1 cyclic shifts of the order of the results are also tried, but not for
+programs with LONG or more instructions, because this would take too long."""
 
 SMALL = 7
-"""Upper bound (rad) on a constant that is added to an input angle."""
+"""Upper bound (rad) for a constant that is added to an angle within a sine or cosine."""
 
 TOLD = "told"
-"""Operation that reads a value from shared memory, where the warp of one twin has stored it
-(`cuda.twins`)."""
+"""Operation that reads a value that another warp has stored in shared memory. Each of these warps
+computes one of several limbs with the same structure (`cuda.twins`)."""
 
 WAITING = ("const", "input", "sin", "cos", TOLD)
-"""Operations whose values do not occupy a register, because they are read where they are needed."""
+"""Operations whose values do not occupy a register, because each use reads them from memory."""
 
 _SUMS = ("add", "sub", "neg")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A program with fused multiply-adds, and the order in which a thread runs its instructions."""
+    """A program with fused multiply-adds, and the order in which a thread runs its instructions.
+
+    - groups: group of each instruction; multiply-adds are fused only within a group.
+    - limbwise: True if the groups are limbs (-1 for the trunk), and one limb is computed after the
+      other, so that fewer values are live at the same time.
+    """
 
     program: Program
     groups: Mapping[int, int] = field(default_factory=dict)
+    limbwise: bool = False
 
     @cached_property
     def _fused(self) -> tuple[list[Instruction], dict[int, int]]:
@@ -66,8 +74,10 @@ class Plan:
 
     @cached_property
     def order(self) -> list[int]:
-        """All needed instructions, in an order that keeps few values live."""
+        """Instructions that the results need, in an order that keeps few values live."""
         results = list(self.places)
+        if self.limbwise:
+            return self._limb_by_limb(results)
         order = self._from([results])
         if most_alive(self.code, order, WAITING) > MANY and len(order) < LONG:
             starts = [len(results) * k // TURNS for k in range(1, TURNS)]
@@ -75,8 +85,33 @@ class Plan:
             return few_alive(self.code, [order, self._from(more)], WAITING)
         return order
 
+    def _limb_by_limb(self, results: list[int]) -> list[int]:
+        """Return an order that computes what the trunk needs of one limb after the other.
+
+        The smallest limb is the first. Orders with two neighbors swapped are also tried.
+        """
+        order, used = self._from([results]), users(self.code, range(len(self.code)))
+        needed, group = set(order), {k: self.group.get(k, -1) for k in order}
+        ends: dict[int, list[int]] = {}
+        for k in order:
+            if group[k] >= 0 and any(u in needed and group[u] != group[k] for u in used[k]):
+                ends.setdefault(group[k], []).append(k)
+        sizes = Counter(group.values())
+        limbs = sorted(ends, key=lambda limb: (sizes[limb], limb))
+        swaps = (
+            [*limbs[:n], limbs[n + 1], limbs[n], *limbs[n + 2 :]] for n in range(len(limbs) - 1)
+        )
+        height, tried = heights(self.code).__getitem__, []
+        for chosen in (limbs, *swaps):
+            roots = [k for limb in chosen for k in ends[limb]]
+            tried.append(depth_first(self.code, [*roots, *results], height))
+        return few_alive(self.code, tried, ("const",))
+
     def _from(self, orders: list[list[int]]) -> list[int]:
-        """Return the best instruction order for the given result orders and their reverses."""
+        """Find the instruction order with the fewest live values.
+
+        Each given order of the results, and its reverse, leads to one instruction order.
+        """
         both = [roots for order in orders for roots in (order, order[::-1])]
         height = heights(self.code).__getitem__
         tried = [depth_first(self.code, reversed(roots), height) for roots in both]
@@ -84,7 +119,7 @@ class Plan:
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cached answers of `Crew._frees`: True if an output may overwrite an input."""
+        """Cache by (input, output): True if the output may overwrite the input."""
         return {}
 
     @cached_property
@@ -93,12 +128,12 @@ class Plan:
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
-        """Return the maximum number of 4-byte registers that live values and inputs occupy."""
+        """Return the number of 4-byte registers for the largest set of live values and inputs."""
         return most_alive(self.code, self.order, ("const",)) * itemsize // 4
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
-        """Destinations of each result, as one or more pairs (output, index)."""
+        """Outputs that store each result, as a list of (index of the output, index in it)."""
         return places(self.program)
 
     @cached_property
@@ -118,7 +153,7 @@ class Plan:
 
     @cached_property
     def _turning(self) -> set[int]:
-        """Values that may be reduced by multiples of 2 pi, because only angles depend on them."""
+        """Values used only in sines and cosines, from which multiples of 2 pi may be subtracted."""
         found: set[int] = set()
         for k in reversed(self.order):
             if k in self.places or self.code[k].op not in ("input", *_SUMS):
@@ -131,7 +166,7 @@ class Plan:
     def _terms(self) -> dict[int, list[int]]:
         """Inputs of each angle that is a sum of a few inputs and small constants.
 
-        Angles with inputs that are also used otherwise are excluded.
+        An angle is excluded if one of its inputs is also used outside angles.
         """
         found = {}
         for angle in self.angles:
@@ -150,15 +185,15 @@ class Plan:
 
     @cached_property
     def turning_inputs(self) -> list[int]:
-        """Inputs that are checked, and reduced by multiples of 2 pi if they are large."""
+        """Inputs used in angles. Large values are reduced by multiples of 2 pi before use."""
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
-        """Return the inputs that must be checked before the given angles are used."""
+        """Return the inputs to reduce modulo 2 pi before the given angles are used."""
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
-        """Return True if an angle needs no check once its inputs are reduced modulo 2 pi."""
+        """Return True if an angle is small when its inputs are reduced modulo 2 pi."""
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:
@@ -197,6 +232,11 @@ SPELLING = c_body.SPELLING | {
     "fnma": "fma{f}(-{0}, {1}, {2})",
 }
 """CUDA expressions for the operations, as in C, but with explicit fused multiply-adds."""
+
+
+def at(place: str) -> str:
+    """Return the C expression for a location in the tile or in local memory."""
+    return f"kept{place}" if place[0] == "[" else place
 
 
 @dataclass
@@ -252,16 +292,16 @@ class Body:
     def _fetched(self, k: int) -> str:
         """Write code that reads a value from shared memory into a new variable; return its name."""
         text = f"m{len(self.lines)}"
-        self.say(f"const real {text} = kept{self.held[k]};")
+        self.say(f"const real {text} = {at(self.held[k])};")
         return text
 
     def _deliver(self, k: int, output: int, index: int) -> None:
-        """Write the statement that stores a result, if one is needed."""
+        """Write the statement that stores a result in an output, if one is needed."""
         if stored := self.store(output, index, self.use(k)):
             self.say(stored)
 
     def _park(self, k: int, place: str) -> None:
-        self.say(f"kept{place} = {self._named[k]};")
+        self.say(f"{at(place)} = {self._named[k]};")
         self.held[k] = place
 
     def bring_near(self, places: list[str]) -> None:
@@ -276,7 +316,7 @@ class Body:
         self.say("}")
 
     def turn_near(self) -> None:
-        """Write code that reduces input angles by multiples of 2 pi, with one check for all angles.
+        """Write code that reduces large input angles by multiples of 2 pi, after a single check.
 
         Inputs that have other uses keep their values; a copy is reduced.
         """
@@ -294,7 +334,7 @@ class Body:
         self._read.clear()
 
     def prepare(self, k: int) -> None:
-        """Write statements that compute a value and all values on which it depends."""
+        """Write the statements that compute value k and all values on which it depends."""
         needed = {k}
         for a in reversed(self.plan.order):
             if a in needed:
@@ -359,7 +399,7 @@ class Body:
                 done = 0
 
     def _constant(self, value: float) -> str:
-        """Return the expression for a constant, which is read from a table if it has 64 bits."""
+        """Return the expression for a constant; most 64-bit constants are read from a table."""
         if self.number.bytes == 4 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
             return self.number.spelled(value)
         if -value in self.constants:

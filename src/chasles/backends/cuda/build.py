@@ -1,4 +1,4 @@
-"""Choice of a kernel's form, thread count and register count.
+"""Choice of a kernel's form (`cuda.source`), thread count and register count.
 
 Most choices follow from the compiler's report. Compiling a long program takes seconds, so the use
 of a crew, a group of warps that share the work of 32 states (`cuda.crew`), is decided beforehand.
@@ -15,10 +15,11 @@ import numpy as np
 
 from chasles.backends.cuda import driver as cuda_driver
 from chasles.backends.cuda.body import LONG, planned
-from chasles.backends.cuda.crew import Crew, Size
+from chasles.backends.cuda.crew import Crew, Size, limbwise
 from chasles.backends.cuda.forms import Form
+from chasles.backends.cuda.solo import Solo
 from chasles.backends.cuda.source import source
-from chasles.backends.cuda.tiles import WARP, Tiled
+from chasles.backends.cuda.tiles import HEADER, WARP, Tiled
 from chasles.backends.cuda.twins import twins
 from chasles.expr import Program
 
@@ -31,14 +32,14 @@ Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
 - "loop": a step that is repeated a given number of times.
 - "search": a step that is repeated until each problem is solved or given up, with one thread per
   problem.
-- "tries": the same with one warp per problem.
+- "tries": like "search", but with one warp per problem.
 """
 
 BLOCK = 128
 """Number of threads in a block that does not use shared memory."""
 
 ALONE: tuple[Form, ...] = ("direct", "loop", "search", "tries")
-"""Forms (`cuda.source`) whose threads do not share memory."""
+"""Kernel forms (`cuda.source`) whose threads do not share memory."""
 
 SHORT = 64
 """Maximum row size (bytes) for which each thread reads its own row, equal to two memory sectors."""
@@ -56,7 +57,12 @@ OTHERS = 18
 """Number of registers per thread that hold addresses and counters instead of values."""
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
-"""Candidate sizes of a crew (a group of warps): warps, and registers per thread for values."""
+"""Candidate sizes of a crew (a group of warps): (number of warps, registers per thread)."""
+
+ALL, OWN, CACHE = 8, 244, 28 * 1024
+"""For warps that compute alone (`cuda.solo`): number of warps on a multiprocessor, registers per
+thread for values, and limit (bytes) on the local memory of all these warps. The limit is the cache
+that is left if a kernel uses all shared memory."""
 
 SHARED_CODE = 0.65
 """Largest fraction of a program's instructions that may remain when limbs share code with their
@@ -64,17 +70,17 @@ twins (`cuda.twins`). If more remain, for example because a wrench acts on one h
 has its own code."""
 
 LENGTHY = 2000
-"""Number of instructions above which a crew of warps is faster than single warps for few states."""
+"""Number of instructions above which a crew (group of warps) is used for batches of few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""Factors by which active warps must increase for a crew (a group of warps) to be used. The second
-factor is for a crew of one warp, which moves values to shared memory when registers run out, but
-does not wait for other warps.
+"""A crew (group of warps) is used only if the number of active warps increases by the factor GAIN.
+PARKED is the factor for a crew of one warp, which moves values to shared memory when registers run
+out, but does not wait for other warps.
 """
 
 SHARED_WORK = 1.4
-"""Average number of active warps in a crew (a group of warps) above which the crew is used for few
-states, when multiprocessors are otherwise idle."""
+"""A crew (a group of warps that compute the same states) is used for small batches if, on average,
+more than this number of its warps are active."""
 
 DRIVER = 1024
 """Shared memory (bytes) that the driver reserves in each block."""
@@ -98,8 +104,8 @@ class Built:
     - columns: outputs that must be passed as columns.
     - registers, spilled: registers and spilled bytes per thread.
     - crew: number of warps that together process 32 states.
-    - stays: True if each thread processes several states in turn, so that one block per
-      multiprocessor is enough.
+    - stays: True if each thread processes several states in turn, so that as many blocks as fit
+      on the multiprocessors are enough.
     """
 
     form: Form
@@ -113,20 +119,20 @@ class Built:
     stays: bool = False
 
     def to_bytes(self) -> bytes:
-        """Return the content of a cache entry for this kernel."""
+        """Return the kernel as the bytes of a cache entry."""
         facts = json.dumps({k: v for k, v in asdict(self).items() if k != "code"})
         return facts.encode() + b"\n" + self.code
 
     @staticmethod
     def from_bytes(content: bytes) -> "Built":
-        """Return the object that `to_bytes` wrote."""
+        """Return the kernel stored in a cache entry that `to_bytes` wrote."""
         facts, code = content.split(b"\n", 1)
         data = json.loads(facts)
         return Built(**{**data, "columns": tuple(data["columns"])}, code=code)
 
 
 def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
-    """Return the kernel forms to try, in order of preference.
+    """Return the kernel variants (forms) to try, in order of preference.
 
     A form that keeps inputs in shared memory comes first if rows are long or if the program needs
     many registers. For few states, this form is "columns", because moving whole rows does not help.
@@ -142,7 +148,11 @@ def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
 
 
 def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
-    """Compile the first form that fits in registers ("direct") or in shared memory (others)."""
+    """Compile a program with the first kernel form that fits (see `forms`).
+
+    The form "direct" must fit in registers, and all other forms must fit in shared memory. If no
+    form fits, values of the form "direct" are spilled.
+    """
     if _sides(program) == 1:
         program = replace(program, alike=())
     if layout == "few" and (chosen := _few(program, dtype, architecture)):
@@ -157,7 +167,11 @@ def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Bu
 
 
 def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
-    """Compile a form with the fewest registers that avoid spilling, or return None."""
+    """Compile a kernel in a given form, or return None if it does not fit in shared memory.
+
+    The kernel uses fewer registers if this lets more blocks run on a multiprocessor and does not
+    spill values to memory.
+    """
     if chosen := _crew(program, dtype, architecture, form):
         return _with_crew(program, dtype, architecture, form, chosen)
     block = BLOCK if form in ALONE else WARP
@@ -165,7 +179,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     shared = shared_memory(architecture)
     if built.shared > shared:
         return None
-    if form in ("search", "tries"):  # always spills; compiling again would delay the call
+    if form in ("search", "tries"):  # a lower register limit would not help
         return built
     granted = -(-max(built.registers, 1) // 8) * 8  # registers are allocated in groups of eight
     fit = REGISTERS // (block * granted)
@@ -178,7 +192,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
 
 
 class _Chosen(NamedTuple):
-    """A crew of warps, and the number of such crews that fit on a multiprocessor."""
+    """The chosen crew (group of warps), and the number of crews that fit on a multiprocessor."""
 
     crew: Crew
     fits: int
@@ -187,20 +201,25 @@ class _Chosen(NamedTuple):
 def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
-    """Compile a kernel run by crews; for a loop, all crews of a multiprocessor form one block."""
-    (warps, registers, _), fits = chosen.crew.crew, chosen.fits
-    block = WARP * warps * (fits if form == "loop" else 1)
+    """Compile a kernel for crews (groups of warps that compute the same states).
+
+    In a loop, and for warps that compute alone, all warps of a multiprocessor form one block.
+    """
+    (warps, registers, *_), fits = chosen.crew.crew, chosen.fits
+    solo = isinstance(chosen.crew, Solo)
+    block = WARP * warps * (fits if form == "loop" or solo else 1)
     least = REGISTERS // (block * _granted(registers * np.dtype(dtype).itemsize // 4))
     written = source(program, dtype, form, block=block, least=least, crew=chosen.crew)
     made = cuda_driver.compile(written.text, architecture)
     facts = made.registers, made.spilled, made.code
-    return Built(form, block, written.shared, (), *facts, crew=warps)
+    stays = solo and form == "rows"
+    return Built(form, block, written.shared, (), *facts, crew=warps, stays=stays)
 
 
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
-    """Return the crew that keeps the most warps active, or None if single warps are better.
+    """Return the crew (group of warps that compute the same states) with the most active warps.
 
-    Return None also for long rows of results, which leave no shared memory for a crew.
+    Return None if single warps are faster, or if long rows of results leave no shared memory.
     """
     words, plan = np.dtype(dtype).itemsize // 4, planned(program)
     needed = plan.words(4 * words) if form == "loop" else plan.alive * words
@@ -212,7 +231,8 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
     excess = max(0, needed - CREWS[-1][1]) / CREWS[-1][1]
     alone = _fit(architecture, 1, needed, tiled.shared if tiled else 0)
     best, most, apart = None, 0.0, max(0.0, 1 - excess) * alone
-    for crew, fits in _crews(program, dtype, architecture, form):
+    solo = _solo(program, dtype, architecture, form)
+    for crew, fits in (*solo, *_crews(program, dtype, architecture, form)):
         rate, gain = crew.active * fits, GAIN if crew.crew.warps > 1 else PARKED
         if rate > max(most, gain * apart):
             best, most = _Chosen(crew, fits), rate
@@ -231,10 +251,10 @@ def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
 def _crews(
     program: Program, dtype: str, architecture: str, form: Form
 ) -> Iterator[tuple[Crew, int]]:
-    """Yield candidate crews and the number of each that fits on a multiprocessor.
+    """Yield candidate crews (groups of warps), and how many of each fit on a multiprocessor.
 
-    Limbs share code with their twins if that shortens the code enough and if shared memory then
-    holds as many crews as the registers.
+    Limbs of the same structure (twins) share code if that shortens the code enough, and if shared
+    memory does not reduce the number of crews that fit.
     """
     sizes = [(w, r, Size(w, r * 4 // np.dtype(dtype).itemsize)) for w, r in CREWS]
     sides, found = _sides(program), False
@@ -249,6 +269,24 @@ def _crews(
         for warps, registers, size in sizes:
             crew = Crew(program, dtype, form, size)
             yield crew, _fit(architecture, warps, registers, crew.shared)
+
+
+def _solo(
+    program: Program, dtype: str, architecture: str, form: Form
+) -> tuple[tuple[Crew, int], ...]:
+    """Return the kernel whose warps compute tiles alone, if nearly all live values fit.
+
+    The other values must fit in the cache for local memory.
+    """
+    words = np.dtype(dtype).itemsize // 4
+    room = (shared_memory(architecture) // ALL // HEADER - 1) * HEADER
+    size = Size(1, OWN // words, columns=room // (4 * words * WARP))
+    spare = CACHE // (4 * words * WARP * ALL)
+    values = size.registers + size.columns + spare
+    if form not in ("rows", "columns") or limbwise(program).words(4) > values:
+        return ()
+    solo = Solo(program, dtype, form, size)
+    return ((solo, ALL),) if solo.size <= size.columns and solo.spare <= spare else ()
 
 
 def _sides(program: Program) -> int:
@@ -275,10 +313,10 @@ def shared_memory(architecture: str) -> int:
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
-    """Compile a kernel; if it spills more than `SLIGHT`, also try it with cuts (`cuda.body`)."""
+    """Compile a kernel; if it spills too many registers, also try it with cuts (`cuda.body`)."""
     block = BLOCK if form in ALONE else WARP
     found = []
-    # Two blocks must fit, each with 1 KiB for the driver.
+    # Two blocks must fit on a multiprocessor; the driver uses 1 KiB of each block's shared memory.
     most = shared_memory(architecture) // 2 - 1024
     slight = SLIGHT * len(program.code) * np.dtype(dtype).itemsize
     for cuts in (False, True):
@@ -293,5 +331,5 @@ def _compiled(program: Program, dtype: str, architecture: str, form: Form, least
 
 @functools.lru_cache(4)
 def _machine_code(text: str, architecture: str) -> cuda_driver.Compiled:
-    """Compile a source text, and cache the code for layouts that have the same text."""
+    """Compile the source of a kernel, and cache the code for layouts with the same source."""
     return cuda_driver.compile(text, architecture)

@@ -1,18 +1,19 @@
-"""Programs divided among a crew, a group of warps in which each warp computes some of the limbs.
+"""Division of a program among a crew: warps that compute the same 32 states together.
 
-The warps of a crew compute the same 32 states. Each warp keeps its values in its own registers;
-values exchanged between warps are kept in shared memory. The program is divided among teams
-(`cuda.division`). A team is one warp, or one warp for each side of a robot whose limbs share code
-with their twins (`cuda.twins`).
+Each warp computes some of the robot's limbs. It keeps its values in its own registers; values
+exchanged between warps are kept in shared memory. The program is divided among teams
+(`cuda.division`). A team is one warp or, if limbs of the same structure share code (`cuda.twins`),
+one warp for each of these limbs.
 """
 
 import functools
+import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from chasles.backends.cuda.body import TOLD, Body, Plan
-from chasles.backends.cuda.division import divided, exchanged, groups
+from chasles.backends.cuda.division import divided, exchanged, groups, limbs
 from chasles.backends.cuda.forms import Form, Looped
 from chasles.backends.cuda.parking import Slots, parked
 from chasles.backends.cuda.tiles import Place, Tiled, column
@@ -27,28 +28,43 @@ QUARTERS = 4
 
 
 class Size(NamedTuple):
-    """Number of warps in a crew, and number of values that a thread may keep in registers.
+    """Size of a crew (a group of warps that compute the same states).
 
-    shared: True if twins share code.
+    - warps: number of warps.
+    - registers: number of values that a thread may keep in registers.
+    - shared: True if limbs of the same structure (twins) share code.
+    - columns: number of columns in a tile. Values that do not fit are kept in local memory. If 0,
+      the tile has as many columns as necessary.
     """
 
     warps: int
     registers: int
     shared: bool = False
+    columns: int = 0
 
 
 @functools.lru_cache(3)
 def _plan(program: Program, _hints: object, teams: int) -> Plan:
-    """Return the plan for a number of teams.
+    """Return the plan for a number of teams, or for computing limb by limb if the number is 0.
 
     `_hints` is part of the cache key, because equal programs may differ in `Program.limbs`.
     """
+    if not teams:
+        return Plan(program, limbs(program), limbwise=True)
     return Plan(program, groups(program, teams))
+
+
+def limbwise(program: Program) -> Plan:
+    """Return the plan of a program in which one warp computes one limb after the other."""
+    return _plan(replace(program, alike=()), program.limbs, 0)
 
 
 @dataclass
 class _Body(Body):
-    """Writer of a team's statements. `table` holds the constants that differ between sides."""
+    """Writer of the statements for one team of warps.
+
+    `table` holds the constants that differ between sides, i.e. between twins.
+    """
 
     twins: Twins = field(kw_only=True)
     table: list[tuple[float, ...]] = field(kw_only=True)
@@ -81,7 +97,11 @@ class Crew(Tiled):
 
     In the form "loop", the states stay in columns of the tile for all steps. A step writes the new
     states to other columns.
+
+    ahead: number of instructions between reading a value from memory and using it.
     """
+
+    ahead = 0
 
     def __init__(self, program: Program, dtype: str, form: Form, crew: Size) -> None:
         found = twins(program) if crew.shared else alone(program)
@@ -101,12 +121,15 @@ class Crew(Tiled):
         return work / max(sum(max(map(len, phase)) for phase in phases), 1)
 
     def _plan(self) -> Plan:
-        plan = _plan(self.program, self.program.limbs, self.teams)
+        plan = self._planned()
         self.differ = self.twins.differ(plan.code, plan.order)
         return plan
 
+    def _planned(self) -> Plan:
+        return _plan(self.program, self.program.limbs, self.teams)
+
     def _sides(self, k: int) -> int:
-        """Return the number of sides (twins) if a value differs between them, else 1."""
+        """Return the number of twins if a value differs between them, else 1."""
         return self.twins.sides if k in self.differ else 1
 
     def _input(self, k: int, apart: int = 0) -> Place:
@@ -117,7 +140,7 @@ class Crew(Tiled):
         return column(self._reserve(sides), int(sides > 1))
 
     def _place_results(self) -> dict[int, int]:
-        """Return the tile region for each output: a new region, or that of an obsolete input."""
+        """Return the tile region for each output, which may be that of an input no longer used."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -162,7 +185,9 @@ class Crew(Tiled):
         told = {k: str(place) for k, place in places.items()}
         kept = {*read, *(a for k in read for a in plan.code[k].args), *plan.places}
         results = set(self.results.values())
-        kept |= {k for (array, _), k in self.inputs if self.regions[array] in results}
+        until = self._until()
+        last = {k for (array, _), k in self.inputs if self.regions[array] in results}
+        kept |= {k for k in last if held[k] not in until}
         kept |= held.keys() - self.differ if self.twins.sides > 1 else set()
         self.bodies, self.numbers = list[_Body](), list[tuple[float, ...]]()
         for t in range(self.teams):
@@ -171,16 +196,27 @@ class Crew(Tiled):
             said = {k: place for k, place in told.items() if k in own}
             waiting = held | {k: place for k, place in told.items() if k not in own}
             order = [k for phase in self.division.order(plan, t) for k in phase if k not in read]
-            new = functools.partial(_spelled, self.size)
-            slots = Slots(new, self.twins.sides, self.differ, self.division.phase)
+            most = max(self.crew.columns - self.size, 0) if self.crew.columns else sys.maxsize
+            new = functools.partial(_spelled, self.size, most)
+            known = self.twins.sides, self.differ, self.division.phase
+            slots = Slots(new, *known, until, most)
             reusable = held.keys() - needed - kept
-            parking = parked(plan.code, order, self.crew.registers, waiting, reusable, slots, said)
-            self._reserve(slots.columns)
+            given = waiting, reusable, slots, said, self.ahead
+            parking = parked(plan.code, order, self.crew.registers, *given)
+            self._reserve(min(slots.columns, most))
+            self.spare = max(slots.columns - most, 0)
             where = self.number, self._deliver, waiting, parking, self.body.constants
             self.bodies.append(_Body(plan, *where, twins=self.twins, table=self.numbers))
 
+    def _until(self) -> dict[str, int]:
+        """Return the locations of inputs that may be reused, although a result overwrites them.
+
+        The value is the number of instructions before the result.
+        """
+        return {}
+
     def _told(self, turns: dict[int, tuple[Place, Place]]) -> dict[int, Place | None]:
-        """Return the location in the tile that each `TOLD` instruction reads.
+        """Return the location in shared memory (in the tile) that each `TOLD` instruction reads.
 
         The location is None if the value is not an input, a sine or a cosine.
         """
@@ -204,7 +240,7 @@ class Crew(Tiled):
 
     @property
     def which(self) -> str:
-        """C definitions of two indices: a thread's crew in the block, and its warp in the crew.
+        """C definitions of two indices: a thread's crew (group of warps), and its warp in the crew.
 
         If a crew has four warps, they are in different quarters of the multiprocessor. Their order
         rotates from block to block, so that the first warp, which has the most work, is not always
@@ -262,14 +298,7 @@ class Crew(Tiled):
         f, abreast = self.number.function, ABREAST // self.number.bytes
         count = len(rows)
         rows = [*rows, *[rows[-1]] * (-count % abreast)]
-        spelled = (", ".join(f"{at.start}, {at.step}" for at in row) for row, _ in rows)
-        table = ", ".join(f"{{{row}}}" for row in spelled)
-        offsets = ", ".join(self.number.spelled(offset) for _, offset in rows)
-        self.tables = [
-            *self.tables,
-            f"__constant__ int TURNS[][6] = {{{table}}};",
-            f"__constant__ real OFFSETS[] = {{{offsets}}};",
-        ]
+        self._list_turns(rows)
         each = ["#pragma unroll", f"    for (int k = 0; k < {abreast}; k++) {{"]
         at = "      const int* const at = TURNS[i + k];"
         self.body.lines += [
@@ -286,7 +315,20 @@ class Crew(Tiled):
             *["      tile[at[4] + at[5] * lane] = c[k];", "    }", "  }"],
         ]
 
+    def _list_turns(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
+        """Define tables of the locations and offsets of angles, for a loop."""
+        spelled = (", ".join(f"{at.start}, {at.step}" for at in row) for row, _ in rows)
+        table = ", ".join(f"{{{row}}}" for row in spelled)
+        offsets = ", ".join(self.number.spelled(offset) for _, offset in rows)
+        self.tables = [
+            *self.tables,
+            f"__constant__ int TURNS[][6] = {{{table}}};",
+            f"__constant__ real OFFSETS[] = {{{offsets}}};",
+        ]
+
     def run(self, *, cuts: bool) -> None:
+        if self.spare:
+            self.body.say(f"volatile real spare[{self.spare}];")
         for t, body in enumerate(self.bodies):
             self._begin_team(t)
             for n, phase in enumerate(self.division.order(self.plan, t)):
@@ -295,7 +337,8 @@ class Crew(Tiled):
                 body.run(phase, cuts=cuts)
             self.body.lines += body.lines
             self.body.say("}")
-        for k in self.plan.places.keys() - self.division.team.keys():  # constants, inputs
+        # results that are constants or inputs
+        for k in self.plan.places.keys() - self.division.team.keys():
             for output, index in self.plan.places[k]:
                 stored = self._deliver(output, index, self.body.use(k))
                 self.body.say(f"if (warp == 0) {{ {stored} }}")
@@ -319,7 +362,7 @@ class Crew(Tiled):
             self.body.say(f"const int side = __shfl_sync(0xffffffffu, warp % {sides}, 0);")
 
     def _copied(self, arrays: Sequence[int], regions: Sequence[int], text: str) -> list[str]:
-        """Return loops that copy the entries of some arrays, divided among the warps."""
+        """Return code that copies the entries of the given arrays; each warp copies a share."""
         lines = []
         for k, region in zip(arrays, regions, strict=True):
             variable = (*self.program.inputs, *self.program.outputs)[k]
@@ -329,7 +372,7 @@ class Crew(Tiled):
         return lines
 
     def _begin_steps(self) -> list[str]:
-        """Return code that copies states to the tile once and controls in every step."""
+        """Return code that copies states to the tile once, and controls before every step."""
         inputs, outputs = len(self.program.inputs), len(self.program.outputs)
         read = "{place} = in{k}[i * column_in{k}];"
         states, controls = range(outputs), range(outputs, inputs)
@@ -346,7 +389,7 @@ class Crew(Tiled):
         ]
 
     def _end_step(self) -> list[str]:
-        """Return code that stores the next states, and writes records when due."""
+        """Return code that updates the states, and writes them to memory every `every` steps."""
         outputs = range(len(self.program.outputs))
         due = "lane < rows && (left == 1 || step == 1)"
         lines = ["  together();", f"  const bool due = {due};"]
@@ -375,6 +418,13 @@ def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
     return found.issuperset(values)
 
 
-def _spelled(start: int, number: int, columns: int) -> str:
-    """Return the C expression for a slot that begins `number` columns after column `start`."""
+def _spelled(start: int, most: int, number: int, columns: int) -> str:
+    """Return the C expression for the location `number` columns after column `start` of a tile.
+
+    The location is in local memory if `number` is not below `most`.
+
+    columns: number of columns that the value occupies, one per side.
+    """
+    if number >= most:
+        return f"spare[{number - most}]"
     return str(column(start + number, int(columns > 1)))

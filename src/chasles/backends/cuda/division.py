@@ -1,9 +1,10 @@
-"""Division of a program among the teams of a crew, in phases.
+"""Division of a program among groups of GPU threads, in phases.
 
-The limbs of a robot exchange little data: velocities propagate from the trunk outward, inertias and
-forces inward. Each team computes some of the limbs; the first team also computes the trunk. A team
-uses values from other teams only if they were computed in earlier phases, so the teams synchronize
-only between phases.
+A crew is a group of warps that compute the same 32 states. A team is one of these warps, or one for
+each twin if limbs of the same structure (twins) share code. The limbs of a robot exchange little
+data: velocities propagate from the trunk outward, inertias and forces inward. Each team computes
+some of the limbs; the first team also computes the trunk. A team uses values from other teams only
+if they were computed in earlier phases, so the teams synchronize only between phases.
 """
 
 from collections import Counter
@@ -16,14 +17,14 @@ from chasles.expr import Instruction, Program
 
 
 class Division(NamedTuple):
-    """Assignment of each instruction to a team and a phase. Constants and inputs have neither."""
+    """Team (of warps) and phase in which each instruction runs, except constants and inputs."""
 
     team: dict[int, int]
     phase: dict[int, int]
     phases: int
 
     def order(self, plan: Plan, team: int) -> list[list[int]]:
-        """Return the instructions of a team by phase, in the order of the plan."""
+        """Return the instructions of a team of warps, phase by phase, in the order of the plan."""
         found: list[list[int]] = [[] for _ in range(self.phases)]
         for k in plan.order:
             if self.team.get(k) == team:
@@ -32,12 +33,12 @@ class Division(NamedTuple):
 
 
 def groups(program: Program, teams: int) -> dict[int, int]:
-    """Return the team that runs each instruction.
+    """Return the team of warps that runs each instruction.
 
-    Limbs are distributed evenly. The team with the least work, which becomes the first, also
-    computes the trunk.
+    The work of the limbs is distributed evenly. The team with the least work also computes the
+    trunk, and is numbered 0.
     """
-    limb = _limbs(program)
+    limb = limbs(program)
     sizes = Counter(limb.values())
     del sizes[-1]
     load, team = [0] * teams, {}
@@ -50,12 +51,13 @@ def groups(program: Program, teams: int) -> dict[int, int]:
     return {k: first[name] for k, name in limb.items()}
 
 
-def _limbs(program: Program) -> dict[int, int]:
-    """Return the limb of each instruction, -1 for the trunk.
+def limbs(program: Program) -> dict[int, int]:
+    """Return the limb of each instruction, or -1 for the trunk.
 
-    An instruction belongs to a limb if it depends only on inputs of that limb, or if all results
-    that depend on it belong to that limb. A value that one twin passes on (`TOLD`) counts as an
-    input of the trunk.
+    An instruction belongs to a limb if it depends on inputs of this limb and of no other limb, or
+    if all results that depend on it belong to this limb. Inputs of the trunk do not count. An
+    instruction that depends only on values stored by a twin's warp (`TOLD`, see `cuda.twins`)
+    belongs to the trunk.
     """
     code, none = program.code, frozenset[int]()
     from_limbs: list[frozenset[int]] = []
@@ -77,22 +79,23 @@ def _limbs(program: Program) -> dict[int, int]:
 
 
 def divided(plan: Plan, teams: int) -> Division:
-    """Divide a program into phases, given a plan that groups the instructions by team."""
-    team = {k: plan.group[k] for k in plan.order if k in plan.group}
+    """Divide a program into phases. The plan assigns the instructions to teams."""
+    team = {k: plan.group[k] * (teams > 1) for k in plan.order if k in plan.group}
     phase = _phases(plan, team, teams)
     return Division(team, phase, max(phase.values(), default=0) + 1)
 
 
 def _apart(code: Sequence[Instruction], team: Mapping[int, int], value: int, user: int) -> bool:
-    """Return True if a value must be computed in an earlier phase than its user."""
+    """Return True if `value` must be computed in an earlier phase than `user`, which uses it."""
     return code[user].op == TOLD or team[value] != team[user]
 
 
 def _phases(plan: Plan, team: Mapping[int, int], teams: int) -> dict[int, int]:
-    """Return the phase of each instruction. Instructions that can wait fill idle phases.
+    """Return the phase of each instruction.
 
     All instructions are first placed as late as possible. Then the instructions of one team at a
-    time are moved as early as the other teams allow.
+    time are moved as early as the other teams allow. An instruction that can wait is delayed to a
+    phase in which its team has less work than the busiest other team.
     """
     code, order = plan.code, [k for k in plan.order if k in team]
     own = {k: [a for a in code[k].args if a in team] for k in order}
@@ -123,7 +126,7 @@ def _phases(plan: Plan, team: Mapping[int, int], teams: int) -> dict[int, int]:
 
 
 class Exchange(NamedTuple):
-    """First memory slot of each value that a warp reads from others, and the number of slots."""
+    """First shared-memory index of each value that warps exchange, and the number of indices."""
 
     place: dict[int, int]
     places: int
@@ -134,9 +137,9 @@ def exchanged(
 ) -> Exchange:
     """Assign slots in shared memory to values exchanged between warps, except values in `held`.
 
-    slots: number of successive slots of each value, by default 1. After the last phase in which a
-    value is needed, its slots are reused for a value with the same number of slots. The warp that
-    computed a value may also read it from its slot.
+    `slots` is the number of consecutive slots that each value needs (default: 1). After the last
+    phase in which a value is needed, its slots are reused for a value with the same number of
+    slots. The warp that computed a value may also read it from its slot.
     """
     code, (team, phase, _) = plan.code, division
     until = {}
@@ -145,7 +148,9 @@ def exchanged(
             told = [v for u in plan.users[k] if code[u].op == TOLD for v in plan.users[u]]
             until[k] = max(phase[u] for u in (*plan.users[k], *told))
     place: dict[int, int] = {}
-    taken: dict[int, list[tuple[int, int]]] = {}  # last phase and first slot, by number of slots
+    # Lists of the places for values of each size: pairs (last phase in which the place is used,
+    # first slot).
+    taken: dict[int, list[tuple[int, int]]] = {}
     places = 0
     for k in sorted(until, key=lambda k: phase[k]):
         count = slots.get(k, 1)

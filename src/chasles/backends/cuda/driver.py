@@ -1,9 +1,9 @@
 """Interfaces to NVIDIA's run-time compiler (NVRTC) and to the driver, which launches kernels.
 
 The compiler needs no GPU; it comes with CuPy's dependencies, with the package `nvidia-cuda-nvrtc`,
-or with the CUDA toolkit. The driver comes with a GPU. Code is loaded without a context
-(`cuLibraryLoadData`, CUDA 12), so one kernel can be used on every device of its architecture. A
-launch uses the context of its stream, or the current context.
+or with the CUDA toolkit. The driver is installed on machines with an NVIDIA GPU. Code is loaded
+without a context (`cuLibraryLoadData`, CUDA 12), so one kernel can be used on every device of its
+architecture. A launch uses the context of its stream, or the current context.
 """
 
 import ctypes
@@ -46,8 +46,8 @@ accurate to two units in the last place and contain no branch, so that long prog
 instruction cache."""
 
 CACHES = (13, 0)
-"""First compiler version that caches compiled code by default. The cache is disabled by an option,
-because cached code comes without a report."""
+"""First compiler version that caches compiled code by default. `compile` disables the cache,
+because the compiler does not report registers and spilled bytes for cached code."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def compile(text: str, architecture: str) -> Compiled:
         if status:
             problem = f"the CUDA compiler failed to compile a kernel: {log.strip()[:2000]}"
             raise StateError("E-GPU-016", problem)
-        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # one match per function
+        # The log contains the numbers of registers and of spilled bytes for each function.
+        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")
         most = [max(map(int, re.findall(words, log)), default=0) for words in reported]
         return Compiled(_bytes(program, "CUBIN"), *most)
     finally:
@@ -88,7 +89,7 @@ def version() -> tuple[int, int]:
 
 
 def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
-    """Return an output of the compiler, such as its log, as bytes."""
+    """Return the machine code or the log of a compiler run as bytes."""
     library, size = _compiler(), ctypes.c_size_t()
     _compiled(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     content = ctypes.create_string_buffer(size.value)
@@ -107,7 +108,10 @@ def _compiled(status: int) -> None:
 def _compiler() -> ctypes.CDLL:
     found = _first(_candidates())
     if found is None:
-        remedy = "install it with pip install 'chasles[cuda]' or set CUDA_PATH to a CUDA toolkit"
+        remedy = (
+            "install NVRTC with pip install 'chasles[cuda]', or set CUDA_PATH to the folder of a "
+            "CUDA toolkit"
+        )
         raise StateError("E-GPU-018", "NVIDIA's run-time compiler (NVRTC) was not found", remedy)
     return found
 
@@ -133,14 +137,15 @@ MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
 """Driver codes for device attributes: compute capability and number of multiprocessors."""
 
 SHARED_LIMIT, FREE = 8, 48 * 1024
-"""Driver code for a kernel's shared-memory limit. The limit must be set for kernels that need more
-than `FREE` bytes of shared memory per block."""
+"""`SHARED_LIMIT` is the driver's code for the kernel attribute that limits shared memory. The
+attribute must be set for kernels that need more than `FREE` bytes of shared memory per block."""
 
 NO_CONTEXT = 201
-"""Driver status that a thread receives if it has not used a device yet."""
+"""Status that the driver returns if the calling thread has no CUDA context yet."""
 
 POINTER, SIZE, END = 1, 2, 0
-"""Tags in the last argument of a launch: packed parameters, their size, and end of the list."""
+"""Tags in the argument `extra` of `cuLaunchKernel`: address of the kernel parameters, their size in
+bytes, and end of the list."""
 
 
 MOST = 2**31 - 1
@@ -172,7 +177,8 @@ class Function:
         device: int,
     ) -> None:
         """Launch the kernel on a device's stream, with parameters of 8 bytes each."""
-        # The array holds the last launch argument, the size of the parameters, and the parameters.
+        # words 0 to 4: last argument of cuLaunchKernel; word 5: size of the parameters (bytes);
+        # then the parameters
         given = words([POINTER, 0, SIZE, 0, END, 8 * len(parameters), *parameters])
         start, _ = given.buffer_info()
         given[1], given[3] = start + 48, start + 40
@@ -228,14 +234,14 @@ def _check(status: int) -> None:
 
 @functools.cache
 def driver() -> ctypes.CDLL:
-    """Return the initialized driver library."""
+    """Load and initialize the CUDA driver library."""
     library = _first(DRIVERS)
     if library is None:
         remedy = "use the backend 'llvm' on this machine"
         raise StateError("E-GPU-015", "no NVIDIA driver was found", remedy)
     if not hasattr(library, "cuLibraryLoadData"):
-        problem = "the NVIDIA driver is older than CUDA 12"
-        raise StateError("E-GPU-013", problem, "install a newer driver")
+        problem = "the installed NVIDIA driver does not support CUDA 12"
+        raise StateError("E-GPU-013", problem, "install a newer NVIDIA driver")
     unsigned, pointer = ctypes.c_uint, ctypes.c_void_p
     library.cuLaunchKernel.argtypes = [pointer, *[unsigned] * 7, *[pointer] * 3]
     status = library.cuInit(0)

@@ -1,4 +1,4 @@
-"""The entry that Python calls with arrays on a GPU, in LLVM IR: check arrays, then launch.
+"""LLVM IR of the entry function, which checks the GPU arrays of a call and launches a kernel.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function; all built-in functions of a
 process share its code. The function's `__self__` is a tuple: the Python function that handles other
@@ -37,13 +37,13 @@ from chasles.backends.cuda.arrays import (
 from chasles.backends.objects import HEAD, TUPLE
 
 ARRAYS, RANK = 16, 4
-"""Maximum numbers of arrays in a call and of axes in a variable."""
+"""Maximum number of arrays in a call, and maximum number of axes of an input or output."""
 
 WORDS = 8 + 3 * ARRAYS
 """Number of 8-byte words in the last argument of a launch, which holds the kernel's parameters."""
 
-VARIABLE, PLAN = 2 + RANK, 9
-"""Numbers of descriptor words per variable (rank, size, shape) and per plan (`Plan.words`)."""
+VARIABLE, PLAN = 2 + RANK, 10
+"""Numbers of 8-byte words that describe a variable (rank, size, shape) or a plan (`Plan.words`)."""
 
 CALLED = {
     "PyObject_GetAttr": "ptr (ptr, ptr)",
@@ -69,11 +69,11 @@ NAMES = (
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
-"""Names of Python objects that the machine code uses in comparisons."""
+"""Names of Python objects that the machine code compares arguments and attributes with."""
 
 
 def source() -> str:
-    """Return the entry's module in LLVM IR."""
+    """Return the LLVM module that contains the entry function."""
     objects = [f"@{name} = external global i8" for name in (*OBJECTS, *map(spelled, NAMES))]
     called = {
         **CALLED,
@@ -93,7 +93,10 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """Write a function that returns an array's number of leading axes, or -1 if unsupported."""
+    """Write a function that returns an array's number of leading axes.
+
+    The function returns -1 if the array is unsupported.
+    """
     kind = w.field("%object", HEAD - 8, "ptr")
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))
@@ -141,7 +144,7 @@ def _alike(w: Text) -> str:
 
 
 def _together(w: Text, tensor: str) -> str:
-    """Emit a test that is true if an array has the dtype and the device of the first array."""
+    """Emit a test whether an array has the same dtype and device as the first array of the call."""
     pairs = [(w.field(t, KIND, "i32"), w.field(t, PLACE, "i64")) for t in ("%tensors", tensor)]
     (kind, place), (other_kind, other_place) = pairs
     kin = w.emit(f"icmp eq i32 {kind}, {other_kind}")
@@ -149,12 +152,12 @@ def _together(w: Text, tensor: str) -> str:
 
 
 def _apart(w: Text) -> str:
-    """Write a function that stores the layout of array k and checks for overlaps.
+    """Write a function that stores an array's layout and checks for overlaps.
 
-    The function returns false if the array overlaps an earlier array.
+    The function returns false if the array overlaps an earlier array of the call.
 
     - %rows: number of states, or 0 for an array that all states share.
-    - %own: false to skip the check.
+    - %own: false to skip the overlap check.
     """
     data, offset = (w.field("%tensor", place, "i64") for place in (DATA, OFFSET))
     start = w.emit(f"add i64 {data}, {offset}")
@@ -229,7 +232,7 @@ def _entry(w: Text) -> str:
         w.require(w.emit(f"icmp eq i64 {ahead}, {lead}"), "refused")
         w.require(_together(w, tensor), "refused")
         fits = w.emit(f"icmp ule i64 {w.field(tensor, COLUMNS, 'i64')}, {columns}")
-        w.require(fits, "refused")  # a kernel for rows writes rows only
+        w.require(fits, "refused")  # a kernel for row-major arrays cannot write other layouts
         sizes = f"ptr {w.field(tensor, SHAPE, 'ptr')}, ptr {leading}, i64 {lead}"
         w.require(w.emit(f"call i1 @alike({sizes})"), "refused")
         w.require(_placed(w, place, tensor, states, own=True), "refused")
@@ -269,10 +272,8 @@ def _given(w: Text, n: str) -> str:
 def _inputs(w: Text, n: str) -> tuple[str, str, str, str]:
     """Emit code that reads and checks the inputs.
 
-    Return the address and number of the leading sizes, the number of states, and 1 if some arrays
-    are in columns, else 0.
-
-    An array without a leading shape is shared by all states.
+    The code returns the address and length of the leading shape, the number of states, and 1 if an
+    array is stored by columns, else 0. An array without a leading shape is used for all states.
     """
     leading, columns = w.variable("ptr", "null"), w.variable("i64", 0)
     lead, states = (w.variable("i64", k) for k in (0, 1))
@@ -352,7 +353,7 @@ def _results(
     ready, made = w.label(), w.variable("i64", 0)
     with w.when(new, fill):
         w.require(w.emit(f"icmp ule i64 {lead}, {AXES}"))
-        with w.each(m) as k:  # a scalar has no sizes
+        with w.each(m) as k:  # scalar results are left to Python code
             variable = w.offset(w.emit(f"add i64 {n}, {k}"), VARIABLE, FIRST)
             axes = w.emit(f"or i64 {lead}, {w.word('%d', variable)}")
             w.require(w.emit(f"icmp ne i64 {axes}, 0"))
@@ -387,9 +388,12 @@ def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> s
         w.put("%words", 5 + k, f"i64 {value}")
     share, block, shared = (w.word(plan, k) for k in (6, 7, 8))
     up = w.emit(f"add i64 {states}, {w.emit(f'sub i64 {share}, 1')}")
+    most, wanted = w.word(plan, 9), w.emit(f"udiv i64 {up}, {share}")
+    blocks = w.emit(
+        f"select i1 {w.emit(f'icmp ult i64 {wanted}, {most}')}, i64 {wanted}, i64 {most}"
+    )
     blocks, block, shared = (
-        w.emit(f"trunc i64 {value} to i32")
-        for value in (w.emit(f"udiv i64 {up}, {share}"), block, shared)
+        w.emit(f"trunc i64 {value} to i32") for value in (blocks, block, shared)
     )
     kernel = w.word(plan, 5, "ptr")
     grid = f"i32 {blocks}, i32 1, i32 1, i32 {block}, i32 1, i32 1, i32 {shared}"

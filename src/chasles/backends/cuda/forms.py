@@ -1,9 +1,9 @@
 """Kernels in which every thread computes one state by itself.
 
-"direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step.
-The outputs of a step (states) are the first inputs of the next step and stay in registers. The
-other inputs (controls) are read in every step. States are written to records after every `every`
-steps and after the last step.
+A kernel of the form "direct" reads all inputs into registers first, from arrays with any strides. A
+kernel of the form "loop" repeats a step. The outputs of a step (states) are the first inputs of the
+next step and stay in registers. The other inputs (controls) are read in every step. States are
+written to records after every `every` steps and after the last step.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Threads:
     - more: additional parameters of the kernel.
     - strides: names of the strides that the kernel takes for each array.
     - shared: shared memory (bytes) per warp.
-    - columns: outputs that are written as columns.
+    - columns: indices of outputs that are stored by columns in every form (`Source.columns`).
     - before, after: lines before and after the body.
     """
 
@@ -68,7 +68,7 @@ class Threads:
 
 
 class Direct(Threads):
-    """Kernel whose threads read inputs into registers and write results directly."""
+    """Kernel in which each thread reads its inputs and writes its results without shared memory."""
 
     def __init__(self, program: Program, dtype: str, form: Form) -> None:
         super().__init__(program, dtype, form)
@@ -99,7 +99,7 @@ class Looped(Threads):
         self.after = self._end()
 
     def _read(self, *, own: bool) -> None:
-        """Write code that reads the states if `own`, else the controls."""
+        """Write code that reads the inputs: states if `own` is True, otherwise controls."""
         for (array, index), k in self.inputs:
             if (array < len(self.program.outputs)) == own:
                 fixed = not own and k not in self.plan.turning_inputs
@@ -109,7 +109,7 @@ class Looped(Threads):
         return f"const real next{output}_{index} = {value};"
 
     def _end(self) -> list[str]:
-        """Return code that sets the next states and controls, and writes records if due."""
+        """Return code that ends a step: update states and controls, and store a record if due."""
         outputs = self.program.outputs
         lines = [f"  t{k} = next{a}_{i};" for (a, i), k in self.inputs if a < len(outputs)]
         controls = range(len(outputs), len(self.program.inputs))

@@ -49,7 +49,7 @@ WARPS = REGISTERS // (WARP * 256)
 
 
 def iterated(kernels: Sequence[Kernel], quick: int = 0) -> Kernel:
-    """Return a kernel that repeats a step made of several programs.
+    """Return a kernel for a time step with an iterative solver, made from several kernels.
 
     - kernels: kernels for `begin`, `refine`, `rescue` (optional) and `end`, with the same dtype.
     - quick: number of iterations after which `rescue`, if any, replaces `refine`.
@@ -74,7 +74,8 @@ def build(programs: Sequence[Program], dtype: str, architecture: str, quick: int
     warps = min(most // shared, WARPS)
     if not warps:
         problem = f"a step needs {shared // 1024} KiB of shared memory (limit: {most // 1024} KiB)"
-        raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy arrays")
+        remedy = "use float32 or fewer contacts, or pass NumPy arrays to run the steps on the CPU"
+        raise StateError("E-GPU-037", problem, remedy)
     with uncollected():
         text = source(programs, dtype, warps, architecture, quick)
     made = cuda_driver.compile(text, architecture)
@@ -116,7 +117,7 @@ class _Tile:
         self.columns = max(self.columns, last)
 
     def _new(self, size: int) -> range:
-        """Reserve the next columns and return their indices."""
+        """Reserve `size` further columns of the tile and return their indices."""
         self.columns += size
         return range(self.columns - size, self.columns)
 
@@ -127,7 +128,7 @@ def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
 
 
 def _tile(programs: Sequence[Program]) -> _Tile:
-    """Return the tile layout of a step, in which `refine` and `rescue` use the same columns."""
+    """Return the tile layout of a step; the programs `refine` and `rescue` use the same columns."""
     return _Tile(programs[0], programs[1], programs[-1])
 
 
@@ -176,7 +177,7 @@ def _function(
 ) -> str:
     """Return a program as a CUDA function that reads and writes columns of the tile."""
     plan = Plan(program)
-    same = set()  # results that are inputs and stay in their columns
+    same = set()  # results that are already in place
     for k, places in plan.places.items():
         if plan.code[k].op == "input":
             array, entry = plan.code[k].data
@@ -202,10 +203,9 @@ def _function(
 def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -> list[str]:
     """Return the kernel's function, a loop over steps and robots.
 
-    In the code, `step` counts the robot's remaining steps, and `begun` marks a step that has not
-    ended.
-
-    quick: number of iterations after which `rescue` replaces `refine`, or 0 without `rescue`.
+    In the generated code, `step` is the robot's number of remaining steps, and `begun` is true
+    during a step. `quick` is the number of iterations after which `rescue` replaces `refine`, or 0
+    without `rescue`.
     """
     arrays = [(f"in{k}", "const real*", f"from{k}") for k in range(len(begin.inputs))]
     arrays += [(f"out{k}", "real*", f"to{k}") for k in range(len(end.outputs))]
@@ -264,7 +264,7 @@ def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """Return code that begins the next step of each waiting robot, or takes another robot."""
+    """Return code with which each waiting thread begins its next step or takes another robot."""
     read = [
         _copied(v.size, tile.inputs[k].start, f"from{k}[i * column_in{k}]")
         for k, v in enumerate(begin.inputs)
@@ -309,7 +309,7 @@ def _ended(end: Program, tile: _Tile) -> list[str]:
 
 
 def _copied(size: int, to: int, value: str) -> str:
-    """Return a CUDA loop over `i` that stores a value in each column from `to` on."""
+    """Return a CUDA loop over `i` that stores a value in `size` columns, from column `to` on."""
     return f"  for (int i = 0; i < {size}; i++)\n    {_place(to)} = {value};"
 
 

@@ -24,7 +24,7 @@ from chasles.backends.cuda import driver as cuda_driver
 from chasles.backends.cuda.build import Built, Layout, build
 from chasles.backends.cuda.driver import Function, architecture
 from chasles.backends.cuda.layout import Arrays, Look, Steps, overlap, strides, walk_in, walk_out
-from chasles.backends.cuda.resident import Plan
+from chasles.backends.cuda.resident import BLOCKS, Plan
 from chasles.backends.cuda.source import spreading
 from chasles.backends.cuda.tiles import WARP
 from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
@@ -34,14 +34,16 @@ MANY = 128 * 1024
 """Minimum number of states for which blocks of several warps leave no multiprocessor idle."""
 
 FEW = 4096
-"""Maximum number of states for kernels with the layout "few": a multiprocessor then has about one
-warp, and its speed is not limited by memory bandwidth."""
+"""Maximum number of states for kernels with the layout "few".
+
+Each multiprocessor then runs about one warp, and memory bandwidth does not limit its speed.
+"""
 
 SPREAD = (WARP, WARP // 4)
-"""Shape of a block of threads that transposes columns to rows."""
+"""Dimensions (x, y) of a thread block for transposing columns to rows."""
 
 ALIKE = 256
-"""Number of cached stride computations (`layout.Walk`), one per set of shapes and strides."""
+"""Maximum number of array layouts (shapes and strides) for which a kernel caches its strides."""
 
 
 class Kernel:
@@ -101,7 +103,9 @@ class Kernel:
         """Return an argument as a CuPy array with the kernel's dtype."""
         if not hasattr(argument, "__cuda_array_interface__"):
             problem = f"{variable.name} is a {type(argument).__name__}, which is not in GPU memory"
-            remedy = "copy it with cupy.asarray; backend='cuda' accepts only arrays in GPU memory"
+            remedy = (
+                "copy the value with cupy.asarray; backend='cuda' accepts only arrays in GPU memory"
+            )
             raise ArgumentError("E-GPU-003", problem, remedy, part=name)
         array = _cupy().asarray(argument)
         check_numbers(name, variable, array)
@@ -119,7 +123,7 @@ class Kernel:
         if out is not None:
             targets = [library.look(a) for a in out]
             arrays = list(arrays)
-            for k, look in enumerate(looks):  # copy inputs that a result would overwrite
+            for k, look in enumerate(looks):  # copy inputs that overlap `out`
                 if any(overlap(look, target, self.dtype.itemsize) for target in targets):
                     arrays[k] = library.rows(arrays[k], look[1][0])
                     looks[k] = library.look(arrays[k])
@@ -202,7 +206,7 @@ class Kernel:
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
         """Return a prepared launch for about `count` states, or None if one launch is not enough.
 
-        rows: True if all arrays are in rows.
+        rows: True if the entries of each state are contiguous in all arrays.
         """
         built, function = self.loaded(architecture(device), best_layout(count, rows=rows))
         if built.columns:
@@ -211,7 +215,8 @@ class Kernel:
         after = bisect.bisect_right(edges, count)
         bounds = edges[after - 1], edges[after] - 1
         launch = function.pointer, *block(built, count)
-        return Plan(8 * self.dtype.itemsize, device, *bounds, rows, *launch)
+        most = most_blocks(built, launch[2], device)
+        return Plan(8 * self.dtype.itemsize, device, *bounds, rows, *launch, blocks=most)
 
 
 def _launch(
@@ -223,19 +228,24 @@ def _launch(
     device: int,
 ) -> None:
     states, threads, shared = block(built, count)
-    most = cuda_driver.multiprocessors(device) if built.stays else count
-    grid = min(-(-count // states), most), 1
+    grid = min(-(-count // states), most_blocks(built, threads, device)), 1
     function.launch(grid, (threads, 1), shared, parameters, stream, device)
 
 
-def block(built: Built, count: int) -> tuple[int, int, int]:
-    """Return the numbers of states and threads in a block, and its shared memory (bytes).
+def most_blocks(built: Built, threads: int, device: int) -> int:
+    """Return the largest useful number of blocks of a given number of threads."""
+    fit = built.block // threads
+    return fit * cuda_driver.multiprocessors(device) if built.stays else BLOCKS
 
-    A block has one warp or crew (a group of warps) if there are too few states to keep all
-    multiprocessors busy.
+
+def block(built: Built, count: int) -> tuple[int, int, int]:
+    """Return the number of states and of threads in a block, and its shared memory (bytes).
+
+    With too few states to use all multiprocessors, a block has a single warp, or a single crew (a
+    group of warps that compute the same states).
     """
     threads = built.block if count >= MANY else WARP * built.crew
-    if built.stays:
+    if built.stays and built.form == "loop":
         threads = min(built.block, WARP * -(-count // FEW))
     states = threads // built.crew
     return states, threads, built.shared * states // WARP
@@ -299,7 +309,7 @@ def compile(program: Program, dtype: str = "float64") -> Kernel:
 
 
 class _CuPy:
-    """Operations on CuPy arrays on the current stream."""
+    """Functions for CuPy arrays, which run on the current CUDA stream."""
 
     def __init__(self, cupy: Any, dtype: np.dtype[Any], device: int) -> None:
         self.cupy, self.dtype, self.device = cupy, dtype, device
@@ -340,7 +350,7 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
         devices = {v.name: a.device.id for v, a in zip(interface.inputs, arrays, strict=True)}
         where = ", ".join(f"{variable} on GPU {number}" for variable, number in devices.items())
         problem = f"arrays are on different GPUs ({where})"
-        raise InputError("E-GPU-008", problem, "copy them to one GPU", part=name)
+        raise InputError("E-GPU-008", problem, "copy all arrays to the same GPU", part=name)
     return numbers.pop() if numbers else cupy.cuda.Device().id
 
 
@@ -357,7 +367,7 @@ def _cupy() -> Any:
         import cupy
     except ImportError as error:
         problem = f"backend='cuda' needs CuPy ({said(error)})"
-        remedy = "install it with pip install 'chasles[cuda]'"
+        remedy = "install CuPy with pip install 'chasles[cuda]'"
         raise MissingPackageError("E-GPU-009", problem, remedy) from None
     try:
         count = cupy.cuda.runtime.getDeviceCount()

@@ -1,4 +1,4 @@
-"""Memory layout of arrays as GPU kernels use them: an address and two strides."""
+"""Memory layout of arrays in GPU kernels: an address, and strides between states and entries."""
 
 import functools
 import itertools
@@ -10,7 +10,7 @@ from chasles.backends.arrays import batch_shape, check_shape
 from chasles.expr import Interface, Variable
 
 Extent = tuple[tuple[int, ...], tuple[int, ...] | None]
-"""An array's shape, and its strides (in elements), or None if the array is C-contiguous."""
+"""Shape and strides of an array. The strides, in elements, are None for a C-contiguous array."""
 
 Look = tuple[int, Extent]
 """An array's address, shape and strides."""
@@ -44,7 +44,7 @@ class Walk(NamedTuple):
 
     - batch: the leading shape.
     - steps: strides of each array.
-    - strange: indices of arrays that cannot be used directly; their `steps` are for copies in rows.
+    - strange: indices of arrays that must be copied to rows first; their `steps` are for the copy.
     - rows: True if the entries of each state are contiguous in all arrays.
     """
 
@@ -64,7 +64,7 @@ class Walk(NamedTuple):
 
 
 def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Walk:
-    """Return the strides with which a kernel reads its inputs, after broadcasting."""
+    """Return the strides for reading a kernel's inputs, which are zero along broadcast axes."""
     leads = []
     for variable, (shape, _) in zip(interface.inputs, extents, strict=True):
         check_shape(name, variable, shape)
@@ -99,7 +99,7 @@ def overlap(a: Look, b: Look, itemsize: int) -> bool:
 
 
 def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps | None:
-    """Return the strides with which a kernel reads an array, or None if they are not constant."""
+    """Return the row and column strides of an array, or None if either stride is not constant."""
     shape, strides = extent
     ahead = len(shape) - len(variable.shape)
     strides = strides or _contiguous(shape)
@@ -110,7 +110,7 @@ def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps 
 
 
 def _are_distinct(steps: Steps, size: int, count: int) -> bool:
-    """Return True if the rows (or columns) of an array are contiguous and do not overlap."""
+    """Return True if an array has contiguous rows or contiguous columns that do not overlap."""
     row, column = steps
     in_rows = (column == 1 or size <= 1) and (row >= size or count <= 1)
     in_columns = (row == 1 or count <= 1) and (column >= count or size <= 1)

@@ -131,11 +131,12 @@ __device__ __forceinline__ void ask(void* to, const void* from, unsigned bytes,
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
       ::"r"(in_shared(to)), "l"(from), "r"(bytes), "r"(in_shared(arrived)) : "memory");
 }
-__device__ __forceinline__ void await(unsigned long long* arrived) {
+__device__ __forceinline__ void await(unsigned long long* arrived, unsigned phase = 0) {
   unsigned done = 0;
   while (!done)
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; "
-                 "selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(in_shared(arrived)) : "memory");
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
+                 "selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(in_shared(arrived)), "r"(phase) : "memory");
 }
 __device__ __forceinline__ void before_bulk() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -144,8 +145,13 @@ __device__ __forceinline__ void give(void* to, const void* from, unsigned bytes)
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                ::"l"(to), "r"(in_shared(from)), "r"(bytes) : "memory");
 }
-__device__ __forceinline__ void given() {
+__device__ __forceinline__ void announce(const void* from, unsigned bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ __forceinline__ void given() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 #else
@@ -154,9 +160,11 @@ __device__ __forceinline__ bool in_bulk(const void*, int) { return false; }
 __device__ __forceinline__ void open(unsigned long long*, int) {}
 __device__ __forceinline__ void expect(unsigned long long*, unsigned) {}
 __device__ __forceinline__ void ask(void*, const void*, unsigned, unsigned long long*) {}
-__device__ __forceinline__ void await(unsigned long long*) {}
+__device__ __forceinline__ void await(unsigned long long*, unsigned = 0) {}
 __device__ __forceinline__ void before_bulk() {}
 __device__ __forceinline__ void give(void*, const void*, unsigned) {}
+__device__ __forceinline__ void announce(const void*, unsigned) {}
+__device__ __forceinline__ void commit() {}
 __device__ __forceinline__ void given() {}
 #endif
 

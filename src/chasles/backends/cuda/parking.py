@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 
 from chasles.expr import Instruction
 
+MARGIN = 10
+"""Number of instructions before the next use of a value during which it stays in its register."""
+
 
 @dataclass
 class Parking:
-    """Moves of values between registers and shared memory, before and after each instruction.
+    """Loads from shared memory before each instruction, and stores to it after each instruction.
 
-    `reads` are the values to be read before an instruction. `parks` are the values to be stored
-    after it, each with its memory slot.
+    `reads` lists the values to load. `parks` lists the values to store, each with its place in
+    shared memory. The keys of both are the indices of the instructions.
     """
 
     reads: dict[int, list[int]] = field(default_factory=dict)
@@ -27,44 +30,65 @@ class Parking:
 
 @dataclass
 class Slots:
-    """Memory slots for the parked values of warps that run the same code on several sides.
+    """Memory slots for the parked values of warps that run the same code for several twins.
 
-    A value that differs between sides has a slot of one column for each side. A value that is the
-    same on all sides has a slot of one column, which all warps write. Such a slot is reused only in
-    a later phase, when all warps have read it.
+    The number of a twin is its side (`cuda.twins`). A value that differs between sides has a slot
+    of one column for each side. A value that is the same on all sides has a slot of one column,
+    which all warps write. Such a slot is reused only in a later phase, when all warps have read it.
 
     - new: function that returns the expression for a slot with a given first column and number of
       columns. Columns are counted from 0.
     - sides: number of sides.
     - differ: values that differ between sides.
     - phase: phase of each instruction.
+    - until: time (number of instructions) at which a result overwrites a slot.
+    - most: number of columns that should suffice.
     """
 
     new: Callable[[int, int], str]
     sides: int = 1
     differ: Collection[int] = ()
     phase: Mapping[int, int] = field(default_factory=dict)
+    until: Mapping[str, int] = field(default_factory=dict)
+    most: int = sys.maxsize
     columns: int = 0
     _free: list[str] = field(default_factory=list)
     _common: dict[str, int] = field(default_factory=dict)
-    """Slots of one column for several sides, with the first phase in which they are free."""
+    """Slots that all twins share (one column each), and the phase from which each slot is free."""
 
-    def take(self, value: int, now: int) -> str:
-        """Return a slot for a value that is parked after an instruction."""
+    def take(self, value: int, now: int, last: int) -> str:
+        """Return a slot for a value that is stored after instruction number `now`.
+
+        last: number of the last instruction that uses the value.
+        """
         common = self.sides > 1 and value not in self.differ
         if common:
             ready = (slot for slot, since in self._common.items() if since <= self.phase[now])
             if slot := next(ready, None):
                 self._common[slot] = sys.maxsize
                 return slot
-        if self._free:
-            return self._free.pop()
+        if fitting := self._fitting(last):
+            slot = min(reversed(fitting), key=self._end)
+            self._free.remove(slot)
+            return slot
         count = 1 if common else self.sides
         slot = self.new(self.columns, count)
         self.columns += count
         if common:
             self._common[slot] = sys.maxsize
         return slot
+
+    def full(self, last: int) -> bool:
+        """Return True if a value that is needed until a given time needs a column beyond `most`."""
+        return self.columns >= self.most and not self._fitting(last)
+
+    def _end(self, slot: str) -> int:
+        """Return the time when a result overwrites a slot."""
+        return self.until.get(slot, sys.maxsize)
+
+    def _fitting(self, last: int) -> list[str]:
+        """Return the free slots that no result overwrites before a given time."""
+        return [slot for slot in self._free if self._end(slot) >= last]
 
     def give(self, slot: str, now: int) -> None:
         """Release the slot of a value after the instruction that uses the value last."""
@@ -82,33 +106,43 @@ def parked(
     reusable: Collection[int],
     slots: Slots,
     stored: Mapping[int, str],
+    ahead: int = 0,
 ) -> Parking:
-    """Plan the moves so that at most `registers` values are in registers at once.
+    """Plan moves between registers and memory, with at most `registers` values in registers.
 
     - waiting: slots of values that are in memory from the start.
     - reusable: values of `waiting` whose slots may be reused after their last use.
     - slots: slots for other values.
     - stored: slots of values that are stored as soon as they are computed.
+    - ahead: number of instructions between reading a value and using it. It hides the latency of
+      the memory if few warps run at the same time.
+
+    If the slots do not suffice, values that are in memory already leave their registers first.
     """
     uses: dict[int, list[int]] = {}
-    for time in range(len(order) - 1, -1, -1):
-        for a in code[order[time]].args:
+    run = [k for k in order if code[k].op != "const" and k not in waiting]
+    for time in range(len(run) - 1, -1, -1):
+        for a in code[run[time]].args:
             uses.setdefault(a, []).append(time)
     found, place = Parking(), {**waiting, **stored}
-    inside: set[int] = set()
+    inside, done = set[int](), set[int]()
 
     def next_use(k: int) -> int:
         return uses[k][-1]
 
-    for time, k in enumerate(order):
-        op, args, _ = code[k]
-        if op == "const" or k in waiting:
-            continue
-        needed = [a for a in dict.fromkeys(args) if code[a].op != "const"]
+    def read(a: int, k: int) -> None:
+        found.reads.setdefault(k, []).append(a)
+        inside.add(a)
+
+    for time, k in enumerate(run):
+        soon = code[run[time + ahead]].args if time + ahead < len(run) else ()
+        for a in dict.fromkeys(soon):
+            if a in place and a not in inside and (a in waiting or a in done):
+                read(a, k)
+        needed = [a for a in dict.fromkeys(code[k].args) if code[a].op != "const"]
         for a in needed:
             if a not in inside:
-                found.reads.setdefault(k, []).append(a)
-                inside.add(a)
+                read(a, k)
         for a in needed:
             while uses[a] and uses[a][-1] <= time:
                 uses[a].pop()
@@ -116,14 +150,19 @@ def parked(
                 inside.discard(a)
                 if a in place and a not in stored and (a not in waiting or a in reusable):
                     slots.give(place[a], k)
+        done.add(k)
         if k in stored:
             found.parks.setdefault(k, []).append((k, stored[k]))
         if k in uses:
             inside.add(k)
         while len(inside) > registers:
             farthest = max(inside, key=next_use)
+            last = uses[farthest][0]
+            if farthest not in place and slots.full(last):
+                copies = [a for a in inside if a in place and next_use(a) > time + ahead + MARGIN]
+                farthest = max(copies, key=next_use, default=farthest)
             inside.discard(farthest)
             if farthest not in place:
-                place[farthest] = slots.take(farthest, k)
+                place[farthest] = slots.take(farthest, k, last)
                 found.parks.setdefault(k, []).append((farthest, place[farthest]))
     return found

@@ -35,12 +35,15 @@ PLANS = 32
 """Maximum number of plans (prepared launches) per function and library. Python code handles calls
 without a plan."""
 
+BLOCKS = 2**31 - 1
+"""Largest number of blocks of a launch."""
+
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
 """Objects and strings that the machine code uses in comparisons, kept until the process ends."""
 
 EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
-"""DLPack's table of C functions: its name, and the offsets (bytes) of two functions."""
+"""Name of DLPack's table of C functions, and offsets (bytes) of two functions in the table."""
 
 
 class Plan(NamedTuple):
@@ -51,6 +54,7 @@ class Plan(NamedTuple):
     - rows: True if all arrays are in rows.
     - kernel: the driver's handle for the kernel.
     - states, threads, shared: states, threads and shared memory (bytes) per block.
+    - blocks: largest number of blocks.
     - memory: memory type, as a DLPack code.
     """
 
@@ -64,22 +68,23 @@ class Plan(NamedTuple):
     threads: int
     shared: int
     memory: int = CUDA
+    blocks: int = BLOCKS
 
     def words(self) -> tuple[int, ...]:
-        """Return the plan as 8-byte words for the machine code."""
+        """Return the fields of the plan as 8-byte integers, in the order of the machine code."""
         number, place = FLOAT | self.bits << 8 | 1 << 16, self.memory | self.device << 32
-        launch = self.kernel, self.states, self.threads, self.shared
+        launch = self.kernel, self.states, self.threads, self.shared, self.blocks
         return number, place, self.least, self.most, int(not self.rows), *launch
 
 
 class Library(NamedTuple):
-    """An array library's types and functions that the entry uses.
+    """Types and functions of an array library that the entry (`cuda.entry`) uses.
 
     - name: prefix of the library's functions in the machine code.
     - types: one or two array types.
-    - make: function that makes an array of results in rows, given an argument and sizes.
-    - turned: function that makes an array of results in columns.
-    - helper: object that these functions use.
+    - make: function that makes a result array with one row per state, given an argument and sizes.
+    - turned: function that makes a result array with one column per state.
+    - helper: object that both functions use.
     - read, current: addresses of the library's C functions, if any.
     """
 
@@ -93,9 +98,10 @@ class Library(NamedTuple):
 
 
 def exchange(array: type) -> tuple[int, int] | None:
-    """Return the addresses of a library's C functions that read an array and return the stream.
+    """Return the addresses of two C functions of an array library.
 
-    Return None if the library has no such functions.
+    The first function reads an array, and the second returns the current stream. Return None if the
+    library does not have these functions.
     """
     capsule = getattr(array, "__dlpack_c_exchange_api__", None)
     if type(capsule).__name__ != "PyCapsule":
@@ -110,9 +116,9 @@ def exchange(array: type) -> tuple[int, int] | None:
 
 
 class Resident:
-    """The built-in function `call`, which runs a kernel on arrays of one library.
+    """A kernel with a built-in function `call`, which runs it on arrays of one library.
 
-    fallback: Python function that handles calls without a prepared launch.
+    fallback: Python function that handles calls for which no launch is prepared.
     """
 
     def __init__(
@@ -168,7 +174,10 @@ class Resident:
 def resident(
     interface: Interface, library: Library, fallback: Callable[..., Any]
 ) -> Resident | None:
-    """Return a built-in function, or None if it cannot support the interface or this Python."""
+    """Return a function in machine code that launches a kernel, or None if it is not supported.
+
+    The number of arrays and their axes are limited, and not every build of Python is supported.
+    """
     variables = (*interface.inputs, *interface.outputs)
     long = any(len(v.shape) > RANK for v in variables) or len(variables) > ARRAYS
     if long or not interface.inputs or not interface.outputs or not supported():
@@ -186,12 +195,12 @@ class _Definition(ctypes.Structure):
 
 
 class Code:
-    """The entry's machine code and method definition.
+    """Machine code and method definition of the entry function (`cuda.entry`).
 
     The code must stay loaded until the process ends, because after code is freed, LLVM may place
     the sections of the next code too far apart.
 
-    launch, current_device: addresses of the driver's functions.
+    `launch` and `current_device` are the addresses of the corresponding CUDA driver functions.
     """
 
     def __init__(self, launch: int, current_device: int) -> None:

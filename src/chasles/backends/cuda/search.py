@@ -1,4 +1,4 @@
-"""Searches on a GPU, which run in float32 until a problem is nearly solved, then in float64.
+"""Searches for configurations on a GPU, in float32 until nearly solved, then in float64.
 
 The searches work as in `llvm.search`, but on CuPy arrays. Most problems need two or three steps in
 float64. The other problems are tried again from all initial configurations, with one warp per
@@ -30,13 +30,13 @@ KEPT = 64
 
 
 Stage = tuple[Sequence[np.ndarray], int]
-"""Parameters of the searches in one dtype: the kernel's inputs after the goals, each (1, size), and
-the number of tries.
+"""Parameters of the searches in one precision: arrays (1, size) for the kernel inputs that follow
+the goals, and the number of tries.
 """
 
 
 class Search:
-    """Searches that repeat a step, which computes the next configuration and solver state."""
+    """Inverse-kinematics search on a GPU, in single and then double precision."""
 
     def __init__(self, single: Kernel, double: Kernel) -> None:
         self.single, self.double = single, double
@@ -66,7 +66,7 @@ class Search:
           of `starts`.
         - starts, others, table, memories: as in `llvm.search`.
         - limits: lower and upper limits of the configuration.
-        - room: the same limits, but equal for coordinates that are held fixed.
+        - room: the same limits, but with lower = upper for coordinates that are held fixed.
         - stages: parameters of the searches in float32 and in float64.
         - rotations: offsets, in the goals, of the rotation matrices.
         """
@@ -103,7 +103,7 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """Return a copy of an array on the current device; later calls reuse the copy."""
+        """Return an array's copy on the current device, which is cached for later calls."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id
@@ -115,7 +115,7 @@ class Search:
         return self._kept[key][1]
 
     def _table(self, table: np.ndarray, size: int) -> Any:
-        """Return the GPU copy of the table with which initial configurations are ranked."""
+        """Return a GPU copy of the table that ranks initial configurations by their distance."""
         tiles, columns, lanes = table.shape
         assert columns == size + 1
         assert lanes == GROUPS
@@ -164,7 +164,7 @@ class Search:
 def _help(
     device: int, size: int, rotations: tuple[int, ...], name: str, count: int, *given: Any
 ) -> None:
-    """Launch a helper kernel (`searching.around`) by name, with `count` threads."""
+    """Launch one of the helper kernels (`searching.around`) by name, with `count` threads."""
     import cupy
 
     function = _around(architecture(device), size, rotations, name)

@@ -1,4 +1,4 @@
-"""Search kernels, in which each thread solves one problem at a time by repeating a step.
+"""Kernels that search for configurations; each thread repeats a step to solve one problem.
 
 The step is a program that maps a point (the configuration), a memory (the solver state) and goals
 to the next point and memory, as in `llvm.search`. In the form "search", a thread works on one
@@ -14,8 +14,8 @@ from chasles.backends.cuda.tiles import WARP, column
 from chasles.expr import Program
 
 GROUPS = 8
-"""Number of groups of initial configurations. A search tries the configuration of
-each group that is nearest to the goals."""
+"""Number of groups into which the initial configurations are divided. A search starts from the
+configuration of each group that is nearest to the goals."""
 
 FARTHEST, ORTHOGONAL = 1e100, 1e-5
 """Limits for valid goals. Entries have a magnitude of at most `FARTHEST`, and rotation matrices are
@@ -29,11 +29,11 @@ class Searching(Threads):
     """Kernel that runs searches, with goals in shared memory and everything else in registers.
 
     The first input and output of the step are configurations (points), the second are solver states
-    (memories). The first entry of a memory is the status of a search (0: running, 1: solved), the
-    second is its distance from the goals. The first two inputs of the kernel are the initial
-    configurations of the first tries, and an initial memory for each try. `next` counts the
-    problems that threads have taken. `left` holds the number of hard problems, followed by their
-    indices: "search" adds problems that it does not solve, and "tries" takes them.
+    (memories). The first entry of a memory is the status of a search (0: running, 1: solved,
+    2: given up), the second is its distance from the goals. The first two inputs of the kernel are
+    the initial configurations of the first tries, and an initial memory for each try. `next` counts
+    the problems that threads have taken. `left` holds the number of hard problems, followed by
+    their indices: "search" adds problems that it does not solve, and "tries" takes them.
     """
 
     more = (
@@ -80,7 +80,7 @@ class Searching(Threads):
         return f"{name}{output}_{index} = {value};"
 
     def _each(self, text: str) -> str:
-        """Return statements from a template, one per entry of configuration and solver state."""
+        """Repeat a line of code for each entry of the configuration and of the solver state."""
         outputs = enumerate(self.program.outputs)
         return " ".join(text.format(k=k, i=i) for k, v in outputs for i in range(v.size))
 
@@ -95,9 +95,10 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins a try.
+        """Return code that begins one attempt of the search.
 
-        The try begins at the caller's configuration, a stored one, or the best one found so far.
+        The first attempt begins at the caller's configuration and the last one at the best
+        configuration found so far. All others begin at stored configurations.
         """
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;

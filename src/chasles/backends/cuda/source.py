@@ -1,11 +1,11 @@
-"""A program as a CUDA kernel, in straight-line code.
+"""Convert a program to the source code of a CUDA kernel.
 
-There are six forms. "direct" reads all inputs into registers first, from arrays with any strides.
-This form is best if a state has few inputs, or if the same input of successive states is contiguous
-(columns). "rows" and "columns" keep inputs, sines and cosines in shared memory (`cuda.tiles`).
-"loop" repeats a step (`cuda.forms`); "search" and "tries" do so until each problem is solved or
-given up (`cuda.searching`). In all forms, a thread computes one state, unless a crew (a group of
-warps) shares the work of a large robot (`cuda.crew`).
+There are six forms of kernels. The form "direct" reads all inputs into registers first, from arrays
+with any strides. It is best if a state has few inputs, or if the same input of successive states is
+contiguous (columns). The forms "rows" and "columns" keep inputs, sines and cosines in shared memory
+(`cuda.tiles`). The form "loop" repeats a step (`cuda.forms`). The forms "search" and "tries" repeat
+a step until each problem is solved or given up (`cuda.searching`). In all forms, a thread computes
+one state, unless a crew (a group of warps) shares the work of a large robot (`cuda.crew`).
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from chasles.backends.cuda.crew import Crew, Size
 from chasles.backends.cuda.forms import Direct, Form, Looped, Threads
 from chasles.backends.cuda.math import MOVES, prelude
 from chasles.backends.cuda.searching import Searching
+from chasles.backends.cuda.solo import Solo
 from chasles.backends.cuda.tiles import ROOM, WARP, Tiled
 from chasles.expr import Program
 
@@ -49,9 +50,10 @@ def source(
     - least: number of blocks that must fit on a multiprocessor at once, which limits the number of
       registers; 0 for no limit.
     - cuts: True to insert branches that keep the compiler from moving instructions far ahead.
-    - most: shared memory (bytes) that a warp may use for the distinct values of long rows.
-    - crew: the warps that share the work of a tile, if any. A `Crew` object made for this program
-      can be used only once.
+    - most: maximum shared memory (bytes) of a warp. Outputs with rows that are too long for it are
+      written as columns.
+    - crew: the group of warps that compute the same states together, if any. A `Crew` object can be
+      used only once.
     """
     written = crew if isinstance(crew, Crew) else threads(program, dtype, form, most, crew)
     written.run(cuts=cuts)
@@ -78,13 +80,13 @@ def source(
 
 
 FORMS = {"direct": Direct, "loop": Looped, "search": Searching, "tries": Searching}
-"""Writers of the forms whose threads do not share the inputs of their states."""
+"""Writer classes of the kernel variants (forms) in which threads do not share inputs."""
 
 
 def threads(program: Program, dtype: str, form: Form, most: int, crew: Size | None) -> Threads:
-    """Return the writer of a kernel in a given form."""
+    """Return an object that writes the source code of a kernel in a given form."""
     if crew is not None:
-        return Crew(program, dtype, form, crew)
+        return (Solo if crew.columns else Crew)(program, dtype, form, crew)
     if form in ("rows", "columns"):
         return Tiled(program, dtype, form, most)
     return FORMS[form](program, dtype, form)

@@ -17,17 +17,21 @@ WARP = 32
 """Number of threads in a warp, which run in lockstep; a tile holds the states of one warp."""
 
 HEADER = 128
-"""Size (bytes) of the space before a tile, for the barrier that signals the arrival of its rows."""
+"""Size (bytes) of the header before a tile. It holds the barrier on which threads wait for data."""
 
 ROOM = 48 * 1024
 """Shared memory (bytes) that a warp may use, so that several warps fit on a multiprocessor."""
 
 
-class Place(NamedTuple):
-    """Location of one entry per state in a tile: the index for the first state, and the stride.
+Region = tuple[int, int, int]
+"""Index of an input, its number of entries per state, and the first column of its region."""
 
-    `apart` is the distance to the location on the next side, if each side has its own location
-    (`cuda.twins`).
+
+class Place(NamedTuple):
+    """Location of an entry in a tile: its index for the first state, and the stride to the next.
+
+    If each twin (`cuda.twins`) has its own location, `apart` is the distance to the location of the
+    next twin.
     """
 
     start: str
@@ -39,7 +43,7 @@ class Place(NamedTuple):
         return f"[{self.start} + {self.step} * lane{aside}]"
 
     def on(self, side: int) -> "Place":
-        """Return the location on a given side."""
+        """Return the location for the twin with index `side`."""
         aside = f" + {self.apart} * {side}" if self.apart else ""
         return Place(self.start + aside, self.step)
 
@@ -47,13 +51,13 @@ class Place(NamedTuple):
 def column(number: int, apart: int = 0) -> Place:
     """Return the location of a tile column, given its index.
 
-    `apart` is the number of columns to the column on the next side.
+    `apart` is the number of columns to the column of the next twin (`cuda.twins`).
     """
     return Place(f"{number} * LANES", 1, f"{apart} * LANES" if apart else "")
 
 
 class Tiled(Threads):
-    """Kernel with inputs in shared memory, and in the form "rows" also results, if they fit.
+    """Kernel with inputs in shared memory; in the form "rows", results are there too if they fit.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES entries.
     Columns for sines and cosines follow; a sine overwrites an angle that is not needed again. Next
@@ -62,6 +66,9 @@ class Tiled(Threads):
     LANES + 1 entries, so that threads can write a column or read along a row without bank
     conflicts. The tile ends with the list of columns in which the entries of such rows are found.
     """
+
+    unrolled = ""
+    """Limit on unrolling the loops that copy columns, for `#pragma unroll`."""
 
     def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
         super().__init__(program, dtype, form)
@@ -100,7 +107,7 @@ class Tiled(Threads):
     def _element(self, region: int, size: int, index: int, apart: int = 0) -> Place:
         """Return the location of an array's entry.
 
-        apart: distance to the entry on the next side (`cuda.twins`).
+        `apart` is the distance to the entry of the next twin (`cuda.twins`).
         """
         if self.form == "rows":
             return Place(f"{region} * LANES + {index}", size, f"{apart}" if apart else "")
@@ -112,7 +119,7 @@ class Tiled(Threads):
         return self._element(self.regions[array], self.program.inputs[array].size, index, apart)
 
     def _new_column(self, _value: int) -> Place:
-        """Return the location of a new column for a value."""
+        """Reserve a column of shared memory for a value, and return its location."""
         return column(self._reserve(1))
 
     def _waiting(self, angle: int) -> tuple[Place, Place]:
@@ -136,8 +143,7 @@ class Tiled(Threads):
     def _needed(self, values: int, numbers: int) -> int:
         """Return the size (bytes) of a tile that also holds long rows.
 
-        `values` is the number of distinct values in these rows. `numbers` is the number of entries
-        in these rows.
+        The long rows have `numbers` entries, of which `values` are distinct.
         """
         tile = (WARP * self.size + (WARP + 1) * values) * self.number.bytes
         return -(-(tile + 2 * numbers) // HEADER) * HEADER
@@ -152,7 +158,7 @@ class Tiled(Threads):
         return True
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if an output may overwrite an input whose entries are not needed any more."""
+        """Return True if an output may overwrite an input, because the input is not read later."""
         plan, results = self.plan, self.program.results[output]
         if self.program.inputs[array].size != len(results):
             return False
@@ -169,7 +175,7 @@ class Tiled(Threads):
     def _deliver(self, output: int, index: int, value: str, apart: int = 0) -> str:
         """Return the statement that stores a result.
 
-        apart: distance to the result on the next side (`cuda.twins`).
+        `apart` is the distance to the result of the next twin (`cuda.twins`).
         """
         if output in self.packed:
             results = self.program.results[output]
@@ -237,7 +243,7 @@ class Tiled(Threads):
         ]
 
     def _place_packed(self) -> list[str]:
-        """Return code that locates the values of long rows and copies the list of their columns."""
+        """Return code that places the buffer for long rows, and copies their column indices."""
         return [
             f"  real* const waiting = tile + {self.size} * LANES;",
             "  unsigned short* const columns = "
@@ -255,28 +261,52 @@ class Tiled(Threads):
             lines.append(f"  const long long state = first + {state};")
             for k, size, region in arrays:
                 source = f"&in{k}[state * row_in{k} + i * column_in{k}]"
-                lines += ["#pragma unroll", f"  for (int i = 0; i < {size}; i++)"]
+                lines += [f"#pragma unroll{self.unrolled}", f"  for (int i = 0; i < {size}; i++)"]
                 lines.append(f"    fetch(&tile[({region} + i) * LANES + lane], {source});")
             return [*lines, "  fetched();"]
+        ask = ["  if (lane == 0) {", *self._ask(arrays), "  }"]
+        return ["  open(arrived, lane);", *ask, *self._receive(arrays)]
+
+    def _whole(self, array: int, rows: str = "rows") -> str:
+        """Return a condition: the copy engine moves the rows of an input."""
+        size = self.program.inputs[array].size
+        return f"row_in{array} == {size} && in_bulk(in{array}, {rows})"
+
+    def _ask(
+        self,
+        arrays: Sequence[Region],
+        first: str = "first",
+        rows: str = "rows",
+        arrived: str = "arrived",
+    ) -> list[str]:
+        """Return code with which one thread requests the rows of some inputs."""
+        lines = []
         for k, size, _ in arrays:
-            whole = f"row_in{k} == {size} && in_bulk(in{k}, rows)"
-            lines.append(f"  const unsigned bytes{k} = {whole} ? {self._bytes(size)} : 0;")
-        lines.append("  open(arrived, lane);")
-        lines.append("  if (lane == 0) {")
-        lines.append(f"    expect(arrived, {' + '.join(f'bytes{k}' for k, _, _ in arrays)});")
+            whole = self._whole(k, rows)
+            lines.append(f"    const unsigned bytes{k} = {whole} ? {self._bytes(size)} : 0;")
+        lines.append(f"    expect({arrived}, {' + '.join(f'bytes{k}' for k, _, _ in arrays)});")
         for k, size, region in arrays:
-            ask = f"ask(tile + {region} * LANES, in{k} + first * {size}, bytes{k}, arrived);"
+            ask = f"ask(tile + {region} * LANES, in{k} + ({first}) * {size}, bytes{k}, {arrived});"
             lines.append(f"    if (bytes{k}) {ask}")
-        lines.append("  }")
+        return lines
+
+    def _receive(self, arrays: Sequence[Region], arrived: str = "arrived") -> list[str]:
+        """Return code that waits for requested rows and copies others."""
+        lines = []
         for k, size, region in arrays:
-            lines += [f"  if (!bytes{k})", "#pragma unroll 1"]
+            lines += [f"  if (!({self._whole(k)}))", "#pragma unroll 1"]
             lines.append(f"    for (int i = lane; i < rows * {size}; i += LANES)")
             element = f"in{k}[(first + i / {size}) * row_in{k} + i % {size}]"
             lines.append(f"      fetch(&tile[{region} * LANES + i], &{element});")
-        return [*lines, "  fetched();", "  await(arrived);", "  __syncwarp();"]
+        return [*lines, "  fetched();", f"  await({arrived});", "  __syncwarp();"]
 
     def _give(self) -> list[str]:
         """Return code that copies rows of results from the tile to the outputs."""
+        lines = self._send()
+        return [*lines, "  if (lane == 0) given();"] if lines else []
+
+    def _send(self) -> list[str]:
+        """Return code that begins to copy rows of results from the tile to the outputs."""
         if not self.results and not self.packed:
             return []
         lines = ["  before_bulk();", "  __syncwarp();"]
@@ -301,7 +331,7 @@ class Tiled(Threads):
             element = f"out{k}[(first + i / {size}) * row_out{k} + i % {size}]"
             lines.append(f"      {element} = tile[{region} * LANES + i];")
             lines.append("  }")
-        return [*lines, "  if (lane == 0) given();"]
+        return [*lines, "  if (lane == 0) commit();"]
 
     def _bytes(self, size: int) -> int:
         return WARP * size * self.number.bytes

@@ -1,9 +1,10 @@
 """Programs in which one limb's instructions also serve its twins, limbs of the same structure.
 
 A robot's left and right leg run the same instructions (`Program.alike`) on different inputs and
-constants. Here, the instructions of the first twin stand for all of them. A warp that runs them for
-another side (0 for the first twin) uses that side's inputs, constants and results. Code that
-exceeds the instruction cache of a multiprocessor then fits in it.
+constants. Here, the instructions of the first twin are used for all twins. The number of a twin,
+from 0, is called its side. The warp of each side runs the instructions with that side's inputs,
+constants and results. Sharing makes the code short enough for the instruction cache of a
+multiprocessor.
 
 Instructions outside the twins are run for every side and give the same value each time. If they use
 a value of one twin, they read it from shared memory, where that twin's warp has stored it. A
@@ -28,21 +29,22 @@ FOLDED: dict[str, Callable[..., float]] = {
     "mul": operator.mul,
     "neg": operator.neg,
 }
-"""Operations that are evaluated in advance if all operands are constants."""
+"""Operations that are evaluated at compile time if all operands are constants."""
 
 _Key = int | tuple[int, int]
-"""Index of an instruction, or a pair (index, side) for the instruction's value on one side."""
+"""Key of a result: the index of its instruction, or (index, side) for the result of one twin."""
 
 
 @dataclass(frozen=True)
 class Twins:
-    """A program whose instructions serve all sides.
+    """A program in which limbs of the same structure (twins) share instructions.
 
-    - sides: number of sides (twins), equal to the number of warps that run the same code.
-    - constants: values of a constant on each side. In the program, such a constant is NaN.
-    - steps: distance between the indices of an input on successive sides.
-    - stored: distance between the indices of a result on successive sides, by output and by the
-      index on the first side.
+    - sides: number of twins, each computed by its own warp.
+    - constants: values for all twins of a constant that differs between them, by instruction. The
+      program itself contains NaN in its place.
+    - steps: distance from an input of one twin to the same input of the next twin, by instruction.
+    - stored: distance from a result of one twin to the same result of the next twin, by output and
+      index of the first twin's result.
     """
 
     program: Program
@@ -52,7 +54,7 @@ class Twins:
     stored: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def differ(self, code: Sequence[Instruction], order: Sequence[int]) -> set[int]:
-        """Return the values that differ between sides."""
+        """Return the instructions whose values differ between twins (limbs that share code)."""
         found = {*self.constants, *self.steps}
         for k in order:
             if code[k].op != TOLD and not found.isdisjoint(code[k].args):
@@ -62,9 +64,9 @@ class Twins:
     def shifted(
         self, code: Sequence[Instruction], angle: int
     ) -> tuple[int, tuple[float, ...]] | None:
-        """Return the input of an angle, and the constant added to the input on each side.
+        """Return the input k and the constants c (one per twin) if an angle is k + c, else None.
 
-        Return None if the angle is not the sum of an input and a small constant.
+        The result is also None if a constant is large.
         """
         op, args, _ = code[angle]
         if op == "input":
@@ -81,12 +83,15 @@ class Twins:
 
 
 def alone(program: Program) -> Twins:
-    """Return a program in which every limb has its own instructions."""
+    """Return the program without shared instructions: each limb keeps its own."""
     return Twins(replace(program, alike=()))
 
 
 def twins(program: Program) -> Twins | None:
-    """Return a program whose limbs share instructions with their twins, or None if impossible."""
+    """Return a program in which limbs of the same structure (twins) share instructions.
+
+    Return None if the limbs cannot share instructions.
+    """
     return _twins(program, program.alike, program.limbs)
 
 
@@ -141,7 +146,7 @@ def _step(entries: Sequence[tuple[int, int]]) -> int | None:
 def _stored(
     program: Program, packs: Sequence[tuple[int, ...]]
 ) -> dict[tuple[int, int], int] | None:
-    """Return `Twins.stored`, or None if the results of twins are not evenly spaced."""
+    """Return `Twins.stored`, or None if an output stores the twins' results at uneven spacing."""
     found, where = dict[tuple[int, int], int](), places(program)
     for pack in packs:
         entries = [where.get(k, []) for k in pack]
@@ -156,7 +161,7 @@ def _stored(
 
 
 def _renamed(program: Program, inputs: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """Return `Program.limbs` with each twin's index replaced by that of the first twin."""
+    """Return `Program.limbs` with each limb's index replaced by that of its first twin."""
     first = {
         program.limb(*program.code[k].data): program.limb(*program.code[pack[0]].data)
         for pack in inputs
@@ -166,7 +171,7 @@ def _renamed(program: Program, inputs: Sequence[tuple[int, ...]]) -> tuple[tuple
 
 
 def _turns(found: Twins) -> bool:
-    """Return True if angles that differ between sides are inputs, or inputs plus a constant."""
+    """Return True if angles that differ between twins are inputs, or inputs plus a constant."""
     code = found.program.code
     differ = found.differ(code, range(len(code)))
     angles = {code[k].args[0] for k in differ if code[k].op in ("sin", "cos")}
@@ -175,9 +180,10 @@ def _turns(found: Twins) -> bool:
 
 @dataclass
 class _Writer:
-    """Writer of a program whose instructions serve all sides.
+    """Writer of a program in which limbs of the same structure (twins) share instructions.
 
-    side: for each twin's instruction, the same instruction of the first twin, and the side.
+    side: for each instruction of a twin, the corresponding instruction of the first twin, and the
+    number of the twin (from 0).
     """
 
     program: Program
@@ -188,7 +194,7 @@ class _Writer:
         self.twin = {where: k for k, where in self.side.items()}
 
     def written(self, constants: Mapping[int, Any]) -> tuple[Program, dict[_Key, int]]:
-        """Return the program, and the index of the instruction for each key."""
+        """Return the rewritten program, and the index of each key (`_Key`) in its instructions."""
         results = [[self._result(r) for r in refs] for refs in self.program.results]
         needed: dict[_Key, list[_Key]] = {}
         stack = [key for refs in results for key in refs]
@@ -207,10 +213,10 @@ class _Writer:
         return replace(self.program, results=refs, code=tuple(code), alike=()), number
 
     def _result(self, k: int) -> _Key:
-        """Return the key of a result.
+        """Return the key (`_Key`) of the result of instruction k, which an output contains.
 
-        A result outside the twins is stored when all warps have computed it, because the result
-        may replace an input.
+        An output outside the twins is computed by the warp of every side. It is stored only
+        after all these warps have computed it, because it may overwrite an input that they need.
         """
         if k in self.side:
             return self.side[k][0]

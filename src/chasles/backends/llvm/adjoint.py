@@ -22,7 +22,7 @@ from chasles.backends.llvm.loop_source import BLOCK, NUMBERS, TABLES
 from chasles.backends.llvm.threads import pool
 
 AT_ONCE = 2
-"""Number of blocks of states per thread whose calls are prepared in Python before they run."""
+"""Number of blocks of states per thread for which Python prepares all calls before running them."""
 
 
 @functools.cache
@@ -75,7 +75,7 @@ end:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Plan of the backward pass: the steps between checkpoints, divided into ranges, latest first.
+    """Order of the backward pass: ranges of steps between two checkpoints, latest first.
 
     A range consists of the steps `first`, ..., `last` - 1, whose inputs are evenly spaced in
     memory. The step that starts at a checkpoint is a separate range. A step after which a state was
@@ -114,7 +114,7 @@ class _Plan:
 
     @functools.cached_property
     def slots(self) -> np.ndarray:
-        """Index of the stored state before the last step of each range.
+        """For each range of steps, the index of the stored state before its last step.
 
         States at checkpoints are stored first, followed by the states between two checkpoints.
         """
@@ -123,16 +123,17 @@ class _Plan:
 
     @functools.cached_property
     def records(self) -> np.ndarray:
-        """Index of the record made after the last step of each range, or 0 if there is none."""
+        """Index of the record after the last step of each range of steps, or 0 without a record."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
         return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
 
 
 class Adjoint:
-    """The adjoint of a loop, made from a loop over its step and a loop over the step's pullback.
+    """Backpropagation through a loop.
 
-    The loop over the pullback advances covectors. The other inputs of the pullback are the step's
-    states and controls, and weights that are added to the covectors before each transposed step.
+    `step` runs the loop forward. `back` runs the pullback (vector-Jacobian product) of a step in a
+    loop, and advances gradients, here called covectors. The other inputs of the pullback are the
+    step's states and controls, and weights that are added to the covectors before each step.
     """
 
     def __init__(self, step: Loop, back: Loop) -> None:
@@ -151,13 +152,14 @@ class Adjoint:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Propagate contiguous covectors (count, size) in place, from the last step to the first.
+        """Update the covectors in place, from the last step to the first.
 
+        - covectors: contiguous arrays (count, size).
         - states, controls: inputs of the loop.
         - weights (count or 1, records, size): weights of the states that the loop records every
           `every` steps. The weight of the first record, the initial state, is not used.
-        - along: an array (count, steps, size) for each of the first few covectors, filled with the
-          covector's value at each step.
+        - along: arrays (count, steps, size) for the first len(along) covectors, each filled with
+          the values of one covector at all steps.
         """
         plan, count = _Plan.of(steps, every), len(states[0])
         self._step.sizes.check(states, controls, [], steps, every)
@@ -203,7 +205,7 @@ class Adjoint:
         pool()(self._perform, start_of(given), len(tables), 1, threads, work)
 
     def _checkpoints(self, plan: _Plan, kept: Rows, controls: Rows) -> "_Calls":
-        """Return the forward calls to `repeat`, which record the states at the checkpoints."""
+        """Return the forward simulation that records the states at the checkpoints, as `_Calls`."""
         n, states = plan.checkpoints, [a[:, 0].copy() for a in kept]
         records = [found[:, 1:n] for found in kept]
         made = self._step.call(states, controls, records, (n - 1) * plan.length, plan.length)
@@ -212,10 +214,10 @@ class Adjoint:
     def _back_calls(
         self, plan: _Plan, kept: Rows, controls: Rows, weights: Rows, covectors: Rows, along: Rows
     ) -> "_Calls":
-        """Return the backward calls to `repeat`, which start from the recorded checkpoints."""
+        """Return the calls that repeat the steps from each checkpoint and run their adjoints."""
         weights = [w.copy() for w in weights]
         for w in weights:
-            w[:, 0] = 0.0  # steps without a record use the weight with index 0
+            w[:, 0] = 0.0  # index 0: weight of steps whose state is not recorded
         again = _Calls.again(plan, self._step, kept, controls)
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
@@ -224,7 +226,10 @@ class Adjoint:
 
 
 def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
-    """Return arrays for the states at and between checkpoints, with the initial states set."""
+    """Return arrays with room for the states at and between checkpoints.
+
+    Only the initial states are set.
+    """
     slots, rows = plan.checkpoints + plan.length - 1, len(states[0])
     kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
     for found, a in zip(kept, states, strict=True):
@@ -233,13 +238,15 @@ def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
 
 
 Given = tuple[np.ndarray, Any, int]
-"""An array (count or 1, steps or 1, size), the index along its second axis at which each call
-starts, and the direction: 1 (forward), -1 (backward) or 0 (the same entry in all steps)."""
+"""Array with a value for each step, start index, and direction.
+
+The array has shape (count or 1, steps or 1, size). The start index is the step index at which each
+call starts. The direction is 1 (forward), -1 (backward) or 0 (the same value in all steps)."""
 
 
 @dataclass(frozen=True)
 class _Calls:
-    """Calls to a loop: arguments (one row per call), sort keys, and the arrays in use."""
+    """Calls to a loop: arguments (one row per call), sort keys, and arrays to keep alive."""
 
     table: np.ndarray
     order: np.ndarray
@@ -247,7 +254,7 @@ class _Calls:
 
     @staticmethod
     def again(plan: _Plan, loop: Loop, kept: Rows, controls: Rows) -> "_Calls":
-        """Return calls that recompute the states between checkpoints, each from its checkpoint."""
+        """Return calls that recompute the states after each checkpoint, up to the next one."""
         n = plan.checkpoints
         start = plan.length * np.arange(n)
         end = np.minimum(start + plan.length, plan.steps)
@@ -269,7 +276,7 @@ class _Calls:
         weights: Rows,
         along: Rows,
     ) -> "_Calls":
-        """Return calls that run the transposed steps, one call for each range of steps."""
+        """Return the calls that run the transposed (adjoint) steps, one for each range of steps."""
         latest, each = plan.last - 1, -1 if plan.every == 1 else 0
         states: list[Given] = [(a[:, None], 0, 0) for a in covectors]
         others: list[Given] = [

@@ -1,4 +1,4 @@
-"""LLVM IR of searches that solve a single problem (see `search.Alone`)."""
+"""LLVM IR of functions that solve a single inverse-kinematics problem (see `search.Alone`)."""
 
 from chasles.backends.llvm.loop_source import entry, place
 from chasles.backends.llvm.ranking import LANES
@@ -12,19 +12,20 @@ OWN = (
 )
 """Parameters of `alone`: two integers, then the addresses of arrays.
 
-- poses: number of pose matrices in the goals.
-- guessed: 1 if `begins` holds an initial guess of the caller, else 0.
+- poses: number of target poses.
+- guessed: 1 if `begins` holds the caller's initial guess, else 0.
 - given, ranking: parameters of `search` and `rank` for one problem.
 - memory: workspace in which the searches run.
-- matrices, offsets: pose matrices (16 entries each), and the offsets of their copies in the goals.
+- matrices: target poses (16 entries each).
+- offsets: offset at which each pose is copied into the kernel's input.
 - lower, upper: limits of the configuration.
-- sides: active limit of each coordinate (bytes): 1 (upper), -1 (lower) or 0.
-- counts: number of steps of each try.
-- outs: results of a step of the first search, which must not overlap any input.
+- sides: active limit of each coordinate, one byte each: 1 (upper), -1 (lower) or 0 (none).
+- counts: number of solver steps from each initial guess.
+- outs: results of one solver step. They must not overlap any input.
 """
 
 REFUSED = 2
-"""Status that `alone` returns if a pose is invalid or a guess is not finite."""
+"""Return value of the generated function if a pose is invalid or a guess is not finite."""
 
 _FIELDS = "\n".join("  " + field(*each, "own", 8 * k) for k, each in enumerate(OWN))
 

@@ -26,7 +26,7 @@ from chasles.backends.objects import (
 
 
 class Variable:
-    """An input or output of a kernel in a call descriptor: size, rank, overlap limits and shape."""
+    """An input or output of a kernel in a call descriptor (fields as in `objects.VARIABLE`)."""
 
     def __init__(self, w: Routine, k: str) -> None:
         record = w.at(w.at("%way", 8 * len(WAY)), w.times(k, 8 * VARIABLE))
@@ -95,8 +95,8 @@ def prepared() -> str:
     """Write a function that sets %data and %stride, an argument's address and row stride (bytes).
 
     %lead, %dims, %count: the number of leading axes of the batch, their sizes, and the product of
-    the sizes. For one state, they are 0, any value, and 1. Elements that must be copied are written
-    to the memory at %room, and %room is advanced past them.
+    the sizes. For one state, %lead is 0, %count is 1, and %dims is not used. Elements that must be
+    copied are written to the memory at %room, and %room is advanced past them.
     """
     w = Routine(
         "internal i1 @prepared(ptr %way, i64 %k, ptr %item, i64 %lead, ptr %dims, i64 %count,"
@@ -133,7 +133,7 @@ def prepared() -> str:
         with w.when(w.compare("ne", size, wanted)):
             w.leave(w.opposite(w.both(one_axis, w.compare("eq", size, 1))), no)
             w.set(differs, "i1 true")
-    with w.when(w.get(differs, "i1")):  # all states share one row
+    with w.when(w.get(differs, "i1")):  # one row is broadcast to all states
         w.set(spread, "i64 0")
         w.set(rows, "i64 1")
     with w.when(plain):
@@ -180,7 +180,7 @@ def prepared() -> str:
     used = w.times(w.times(w.get(rows), w.get(size)), bytes_)
     w.set("%room", f"ptr {w.at(room, used)}")
     w.answer("i1 true")
-    # A list or tuple, or a number if the variable is a scalar, is one row shared by all states.
+    # A list or tuple (or a number, for a scalar variable) has the same value for all states.
     w.start(other)
     w.leave(w.is_null(room), no)
     with w.when(w.compare("eq", variable.rank, 0), go=further):
@@ -200,7 +200,7 @@ def prepared() -> str:
 
 
 def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
-    """Emit code that finds the number, the sizes and the product of the leading axes of a batch."""
+    """Emit code that finds the number of leading axes, their sizes, and the number of states."""
     lead, dims = w.variable("i64", "0"), w.variable("ptr", "null")
     with w.each(word(w, "inputs")) as (k, further):
         item = w.entry_of("%items", k, "ptr")
@@ -209,7 +209,8 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
         ahead, shape = w.minus(rank, Variable(w, k).rank), w.field(item, SHAPE, "ptr")
         w.leave(w.compare("slt", ahead, w.get(lead)), further)
         w.leave(w.compare("eq", ahead, 0), further)
-        # Use the longer of two batches with one axis, since the shorter may be one shared row.
+        # An array whose first leading size is 1 may be shared by all states. A later array with
+        # the same number of leading axes then determines the sizes.
         longer = w.compare("sgt", ahead, w.get(lead))
         with w.when(w.opposite(longer)):
             now = w.entry_of(w.get(dims, "ptr"), "0", "i64")

@@ -32,7 +32,7 @@ SMALL_WORKSPACE = 64 * 1024
 """Size (bytes) of the largest workspace that is allocated on the stack instead of the heap."""
 
 GATHERED = 4096
-"""Number of input entries of one state up to which copies of inputs are made on the stack."""
+"""Maximum number of input entries for which the inputs of one state are copied to the stack."""
 
 
 def _targets(
@@ -99,7 +99,7 @@ def _targets(
 def _made(
     w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str, heap: str
 ) -> None:
-    """Emit code that makes the output arrays, or frees `heap` and returns null on failure."""
+    """Emit code that creates the output arrays; on failure, it frees `heap` and returns null."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
@@ -122,7 +122,7 @@ def _made(
 
 
 def _new(w: Routine, rank: str, sizes: str) -> str:
-    """Emit a call that makes an array with the kernel's dtype, or returns null on failure."""
+    """Emit a call that makes an array with the kernel's dtype; the call returns null on failure."""
     short = w.emit(f"trunc i64 {rank} to i32")
     operands = [f"ptr {context(w, 'array_type')}", f"i32 {short}", f"ptr {sizes}"]
     operands += [f"i32 {word(w, 'number', 'i32')}", "ptr null", "ptr null", "i32 0", "i32 0"]
@@ -148,9 +148,9 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
 
 
 def _guard(w: Routine, count: str, made: str, no: str) -> None:
-    """Emit a check of the last output, (gap, margin) for each state, before results are returned.
+    """Emit a check of the last output, (squared closure error, margin) for each state.
 
-    The results are copied to `out` only if all gaps and margins are within their limits.
+    The results are returned, or copied to `out`, only if all errors and margins are within limits.
     """
     outputs, shown, inputs = (word(w, name) for name in ("outputs", "shown", "inputs"))
     health = w.field(w.entry_of(made, w.minus(outputs, 1), "ptr"), DATA, "ptr")
@@ -240,7 +240,7 @@ def _run_given(w: Routine, in_places: str, out_places: str) -> None:
 
 
 def usual(count: int) -> str:
-    """Write the entry for kernels with `count` vectors as inputs and one output, for one state.
+    """Write the entry point that evaluates kernels with `count` inputs and one output at one state.
 
     This entry does what `entry` does, but without loops, which take a tenth of the call time if the
     kernel is small. The function `general` handles all other calls.
@@ -284,7 +284,7 @@ def usual(count: int) -> str:
 
 
 def helpers() -> list[str]:
-    """Write `turned`, which checks quaternions, and `fresh`, which makes an array of results."""
+    """Write the functions `turned` (checks quaternions) and `fresh` (returns a new array)."""
     w = Routine("internal i1 @turned(ptr %way, ptr %places) noinline")
     no = w.label()
     quaternions(w, ("%places", "%places"), "false", "1", no)
@@ -309,7 +309,8 @@ def helpers() -> list[str]:
 def _plain_array(w: Routine, item: str, rank: str, flags: int, no: str) -> Array:
     """Emit checks of an array's type, number of axes, flags and dtype; branch to `no` if one fails.
 
-    NumPy has one object for each native dtype, but copies may exist, for example after unpickling.
+    The dtype is usually NumPy's own object, whose address is compared first. Other dtype objects,
+    for example from unpickling, are compared by type number and byte order.
     """
     w.raw(f"  ; array {item}")
     w.leave(w.opposite(w.same(kind_of(w, item), context(w, "array_type"))), no)

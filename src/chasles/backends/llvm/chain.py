@@ -58,7 +58,7 @@ TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 
 
 class _Places(NamedTuple):
-    """Names of the chain's inputs and outputs, and workspace offsets of its other arrays."""
+    """Input and output names of a chain of kernels, and workspace offsets of its other arrays."""
 
     inputs: Sequence[str]
     outputs: Sequence[str]

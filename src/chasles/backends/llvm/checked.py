@@ -3,8 +3,8 @@
 The text of a module is instrumented before it is compiled. Memory that code may access is listed in
 a table of regions. A region is an array or a table passed from Python (`address`, `start_of`), a
 NumPy array passed to the fast entry, a stack slot, memory from `malloc`, or a constant of the
-module. Every access must lie in a region. If the function shows from which pointer the address was
-computed, the region must also contain this pointer. If an access is not allowed, the process
+module. Every access must lie in a region. If the address was computed from another pointer in the
+same function, the region must also contain that pointer. If an access is not allowed, the process
 reports it on standard error and aborts.
 
 Code that also accesses Python objects is checked only for pointers into known regions (`opaque` in
@@ -28,7 +28,7 @@ from chasles.backends import objects
 from chasles.backends.llvm.regions import ARRAY, HELPERS, LENGTH, SLOTS, WORDS
 
 ON = os.environ.get("CHASLES_CHECKED", "0") not in ("", "0")
-"""True if generated code is checked. The value is set when chasles is imported."""
+"""True if generated code checks its memory accesses (set when chasles is imported)."""
 
 TABLE = objects.for_ever((ctypes.c_int64 * LENGTH)())
 _VIEW = np.frombuffer(TABLE, np.int64)
@@ -52,12 +52,12 @@ def enter(start: int, end: int) -> int:
 
 
 def _note(start: int, end: int, owner: object) -> None:
-    """Allow this thread's next call to access memory; keep the memory's owner alive until then."""
+    """Allow this thread's next call to access a memory range. The owner is kept until it ends."""
     _OWN.__dict__.setdefault("slots", []).append((enter(start, end), owner))
 
 
 def _leave() -> None:
-    """Remove the regions that this thread added for the call that has ended."""
+    """Remove the memory regions that this thread registered for the call that has ended."""
     noted = _OWN.__dict__.pop("slots", ())
     with _LOCK:
         for slot, _ in noted:
@@ -77,7 +77,7 @@ def _bounds(a: np.ndarray) -> tuple[int, int]:
 
 
 def _noted_array(a: np.ndarray) -> int:
-    """Return the address of an array's first element, and allow access to its memory range."""
+    """Return the address of an array's first element, and register its memory as accessible."""
     if a.size:
         _note(*_bounds(a), a)
     return objects.address(a)
@@ -95,19 +95,21 @@ def _noted_start(table: "array[int]") -> int:
 
 
 address: Callable[[np.ndarray], int] = _noted_array if ON else objects.address
-"""Function that returns the address of an array's first element, and in debug mode allows the code
-called next to access the array."""
+"""Function that returns the address of an array's first element.
+
+In debug mode, it also registers the array, so that the next call may access it."""
 
 start_of: Callable[["array[int]"], int] = _noted_start if ON else _start
-"""Function that returns the address of a table's first word, and in debug mode allows the code
-called next to access the table."""
+"""Function that returns the address of the first element of an `array.array`.
+
+In debug mode, it also registers the array, so that the next call may access it."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def ends(function: F) -> F:
-    """Return the function with a wrapper that, after each call, removes this thread's regions."""
+    """Wrap a function so that the memory regions of the calling thread are removed after a call."""
     if not ON:
         return function
 
@@ -145,8 +147,8 @@ _MALLOC = re.compile(r"\s*(%[\w.]+) = call ptr @malloc\(i64 (%?[\w.]+)\)")
 _FREE = re.compile(r"\s*call void @free\(ptr (%[\w.]+)\)")
 _GLOBAL = re.compile(r"@([\w.]+) = internal constant \[(\d+) x (\w+)\]")
 _NOTE = re.compile(r"\s*; (array|room) (%[\w.]+)(?: (%?[\w.]+))?$")
-"""Annotations for this debug mode: `; array %x` marks an object that may be a NumPy array, and
-`; room %x %n` marks memory of n bytes.
+"""Comments in LLVM IR that this debug mode reads: `; array %x` marks an object that may be a NumPy
+array, and `; room %x %n` marks memory of n bytes.
 """
 
 _SIZES = {"double": 8, "float": 4, "ptr": 8, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
@@ -179,7 +181,7 @@ def instrumented(text: str, *, opaque: bool = False) -> str:
 
 
 class _Module:
-    """Writer of checks for a module's functions, with their messages as constants in `texts`."""
+    """Writer of checks for a module's functions; `texts` holds the error messages as constants."""
 
     def __init__(self, sizes: dict[str, int], opaque: bool) -> None:
         self.texts: list[str] = []

@@ -2,9 +2,9 @@
 
 LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for the
 whole process. Therefore long functions become separate modules, which are compiled by other Python
-processes (`llvm.worker`). These processes communicate through files and end with the call. The
-caller's main module does not need a `__main__` guard. A module whose process was killed or could
-not start is compiled in this process.
+processes (`llvm.worker`). These processes communicate through files and end with the compilation.
+The caller's main module does not need a `__main__` guard. A module whose process was killed or
+could not start is compiled in this process.
 
 LLVM's linker keeps some kilobytes for every module that was unloaded, until the linker itself is
 freed. Therefore a linker is replaced after `SHARED` modules, and freed when the last of these
@@ -44,7 +44,8 @@ LONG = 2000
 """Number of lines above which a function is compiled as a separate module."""
 
 WORTH = 10_000
-"""Number of lines in long functions above which compiler processes are started (about a second)."""
+"""Total number of lines in long functions above which they are compiled by several processes (about
+1 s of work)."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
@@ -58,9 +59,9 @@ _GONE: collections.deque[Any] = collections.deque()
 BUSY = threading.Lock()
 """Lock held while LLVM compiles. Code that is freed meanwhile is unloaded later."""
 _FORKING: list[None] = []
-"""List that is nonempty while the process forks, when code must not be unloaded."""
+"""List that is nonempty while the process forks. Code must not be unloaded meanwhile."""
 _SWEEPING: list[int] = []
-"""Identifiers of threads that are unloading code, one entry per call to `sweep`."""
+"""Identifiers of the threads that are executing `sweep`, which unloads code."""
 
 
 @functools.cache
@@ -144,7 +145,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
         tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
         passes = llvm.create_pass_builder(target, tuning)
         passes.getModulePassManager().run(parsed, passes)
-        del tuning, passes  # must be freed before the target
+        del tuning, passes  # both must be freed before the target
     return bytes(target.emit_object(parsed))
 
 
@@ -153,7 +154,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
 
 @dataclass(frozen=True)
 class Function:
-    """A function in an LLVM module: its head up to the brace, and the lines after the head."""
+    """A function in LLVM IR: its head up to the opening brace, and its other lines."""
 
     head: str
     body: tuple[str, ...]
@@ -164,7 +165,7 @@ class Function:
 
     @functools.cached_property
     def used(self) -> set[str]:
-        """Names of the functions and data that the function uses."""
+        """Names of the functions and data that this function refers to."""
         return set(_GLOBAL.findall("\n".join(self.body)))
 
     @property
@@ -188,7 +189,7 @@ class Function:
 
 
 def split(text: str, cores: int, worth: int | None = None, count: int = 0) -> list[str]:
-    """Move the long functions of a module to at most `count` other modules, by default `cores`.
+    """Move the long functions of a module to at most `count` (by default `cores`) other modules.
 
     The first result is the module with the short functions. With one core, or if the long functions
     have fewer lines than `worth` (by default `WORTH`), return only the module itself.
@@ -225,7 +226,7 @@ def _is_long(function: Function) -> bool:
 
 
 def _parsed(text: str) -> tuple[list[str], list[Function]]:
-    """Split a module's text into the lines outside of functions, and the functions."""
+    """Split the LLVM IR of a module into its functions and all other lines."""
     rest, functions = [], []
     lines = iter(text.split("\n"))
     for line in lines:
@@ -251,7 +252,7 @@ def interpreter() -> str | None:
 def compiled(
     text: str, machine: Mapping[str, Any], cores: int, assemble: Callable[[str], bytes]
 ) -> bytes:
-    """Compile a module, in several processes if it is long; return code in the format of `joined`.
+    """Compile a module, in several processes if it is long. The result is as from `joined`.
 
     - machine: target triple, cpu, features and effort (optimization level).
     - assemble: function that compiles in this process.
@@ -269,11 +270,10 @@ def begun(
     *,
     ahead: bool = False,
 ) -> Callable[[], bytes]:
-    """Begin to compile a module in other processes; return a function that returns its code.
+    """Start compiling a module in other processes; return a function that waits for the code.
 
-    The processes end when `stack` is closed.
-
-    ahead: True if this process does other work before it needs the code.
+    The processes end when `stack` is closed. `ahead` is True if this process does other work
+    before it needs the code.
     """
     count = 1 if ahead and text.count("\n") <= 2 * WORTH else cores
     worth = LONG if ahead else None
@@ -293,7 +293,7 @@ Running = tuple[subprocess.Popen[bytes], IO[bytes]]
 
 
 def _started(text: str, machine: Mapping[str, Any], stack: contextlib.ExitStack) -> Running | None:
-    """Start a process that compiles a text; return None if it cannot start.
+    """Start a process that compiles LLVM code; return None if it cannot start.
 
     The process ends when `stack` is closed.
     """
@@ -325,7 +325,7 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def _result(running: Running | None) -> bytes | None:
-    """Return the machine code that a process produced, or None if the process failed."""
+    """Return the machine code that a compiler process produced, or None if it failed."""
     if running is None:
         return None
     process, answer = running
@@ -337,7 +337,7 @@ def _result(running: Running | None) -> bytes | None:
 
 
 def joined(objects: Sequence[bytes]) -> bytes:
-    """Combine several object files into one byte string. A single object file is unchanged."""
+    """Return several object files as one byte string, or a single object file unchanged."""
     if len(objects) == 1:
         return objects[0]
     sizes = json.dumps([len(each) for each in objects]).encode()
@@ -345,7 +345,7 @@ def joined(objects: Sequence[bytes]) -> bytes:
 
 
 def objects(code: bytes) -> list[bytes]:
-    """Return the object files in a byte string that `joined` made."""
+    """Split a byte string from `joined` into the object files that it contains."""
     if not code.startswith(_MAGIC):
         return [code]
     start = len(_MAGIC) + 8
@@ -421,8 +421,8 @@ def sweep() -> None:
         while _GONE and not _FORKING:
             loaded, linker = _GONE.popleft()
             loaded.close()
-            del loaded, linker  # the linker may be freed with its last code
-    except IndexError:  # another thread unloaded the last code
+            del loaded, linker  # a linker is freed after the last code that it loaded
+    except IndexError:  # another thread took the last item of `_GONE`
         pass
     finally:
         with contextlib.suppress(ValueError):
@@ -430,9 +430,10 @@ def sweep() -> None:
 
 
 def _begin_fork() -> None:
-    """Wait until no other thread holds LLVM's lock, which a forked child could never acquire."""
+    """Wait until no other thread holds LLVM's lock, which would stay locked in a forked child."""
     _FORKING.append(None)
-    end = time.monotonic() + 1.0  # limit: an interrupted thread may have left an entry
+    # Wait for at most 1 s, because an interrupted `sweep` may have left an entry in `_SWEEPING`.
+    end = time.monotonic() + 1.0
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:
         time.sleep(1e-4)
 
@@ -469,7 +470,7 @@ def _linked(
     sweep()
     number = next(_SERIAL)
     if number % SHARED == 0 or not _LINKER:
-        newer = sys.platform != "win32"  # the newer linker needs less memory and fewer mappings
+        newer = sys.platform != "win32"  # JITLink uses less memory and fewer memory mappings
         _LINKER[:] = [llvm.create_lljit_compiler(use_jit_link=newer)]
     builder = llvm.JITLibraryBuilder()
     for piece in objects(code):

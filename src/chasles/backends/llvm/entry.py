@@ -1,4 +1,4 @@
-"""The entry point that Python calls, in LLVM IR: find the kernel, read arguments, run, return.
+"""LLVM IR of the entry function, which Python calls to run the kernel that matches a call.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries (built-in
 functions around kernels) of a process share this code, or one of its forms without loops
@@ -42,7 +42,7 @@ from chasles.backends.objects import (
 
 
 def module() -> str:
-    """Return the text of the LLVM module with the code of all fast entries."""
+    """Return the LLVM module of the built-in functions that read arguments and call kernels."""
     parts = ["@context = external global ptr\n", number(), sequence(), *copied()]
     parts += [
         _same_number(),
@@ -184,7 +184,7 @@ def _fits() -> str:
             w.answer("ptr null")
     sources, fixed, count = word(w, "sources", "ptr"), word(w, "fixed", "ptr"), word(w, "inputs")
     taken, ordered = w.variable("ptr", "%args"), w.label()
-    w.leave(w.is_null(sources), ordered)  # the caller's arguments in order
+    w.leave(w.is_null(sources), ordered)  # null: use the caller's order of arguments
     w.set(taken, "ptr %items")
     with w.each(count) as (k, _):
         source = w.entry_of(sources, k, "i64")
@@ -242,7 +242,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that runs the kernel whose descriptor matches a call, or the fallback."""
+    """Write a function that calls the kernel suited to the arguments, or else the fallback."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -332,7 +332,7 @@ def _keywords(
 
 
 def _called() -> str:
-    """Write the `tp_call` of a class whose objects hold a fast entry in their first field.
+    """Write the function `tp_call` of a class whose objects have a fast entry as first field.
 
     If there is no entry, or if the first argument is not an array, list or tuple, the function
     calls Python's own `tp_call`.

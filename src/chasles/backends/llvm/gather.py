@@ -1,4 +1,4 @@
-"""Code in LLVM IR that copies values from Python and NumPy objects for the fast entry.
+"""Code in LLVM IR that copies values from Python and NumPy objects for `llvm.entry`.
 
 The values come from lists and tuples of floats and integers, and from arrays that are not
 C-contiguous or have a different dtype. Methods of user-defined types are never called, because
@@ -23,7 +23,7 @@ def context(w: Routine, name: str) -> str:
 
 
 def word(w: Routine, name: str, kind: str = "i64", base: str = "%way") -> str:
-    """Emit code that loads a word of a call descriptor (`objects.WAY`)."""
+    """Emit code that loads a field of a call descriptor (`objects.WAY`)."""
     return w.field(base, 8 * WAY.index(name), kind)
 
 
@@ -58,7 +58,10 @@ def number() -> str:
 
 
 def sequence() -> str:
-    """Write a function that copies a list or tuple of %size numbers to %to, or returns false."""
+    """Write a function that copies a list or tuple of %size numbers to %to.
+
+    The function returns false if %item is not a list or tuple of %size numbers.
+    """
     w = Routine("internal i1 @sequence(ptr %item, i64 %size, ptr %to, i64 %element)")
     kind, items, value = kind_of(w, "%item"), w.variable("ptr", "null"), w.room(1, "double")
     with w.when(w.same(kind, context(w, "list_type"))):
@@ -90,9 +93,9 @@ def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
 
 
 def copied() -> list[str]:
-    """Return functions that copy rows with any strides into contiguous rows.
+    """Return LLVM IR of functions that copy an array with any strides to a contiguous array.
 
-    There is one function for each pair of input and output types. The function `copied` selects and
+    There is one function for each pair of input and output types. The function `copied` in LLVM IR
     calls the right one, or returns false if the types are not supported.
     """
     texts = []

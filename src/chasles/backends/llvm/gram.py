@@ -126,10 +126,10 @@ def _loaded_code() -> tuple[Code, Callable[..., None]]:
 
 
 class Grams:
-    """Accumulated W'W for column blocks of W, whose widths are multiples of `lanes()`.
+    """Accumulated products W'W for blocks of columns W, whose widths are multiples of `lanes()`.
 
-    sums: an array (width, width) for each column block. Entries below the diagonal
-    square blocks are zero.
+    sums: the array W'W (width, width) for each block of columns. Only squares of `lanes()` rows
+    and columns on and above the diagonal are computed; the other entries are zero.
     """
 
     def __init__(self, widths: Sequence[int]) -> None:
@@ -140,7 +140,7 @@ class Grams:
         self.places = [slice(end - width, end) for end, width in pairs]
 
     def add(self, rows: np.ndarray) -> None:
-        """Add rows of W, a C-contiguous float64 array with all column blocks side by side."""
+        """Add rows of the matrix W, a contiguous float64 array that contains all column blocks."""
         size = self.places[-1].stop if self.places else 0
         assert rows.shape[1:] == (size,)
         assert rows.dtype == float

@@ -7,7 +7,7 @@
     end(inputs, point, memory, data) -> outputs
 
 `point` is the current iterate, `memory` the solver state, and `data` holds values that stay fixed
-during the iterations. The first entry of `memory` is 0 until its state has converged; the second is
+during the iterations. The first entry of `memory` is 0 until the state has converged; the second is
 the number of iterations. An iteration returns a converged state unchanged, so the result of a state
 does not depend on its neighbors in a batch. The optional `rescue` replaces `refine` for late
 states, which have run `quick` iterations or more and which `refine` returns unchanged. The optional
@@ -78,11 +78,10 @@ class Iterated(Kernel):
 
 
 def iterated(kernels: Sequence[Any], quick: int = 0, marks: int = 0) -> Iterated:
-    """Combine kernels for `begin`, `refine`, `rescue`, `adjust` and `end`, which share a dtype.
+    """Combine the kernels `begin`, `refine`, `rescue`, `adjust` and `end`, all of the same dtype.
 
     - quick: number of iterations after which `rescue` replaces `refine`, or 0 without `rescue`.
-    - marks: number of entries at the end of `memory` of which the first is the mark, or 0 without
-      `adjust`.
+    - marks: number of entries at the end of `memory` that `adjust` uses, or 0 without `adjust`.
     """
     assert len({np.dtype(kernel.dtype) for kernel in kernels}) == 1
     return Iterated(kernels, quick, marks)

@@ -1,17 +1,17 @@
 """Source of an iterative kernel (`llvm.iterated`), in LLVM IR.
 
-This module is long because all functions of the kernel share one layout of tiles.
+This module is long because all functions of the kernel use the same tile layout.
 """
 
 from collections.abc import Sequence
 
 TILES, CACHED = 32, 1_300_000
-"""Limits for a chunk of states: number of tiles, and total size of the tiles (bytes). With more
-tiles in a chunk, fewer SIMD lanes are idle when most states have converged.
+"""Maximum number and total size (bytes) of the tiles in a chunk of states. In a large chunk, fewer
+SIMD lanes are idle when most states have converged.
 """
 
 GROUP = 16
-"""Number of entries of a state that are copied between two tiles without a branch."""
+"""Number of entries that are copied in each iteration of the loop that moves a state to a tile."""
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 
@@ -24,8 +24,8 @@ class Layout:
     - own: size (bytes) of the kernel workspace.
     - size, lanes: bytes per element, and number of states in a tile.
     - quick: number of iterations after which `rescue` replaces `refine`, or 0 without `rescue`.
-    - marks: number of entries at the end of a state's memory, of which the first marks the state
-      for `adjust`; 0 if the kernel has no `adjust`.
+    - marks: number of entries at the end of a state's memory that belong to `adjust`, or 0 without
+      `adjust`. The first of these entries selects the state for `adjust`.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return functions that count unconverged states, copy states, and find the lane of a state."""
+    """Return LLVM IR of functions that count unconverged states, and copy and find states."""
     kind, lanes, every = layout.kind, layout.lanes, sum(layout.sizes)
     return f"""
 define internal i64 @open(ptr %tile) {{
@@ -193,7 +193,7 @@ entry:
 
 
 def _copies(layout: Layout) -> str:
-    """Return code that copies GROUP entries of a state from %source to %target."""
+    """Return code that copies one group of entries of a state from %source to %target."""
     kind, lines = layout.kind, list[str]()
     for k in range(layout.group):
         far = k * layout.lanes
@@ -207,7 +207,7 @@ def _copies(layout: Layout) -> str:
 
 
 def _adjusted(layout: Layout) -> str:
-    """Return the function that calls `adjust` on a tile if some of its states are marked."""
+    """Return the LLVM function that calls `adjust` for a tile if any of its states is marked."""
     lanes, vector = layout.lanes, f"<{layout.lanes} x {layout.kind}>"
     return f"""
 define internal void @adjusted(ptr %tile, ptr %places, ptr %strides, ptr %workspace) {{
@@ -231,8 +231,8 @@ end:
 def _pool(layout: Layout, name: str) -> str:
     """Return the function that runs `refine` or `rescue` on all states of a chunk that need it.
 
-    `refine` runs until a state has converged or has run `quick` iterations, `rescue` until the
-    state has converged.
+    `refine` is repeated until the state has converged, at most `quick` times. `rescue` is repeated
+    until the state has converged.
     """
     kind, lanes, start = layout.kind, layout.lanes, layout.starts[1]
     few = sum(layout.sizes[:2])
@@ -344,8 +344,8 @@ def _batch(layout: Layout) -> str:
     """Return the function for many states, in chunks of several tiles.
 
     Each program runs for all tiles before the next program, so that its code stays in the cache. In
-    the last tile, the remaining lanes repeat the last row. These lanes are iterated like the
-    others, because the function `end` writes all of them to that row.
+    the last tile, unused lanes repeat the last row. They are iterated too, because the function
+    `end` writes their results to that row.
     """
     n, lanes = layout.inputs, layout.lanes
     strides = "\n".join(

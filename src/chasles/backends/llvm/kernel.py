@@ -8,8 +8,6 @@ point to. Bytes, tuples and numeric arrays are never cleared while they are refe
 order of garbage collection, no finalizer and no resurrection can leave an entry without its code;
 the code is freed with the last entry and the last kernel. The collector may clear an entry's list
 of further descriptors, which is then empty.
-
-This module is long because kernels and fast entries share the same tables.
 """
 
 import contextlib
@@ -40,9 +38,9 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
-"""Granularity (rows) with which threads share a batch, so that they process whole tiles."""
+"""Threads share a batch in multiples of this number of rows, so that they process whole tiles."""
 RECENT = 32
-"""Number of unused kernels that stay loaded, in case an equal robot is created again."""
+"""Maximum number of unused kernels that stay loaded, in case an equal robot is created again."""
 
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
 """Kernels in use, by cache key, so that equal robots share their code."""
@@ -176,7 +174,7 @@ class Prepared:
         self._given = tuple(map(ctypes.c_void_p, (*starts, even)))
 
     def note(self) -> None:
-        """Allow the code that is called next to access the arrays (`llvm.checked`)."""
+        """Register the arrays as memory that the next call may access (`llvm.checked`)."""
         for a in self._arrays:
             address(a)
         for table in self._tables:
@@ -194,17 +192,18 @@ class Prepared:
 # Fast entries ------------------------------------------------------------------------------------
 
 Again = Callable[["Owner", tuple[Any, ...], dict[str, Any]], Any]
-"""A function for calls that the machine code does not handle. The function takes the entry's owner,
-the arguments and the keyword arguments, and returns the result or NotImplemented."""
+"""Python function for calls that the machine code does not handle. Its arguments are the owner of
+the entry point, and the arguments of the call by position and by keyword. It returns the result or
+NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Values of `single` in a call descriptor (`objects.WAY`): the arguments must not all be float32,
-must all be float32, or may have any dtype."""
+"""Values of `single` in a call descriptor (`objects.WAY`), which restricts the dtypes: not all
+arguments may be float32 (NEVER), all must be float32 (ALWAYS), or any dtype (ANY)."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
-    """Return the call descriptor for arrays only, or None if the kernel has too many arrays."""
+    """Return the descriptor of calls without options, or None if the kernel has too many arrays."""
     interface = kernel.interface
     variables = (*interface.inputs, *interface.outputs)
     few = 0 < len(interface.outputs) <= objects.MOST_OUTPUTS
@@ -252,9 +251,9 @@ def way_of(
     options: Mapping[str, Any] | None = None,
     loads: Sequence[Load] | None = None,
 ) -> Way:
-    """Return a call descriptor: its words, and the objects that the words point to.
+    """Return a call descriptor: integers for the fast entry, and objects that must stay alive.
 
-    kept: the words that describe the kernel's variables, and objects that must stay alive.
+    kept: the integers that describe the kernel's variables, and the objects that they refer to.
     """
     named = list((options or {}).items())
     held = [(w.key, w.kind, *w.places, w.axes, w.at) for w in loads or ()]
@@ -322,14 +321,15 @@ class Owner(tuple[Any, ...]):
 
 
 def _without_code(holder: Any, name: str) -> Owner:
-    """Return an `Owner` without machine code, on which unpickling looks up an entry by name."""
+    """Return an `Owner` without machine code, from which unpickling gets the function `name`."""
     return Owner((None, [], holder, name, None, None, set(), None))
 
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _DEFINITIONS: dict[tuple[str, int], tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions, by text (name, signature, docstring) and address of the code. All are kept,
-because CPython may read definitions until exit.
+"""CPython method definitions, which are never freed, because CPython may read them until exit.
+
+A key consists of the function's text (name, signature, docstring) and the address of its code.
 """
 
 
@@ -381,7 +381,7 @@ def fast_entry(
 
 @functools.cache
 def _shared() -> Any:
-    """Load the code of all fast entries, which is never freed, since finalizers may call it."""
+    """Load the code of all fast entries. It is never freed, because finalizers may call it."""
     name = _entry("entry", "float64")
     found = cache.load(name)
     if found is None:
@@ -461,9 +461,9 @@ def _kept(name: str, artifact: Artifact) -> Kernel:
 def begin(
     recipe: object, program: Program, dtype: str, stack: contextlib.ExitStack
 ) -> Callable[[], Kernel]:
-    """Begin to compile a program; return a function that waits for its kernel and caches it.
+    """Begin to compile a program in other processes, which end when `stack` is closed.
 
-    Other processes compile the program until the function is called or `stack` is closed.
+    Return a function that waits for the kernel, stores it in the cache and returns it.
     """
     name, made = _entry(recipe, dtype), _begun(program, Machine.host(), dtype, stack, ahead=True)
     return lambda: _kept(name, made())

@@ -18,10 +18,10 @@ LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
-    """Return the group of each instruction that is computed in SIMD lanes.
+    """Return the instructions that are computed together in SIMD lanes, as groups of indices.
 
-    A group consists of the same instruction for several limbs. Programs with several parts have no
-    groups.
+    A group consists of the same instruction for several limbs, and is listed under the index of
+    each of its instructions. Groups are not used in a program that is split into parts.
     """
     if len(lowered.parts) > 1:
         return {}
@@ -30,7 +30,7 @@ def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
 
 
 class LimbBody(Body):
-    """Writer of a program for one state, with similar limbs in SIMD lanes."""
+    """Writer of a program for one state, in which each SIMD lane computes one of similar limbs."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class LimbBody(Body):
 
     @contextmanager
     def _wide(self, width: int) -> Iterator[Writer]:
-        """Set the writer's number of lanes within a `with` block."""
+        """Change the number of SIMD lanes that the writer uses, within a `with` block."""
         before = self.w.width
         self.w.take(width)
         try:
@@ -67,7 +67,7 @@ class LimbBody(Body):
             super()._store(each)
 
     def _together(self, column: tuple[int, ...]) -> str:
-        """Return a vector that holds the values of several instructions, one in each lane."""
+        """Return a SIMD vector with the values of several instructions, one in each lane."""
         if column not in self._lanes:
             self._lanes[column] = self._gathered(column)
         return self._lanes[column]
@@ -95,7 +95,7 @@ class LimbBody(Body):
         return vector
 
     def _use(self, k: int) -> str:
-        """Return the name of an instruction's value, extracted from its vector if necessary."""
+        """Return the LLVM name of an instruction's result, extracted from a vector if necessary."""
         pack = self._pack.get(k, ())
         if k not in self._value and pack in self._lanes and self.code[k].op in SPELLING:
             lane, vector = f"<1 x i32> <i32 {pack.index(k)}>", self._lanes[pack]
@@ -107,7 +107,7 @@ class LimbBody(Body):
 def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
     """Return the program with its instructions ordered so that limbs are computed together.
 
-    A stage lists only the first instruction of each group that becomes one vector operation.
+    For each group that becomes one vector operation, only the first instruction is listed.
     """
     (part,), code = lowered.parts, lowered.code
     first = {k: pack.get(k, (k,))[0] for k in range(len(code))}
@@ -127,5 +127,5 @@ def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
 
 
 def widths(pack: Mapping[int, Sequence[int]]) -> set[int]:
-    """Return the widths (numbers of lanes) of all vectors."""
+    """Return all vector widths (numbers of lanes) that occur in `pack`."""
     return {len(each) for each in pack.values()}

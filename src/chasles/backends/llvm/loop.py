@@ -1,7 +1,7 @@
-"""A kernel repeated in machine code, with controls for each step and records of the states.
+"""Time-step loop in machine code: repeat a kernel, with controls for each step, and record states.
 
-The outputs of a step replace, in place, the first inputs of the next step. After every `every`
-steps, all outputs or the first few are copied to records.
+The outputs of a step replace, in place, the first inputs of the next step. After each `every`
+steps, all outputs, or only the first ones, are copied to records.
 """
 
 import array as standard
@@ -37,7 +37,10 @@ class Call(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A range of steps, and the slice of records that it fills, one after every `every` steps."""
+    """A range of time steps, and the slice of records that it fills.
+
+    The state is recorded once every `every` steps.
+    """
 
     step: int
     steps: int
@@ -46,7 +49,7 @@ class _Part(NamedTuple):
 
 
 def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
-    """Yield all steps in ranges of at most `most` steps, split at records if possible."""
+    """Yield ranges of at most `most` steps. If possible, they end at steps that are recorded."""
     whole = max(most // every, 1) * every
     for start in range(0, steps, whole):
         end, first = min(start + whole, steps), start // every
@@ -102,7 +105,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """Run a range of steps, which must be short because interrupts are handled after it."""
+        """Run a range of steps, which must be short because interrupts wait until it ends."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self.blocks, start_of(given.row), len(states[0]), self.block, threads, work)
@@ -134,7 +137,7 @@ class Loop:
         return Prepared(self, (states, controls, records, steps, 1))
 
     def call(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> Call:
-        """Return a call to `repeat` for a block of states small enough to stay in the cache."""
+        """Return a call to the function `repeat` for one block of states, which fits the cache."""
         at, fresh = _Tables(states, controls, records), [np.empty_like(a[0]) for a in states]
         tables = [at.ins, at.in_rows, at.in_steps, [address(a) for a in states], at.sizes]
         tables += [at.records, at.record_rows, at.record_steps, [address(a) for a in fresh]]
@@ -145,7 +148,7 @@ class Loop:
 
 
 class Prepared:
-    """Steps of a loop that are run repeatedly on fixed arrays."""
+    """A function that runs a fixed number of steps of a loop on fixed arrays."""
 
     def __init__(self, loop: Loop, rows: tuple[Rows, Rows, Rows, int, int]) -> None:
         self.code, self._loop, self._rows = loop.code, loop, rows

@@ -172,7 +172,7 @@ class Writer:
         return name
 
     def function(self, head: str) -> str:
-        """Return the text of the finished function, which has no return value."""
+        """Return the LLVM IR of the finished function, which has no return value."""
         lines = [f"define {head} {{\nentry:", *self.reserved, *self.lines, "  ret void\n}\n"]
         return "\n".join(lines)
 
@@ -260,10 +260,9 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
 
 
 def _reduced(w: Writer, x: str, turns: str) -> str:
-    """Emit x minus a multiple of pi/2.
+    """Emit x - turns pi/2, where the constant pi/2 is split into three parts for accuracy.
 
-    With fused operations, each step rounds once. Without them, the third step restores the bits
-    that the second step rounds away.
+    Without fused operations, the rounding error of the second difference is added to the third.
     """
     if w.fuse:
         for part in w.element.half_pi_fused:
@@ -281,7 +280,7 @@ def _flipped(w: Writer, value: str, sign: str) -> str:
 
 
 def arctangent(w: Writer, y: str, x: str) -> str:
-    """Emit the angle of (x, y), computed from the ratio of the smaller to the larger coordinate."""
+    """Emit atan2(y, x), computed from the ratio of the smaller to the larger magnitude."""
     ay, ax = w.call("fabs", y), w.call("fabs", x)
     steep = w.compare("ogt", ay, ax)
     small, large = w.choose(steep, ax, ay), w.choose(steep, ay, ax)
@@ -312,7 +311,7 @@ def limit(w: Writer) -> float:
 
 
 def cold_angles(w: Writer) -> str:
-    """Return the function that computes sines and cosines of large angles with the C library."""
+    """Return LLVM IR that computes sines and cosines of large angles with the C library."""
     t = w.element.name
     same = "fadd double {0}, 0x8000000000000000"
     to_double, back = (
@@ -355,12 +354,10 @@ end:
 
 
 def angles(w: Writer, arguments: list[str], label: str) -> tuple[str, str]:
-    """Emit sines and cosines of several angles in a loop, with one check for large angles.
+    """Emit a loop that computes sines and cosines of several angles; return the two arrays.
 
-    The results are in two arrays on the stack. The loop uses the machine's widest vectors. A vector
-    holds one argument, or several arguments padded with zeros. The check uses the sum of squares,
-    so it never misses a large angle. If the check fails, the angles are passed to separate code,
-    which checks each angle.
+    The loop uses the machine's widest vectors; a vector holds one or more of the arguments. Large
+    angles are detected by one test of the sum of squares, and then computed by separate code.
     """
     given, share = w, w.widest // w.width
     n = -(-len(arguments) // share)

@@ -1,6 +1,6 @@
-"""Choice of matrix columns that share a SIMD vector, for code in which lanes are columns.
+"""Choice of the matrix columns whose entries share a SIMD vector.
 
-Rows of a branch-sparse matrix have entries only in the columns of a few limbs. If each vector holds
+A row of a branch-sparse matrix is nonzero only in the columns of a few limbs. If each vector holds
 columns of one limb, more vectors are zero, and zero vectors are neither stored nor multiplied.
 """
 
@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from chasles.expr import Staged
 
 Packing = list[tuple[int, ...]]
-"""Indices of the matrix columns in each SIMD vector."""
+"""Indices of the matrix columns that each SIMD vector holds."""
 
 
 def packings(staged: Staged, width: int) -> list[Packing]:
-    """Return the cheaper packing for each result: columns in order, or grouped by `packed`.
+    """Return the packing of each result's columns into SIMD vectors, chosen by cost.
 
-    Results with the same number of columns share a packing.
+    The columns are packed in order or as grouped by `packed`. Results with the same number of
+    columns share a packing.
     """
     sizes = [v.shape[1] for v in staged.outputs]
     found = {n: _best(staged, [k for k, m in enumerate(sizes) if m == n], width) for n in {*sizes}}
@@ -52,8 +53,10 @@ def _work(staged: Staged, result: int, packing: Packing) -> int:
 def packed(patterns: Sequence[int], width: int) -> Packing:
     """Group columns into vectors so that rows need few vectors.
 
-    patterns: the rows in which each column is not zero, as bits. Of all pairs of groups that fit in
-    one vector, the pair with the most rows in common is joined first, such as columns of one limb.
+    Each column begins as a group. As long as some pair of groups fits in one vector, the pair with
+    the most nonzero rows in common (such as two columns of one limb) is joined.
+
+    patterns: bit mask of the nonzero rows of each column.
     """
     packs: list[tuple[tuple[int, ...], int]]
     packs = [((c,), rows) for c, rows in enumerate(patterns)]

@@ -21,16 +21,16 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Number of rows of a product that are summed at once and share the loads of the right matrix."""
+"""Number of rows of a product that are computed together, to load the right matrix only once."""
 
 REGISTERS = {64: 24, 32: 12}
-"""Number of sums kept in registers, by vector size (bytes). The default is 12."""
+"""Number of sums of products kept in registers, by the vector size in bytes. The default is 12."""
 
 Block = tuple[int, int]
-"""Index of a result, and index of a vector that holds some of its columns (`packing`)."""
+"""Group of columns of a result: index of the result, and index of the group (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Indices in memory of the nonzero blocks of several matrices side by side, by row and block."""
+"""Place in memory of each nonzero block of the right matrices. Keys are (row, block)."""
 
 
 class Entry(NamedTuple):
@@ -43,16 +43,16 @@ class Entry(NamedTuple):
 ONE = Entry(constant=1.0)
 
 Rows = tuple[dict[int, Entry], ...]
-"""The nonzero entries of a left matrix, by row and column."""
+"""Nonzero entries of a left matrix: one dictionary per row, with column indices as keys."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Results that share all factors except the last, and therefore one chain of products.
+    """Matrix products that differ only in their last factor and are computed together.
 
     - results: indices of the results.
-    - lefts: the left matrices, in the order in which they are applied.
-    - kept: the nonzero blocks of each product's right matrix.
+    - lefts: matrices by which the last factors are multiplied from the left, in this order.
+    - kept: for each of these multiplications, the nonzero blocks of the matrix on the right.
     """
 
     results: tuple[int, ...]
@@ -63,7 +63,8 @@ class Group:
 class Products:
     """The matrix products of a staged program, for vectors of `width` elements.
 
-    head: program that computes the entries of the left matrices and the blocks of the right ones.
+    head: program that computes the entries of the matrices on the left of the products, and the
+    blocks (vectors of entries) of the matrices on the right.
     """
 
     def __init__(self, staged: Staged, width: int) -> None:
@@ -127,7 +128,7 @@ class Products:
         return tuple(rows)
 
     def _right(self, results: Sequence[int]) -> Blocks:
-        """Return the nonzero blocks of the last factors of several results."""
+        """Return the nonzero blocks of the right factor of each given result."""
         found: Blocks = {}
         for k in results:
             factor = self.staged.chains[k][-1]
@@ -146,7 +147,7 @@ class Products:
 
     @property
     def row(self) -> int:
-        """Number of vectors that hold the matrix entries and blocks of one state."""
+        """Number of SIMD vectors that hold the data of one state: matrix entries and blocks."""
         return self._padded + len(self._blocks) // self.width
 
     @property
@@ -154,8 +155,7 @@ class Products:
         return -(-len(self._entries) // self.width)
 
     def spread(self, code: Sequence[Instruction]) -> Program:
-        """Return a straight-line program that includes all products, for code with states in lanes.
-
+        """Return a straight-line program of all products, for code that computes a state per lane.
         code: the instructions of `head`, with fused multiply-adds. All products of a column are
         computed one after the other, so that its entries stay in registers. The terms of a sum are
         added in the same order as in `functions`, so that results are bitwise identical.
@@ -181,7 +181,7 @@ class Products:
         return replace(self.staged.head, outputs=outputs, results=results, code=tuple(made))
 
     def _entries_of(self, result: int, c: int) -> dict[int, int]:
-        """Return the nonzero entries of column c of a result's last factor, by row."""
+        """Return {row: entry} for the nonzeros in column c of the last factor of a result."""
         factor, columns = self.staged.chains[result][-1], self._columns(result)
         refs, present = self.staged.head.results[factor], self.staged.present(factor)
         return {r: refs[r * columns + c] for r, some in enumerate(present) if c in some}
@@ -218,10 +218,10 @@ class Products:
         return len(code) - 1
 
     def functions(self, w: Writer) -> str:
-        """Return functions `prepare<k>` (all products except the last) and `product<k>` (the last).
+        """Return LLVM IR of the functions that multiply the matrices of each group k of results.
 
-        Each group k of results has these functions. A third function, `past<k>`, is like
-        `product<k>`, but writes its results with stores that bypass the cache.
+        `prepare<k>` computes all products except the last, and `product<k>` computes the last.
+        `past<k>` is like `product<k>`, but writes its results with stores that bypass the cache.
 
         w: a writer with vectors of `width` elements.
         """
@@ -242,7 +242,7 @@ class Products:
         return all(streams(w, v.size) for v in self.staged.outputs)
 
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
-        """Return the function that stores in `%ready` the blocks that the last product reads."""
+        """Return the function that computes all products but the last, and stores the result."""
         source, blocks = "%blocks", self._places(group)
         for left, right, result in zip(group.lefts, group.kept, group.kept[1:], strict=False):
             target = "%ready" if result is group.kept[-1] else w.reserve(max(len(result), 1))
@@ -255,7 +255,7 @@ class Products:
         return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
 
     def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Kept | Stream]) -> str:
-        """Return the function for a group's last product, which writes to the targets in `to`."""
+        """Return the LLVM function that computes a group's last product and stores it in `to`."""
         blocks = self._places(group)
         for r, (k, b), value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
             to[k].add(r, self._packing[k][b], value)
@@ -287,7 +287,7 @@ class Products:
         return [f"@product{k}" for k in range(len(self.groups))]
 
     def run(self, w: Writer, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-        """Return the function `run`, for one state: the program, then all products."""
+        """Return the function `run`, which evaluates the program and all products for one state."""
         sizes = (len(self._entries), len(self._blocks))
         places = [w.reserve(max(size, 1)) for size in sizes]
         w.raw(f"  call void @head({', '.join(f'ptr {p}' for p in (*inputs, *places))})")
@@ -298,9 +298,9 @@ class Products:
     def finish(self, w: Writer) -> str:
         """Return the function `finish`, which computes the products of a tile of states.
 
-        - %slots: the tile's matrix entries and blocks.
-        - %rows: memory for `width` times `row` vectors.
-        - %past: true for stores that bypass the cache.
+        - %slots: matrix entries and blocks of the tile.
+        - %rows: working memory for `width` times `row` vectors.
+        - %past: if true, results bypass the cache.
         """
         size = w.bytes * self.row
         blocks = w.at("%rows", self._padded, w.type)
@@ -333,7 +333,7 @@ def _fresh(w: Writer) -> Writer:
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
-    """Yield each group of rows that are summed at once, and the order of the terms in their sums.
+    """Yield groups of rows to compute together, each with the order in which to add its terms.
 
     Terms with the factor 1 come first.
     """

@@ -5,8 +5,8 @@ import numpy as np
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Vector width, and number of vectors that are summed at once. A vector holds `LANES` starts
-(initial configurations), one from each group."""
+"""Vector width, and number of vector sums computed at once. The lanes of a vector belong to `LANES`
+starts (initial configurations), one from each group."""
 
 
 def ranking(fuse: bool) -> str:
@@ -121,7 +121,7 @@ def ranking(fuse: bool) -> str:
 
 
 def _places(far: str) -> list[str]:
-    """Return LLVM IR that stores the rank of each lane by distance; ties go to the lower lane."""
+    """Return LLVM IR that sorts SIMD lanes by distance and stores the rank of each lane."""
     kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
     lines, sum_ = [], "zeroinitializer"
     for j in range(LANES):
@@ -141,10 +141,11 @@ def _places(far: str) -> list[str]:
 
 
 def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the table of initial configurations (starts) for `rank`, (tiles, size + 1, LANES).
+    """Return the table (tiles, size + 1, LANES) that `rank` uses to compare starts and goals.
 
-    met (starts, size): the goals that each start attains. The distance is the weighted sum of
-    squared differences between these goals and the goals of the problem.
+    Starts are initial configurations, and `met` (starts, size) contains the goals that each start
+    attains. The distance of a start is the weighted sum of squared differences between these goals
+    and the goals of the problem.
     """
     assert len(met) % (LANES * CHAINS) == 0
     rows = np.concatenate([-2.0 * weights * met, (weights * met * met).sum(1)[:, None]], axis=1)

@@ -1,4 +1,4 @@
-"""Functions in LLVM IR with which checked code (`llvm.checked`) looks up regions of memory.
+"""LLVM functions that look up regions of memory, for bounds checks (`llvm.checked`).
 
 Python owns the memory of the region table. A slot (the table entry of one region) is taken by one
 atomic exchange of its first word, so threads need no lock. Readers ignore slots that are being
@@ -9,15 +9,15 @@ from chasles.backends import objects
 from chasles.backends.objects import DATA, DESCR, HEAD, RANK, SHAPE, STRIDES, TYPE
 
 SLOTS = 4096
-"""Maximum number of regions that Python can add. The same maximum holds for machine code."""
+"""Maximum number of memory regions that Python and machine code can each have in the table."""
 
 WORDS = 3
 """Number of words per region: the addresses of its first byte and its end (0 if the slot is free),
 and its owner."""
 
 LENGTH = 2 + 2 * SLOTS * WORDS
-"""Number of words in the region table. The table holds the numbers of slots used so far by Python
-and by machine code, then the slots for Python, then the slots for machine code."""
+"""Number of words in the region table. The first two words count the slots in use by Python and by
+machine code. The slots for Python follow, then those for machine code."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
@@ -50,9 +50,10 @@ _MACHINE = 2 + SLOTS * WORDS
 
 
 def _searched(name: str, first: int, used: int) -> str:
-    """Return code that branches to %fine if one region contains both the pointer and the access.
+    """Return code that branches to %fine if one memory region contains the pointer and the access.
 
-    The code sets %seen if any region contains the pointer.
+    The access is the bytes from %start to %end. The code sets %seen if any region contains the
+    pointer.
     """
     n = name
     inside = f"""  %{n}.lo = load atomic i64, ptr %{n}.lo.at monotonic, align 8
@@ -84,7 +85,7 @@ take:
   %used = add i64 %s.k, 1
   %before = atomicrmw umax ptr %used.at, i64 %used seq_cst
   br label %done"""
-"""LLVM IR that takes a slot if it is free."""
+"""LLVM IR that takes a slot of the region table if the slot is free."""
 
 _GIVE = """  %theirs = load atomic i64, ptr %s.owner.at monotonic, align 8
   %same = icmp eq i64 %theirs, %own
@@ -94,7 +95,7 @@ give:
   store atomic i64 0, ptr %s.hi.at monotonic, align 8
   store atomic i64 0, ptr %s.lo.at release, align 8
   br label %s.next"""
-"""LLVM IR that frees a slot if the caller owns it."""
+"""LLVM IR that frees a slot of the region table if the caller owns the slot."""
 
 HELPERS = f"""
 @chasles_regions = external global i64

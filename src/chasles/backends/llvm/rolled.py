@@ -36,7 +36,7 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Writer of the function that all segments of one form share, with constants from tables."""
+    """Writer of a function for all segments of one form, which reads its constants from tables."""
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}
@@ -67,7 +67,7 @@ class _Body(Body):
 
 
 def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
-    """Return the function `tile0`, which runs all segments on a tile of states."""
+    """Return the code of `tile0`, a function that evaluates the program for a tile of states."""
     names = [f"%tile{k}" for k in range(len(program.inputs) + 2)]
     parameters = ", ".join(f"ptr {name}" for name in names)
     w = target.writer()
@@ -77,7 +77,7 @@ def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
 
 
 def _functions(name: str, rolled: Rolled, target: Target, width: int) -> str:
-    """Return a function that runs all segments on the memory at an address, for `width` lanes."""
+    """Return LLVM code for a function that runs all segments of a program in `width` lanes."""
     texts, cases, calls = [], [], []
     for f, form in enumerate(rolled.forms):
         w = target.writer(width)
@@ -145,7 +145,7 @@ def _move(w: Writer, target: str, source: str, index: str, kind: str) -> None:
 
 
 def one_state(program: Program, rolled: Rolled, target: Target, w: Writer) -> str:
-    """Emit code for one state that copies the inputs, runs all segments, and copies the results."""
+    """Emit code that computes one state: copy the inputs, run all segments, copy the results."""
     kept = places(program)
     inputs = sum(v.size for v in program.inputs)
     memory, start = w.reserve(inputs + rolled.scratch + len(kept)), 0

@@ -18,7 +18,7 @@ from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.threads import field
 
 PART = 8
-"""Number of 8-byte words that describe a part: kind, address of a function or array, parameters."""
+"""Number of 8-byte words that describe a `Part`: its kind, an address, and its parameters."""
 
 
 ENDS = ("done", "stop", "most", "memory")
@@ -28,7 +28,7 @@ Part = kernel.Prepared | loop.Prepared | tuple[str, np.ndarray]
 """A prepared kernel or loop, or the name of a test and a contiguous array of flags."""
 
 QUESTIONS = ("stop", "done")
-"""Tests that end the repetition: "stop" if an entry is nonzero, "done" if all are zero."""
+"""Tests of an array of flags: "stop" ends the loop if any is nonzero, "done" if all are zero."""
 
 _WORDS = "\n".join("  " + field(f"w{k}", "i64", "part", 8 * k) for k in range(PART))
 _POINTERS = "\n".join(f"  %p{k} = inttoptr i64 %w{k} to ptr" for k in range(1, PART))
@@ -139,7 +139,7 @@ class Rounds:
         return row + [0] * (PART - len(row))
 
     def __call__(self) -> str:
-        """Run all parts repeatedly; return the reason why the repetition ended (one of `ENDS`)."""
+        """Repeat the sequence of parts until it ends; return the reason (one of `ENDS`)."""
         if checked.ON:
             for part in self._parts:
                 if isinstance(part, tuple):

@@ -18,8 +18,8 @@ class Routine(Writer):
         self._labels = 0
 
     def finished(self) -> str:
-        """Return the text of the function."""
-        ended = "  unreachable\n}"  # ends the block after the last return
+        """Return the LLVM IR of the function."""
+        ended = "  unreachable\n}"  # terminates the empty block after the last return
         lines = [f"define {self._head} {{", "entry:", *self.reserved, *self.lines, ended]
         return "\n".join(lines) + "\n"
 
@@ -80,7 +80,7 @@ class Routine(Writer):
         return self.emit(f"call {kind} {function}({', '.join(operands)})")
 
     def do(self, function: str, *operands: str) -> None:
-        """Emit a call without a result."""
+        """Emit a call to a function that returns nothing."""
         self.raw(f"  call void {function}({', '.join(operands)})")
 
     # Control flow -------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Routine(Writer):
         return f"l{self._labels}"
 
     def start(self, label: str) -> None:
-        """Emit a label, to which the code before it falls through."""
+        """Emit a label, and a branch from the preceding code to it."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def answer(self, value: str) -> None:

@@ -39,7 +39,7 @@ def _machine_code() -> bytes:
 
 
 class Search:
-    """Searches that repeat a step, which computes the next configuration and solver state."""
+    """Searches for configurations; a step computes the next configuration and solver state."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -51,9 +51,9 @@ class Search:
     table = staticmethod(table)
 
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return the indices (count, LANES) of the nearest initial configuration in each group.
+        """Return the best initial configuration of each group, as indices (count, LANES).
 
-        The indices for each problem are sorted by distance from its goals.
+        For each problem, the indices are sorted by the distance from its goals.
         """
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
@@ -75,10 +75,10 @@ class Search:
         memories: np.ndarray,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return configurations (count, n), final solver states, and (steps, index of the try).
+        """Return configurations (count, n), solver states, and each problem's steps and last try.
 
-        - goals: the kernel's other inputs (count or 1, size). A single row is shared by all
-          problems.
+        - goals: the kernel's inputs after configuration and solver state (count or 1, size). A
+          single row is shared by all problems.
         - begins (count or 1, n): initial configurations of the first tries.
         - ranks (count, k): indices in `starts` for the next tries. Later tries use the rows of
           `starts` beginning with index `others`.
@@ -115,7 +115,7 @@ class Search:
         return points, ends, steps
 
     def alone(self, *given: Any, **facts: Any) -> "Alone":
-        """Return a search for one problem at a time (`Alone`)."""
+        """Prepare a search that solves one problem per call (`Alone`)."""
         return Alone(self, *given, **facts)
 
 
@@ -190,10 +190,10 @@ class Alone:
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
         outs = self._table(
             [begin + places[k] + sizes[k] for k in range(2)]
-        )  # second rows of the input points and memories
+        )  # results of a single step: row 1 of the points and of the solver states
         places_of_poses = self._table(offsets)
         ways = []
-        for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start
+        for own in (ranks[1:], ranks):  # without a guess, the first try uses the nearest start
             numbers = (tries, len(own), len(sizes), whole, space, where, others)
             pointers = (ins, rows, sizes_, places_, at(self.guess), rows, at(own))
             results = map(at, (starts, memories, point, end, steps))
@@ -204,19 +204,19 @@ class Alone:
         self.plain, self.guessed = map(ctypes.c_void_p, ways)
         self._search, run = search, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(search._alone)
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
-        """Function that solves the problem.
+        """Function that runs the search.
 
-        The argument is `plain`, or `guessed` to try the guess first. The function returns 0, or
-        `REFUSED` for invalid arguments.
+        Its argument is `self.plain` for a search without an initial guess, or `self.guessed` to try
+        the guess first. It returns 0, or `REFUSED` if a pose is invalid or the guess is not finite.
         """
 
     def _table(self, numbers: Sequence[int]) -> int:
-        """Return the address of a new table of 8-byte words, which stays alive with this object."""
+        """Return the address of a new table of 8-byte words, which lives as long as this object."""
         self._words.append(words(numbers))
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """Return a function that calls `run` after allowing access to the search's memory."""
+        """Return a function that registers the search's memory as accessible, then calls `run`."""
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:

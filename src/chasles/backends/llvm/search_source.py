@@ -1,4 +1,4 @@
-"""LLVM IR of searches for many problems (see `search.py`)."""
+"""LLVM IR of functions that solve many inverse-kinematics problems (see `search.py`)."""
 
 from chasles.backends.llvm.loop_source import BLOCK, entry, place
 from chasles.backends.llvm.threads import field

@@ -35,43 +35,48 @@ from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Interface, Program, Staged
 
 WORTH_THREADS = 10_000_000
-"""Number of operations above which threads share a batch (about a third of a millisecond)."""
+"""Minimum number of operations for which a batch uses several threads (about 0.3 ms)."""
 
 MANY, GROUP = 8, 4
-"""Number of parts above which each part of a program runs for GROUP tiles before the next part."""
+"""If a program has more than MANY parts, each part computes GROUP tiles before the next part runs.
+A tile is a block with one state per SIMD lane."""
 
 LOOP = 12_000
-"""Number of instructions above which a program runs as a loop over its segments, if the segments
-have few distinct forms. Straight-line code of this length does not stay in the cache. The loop
-compiles in a fraction of the time, and batches take 25 to 45 % less time."""
+"""Number of instructions above which a program is compiled as a loop, if it consists of similar
+segments. Straight-line code of this length does not fit in the cache. The loop compiles in a
+fraction of the time, and batches take 25 to 45 % less time."""
 
 LONGEST = 40000
 """Maximum number of instructions that LLVM compiles as one part in reasonable time."""
 
 SPREAD = 8000
-"""Number of scalar multiplications in matrix products above which the lanes of a batch are columns
-(`products`) instead of states, because the code would otherwise not stay in the cache."""
+"""Threshold for the number of scalar multiplications in matrix products. Below it, each SIMD lane
+computes one state of a batch. Above it, each lane computes one matrix column (`products`), so that
+the code stays in the cache."""
 
 FAR, LASTING = 100, 16_000
-"""Thresholds for loading values again. In programs with more than LASTING instructions, a value
-that was not used for FAR instructions is loaded again instead of staying in a register. LLVM then
-allocates the registers of a large robot's functions in two thirds of the time, and the code is
-equally fast. Shorter programs would be 3 to 11 % slower.
+"""In programs with more than LASTING instructions, a value that has not been used for FAR
+instructions is loaded from memory again instead of staying in a register. LLVM then allocates
+registers for the functions of a large robot in two thirds of the time, and the code is equally
+fast. Shorter programs would be 3 to 11 % slower.
 """
 
 FAR_TILED = 70
-"""Value of FAR for programs with tiled arrays (`Program.tiled`), regardless of their length.
-These programs use most of their inputs several times, and loading values again makes them 10 to 20
-% faster. With a threshold of 100, contact steps take 1 to 2 % longer.
+"""The threshold that replaces FAR in programs with tiled arrays (`Program.tiled`) of any length.
+These programs use most of their inputs several times, and reloading values makes them 10 to 20 %
+faster. With a threshold of 100, contact steps take 1 to 2 % longer.
 """
 
 SHARE = 10000
-"""Number of instructions per part, for programs over `LONGEST` that are not compiled as loops."""
+"""Number of instructions per part if a program exceeds `LONGEST` and is not compiled as a loop."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """Text of an LLVM module, and the workspace (bytes, aligned to a vector) that `batch` needs."""
+    """Text of an LLVM module, and the size of the workspace that its function `batch` needs.
+
+    The workspace size (bytes) is a multiple of the vector size.
+    """
 
     text: str
     workspace: int
@@ -121,7 +126,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
 
 
 def _lowered(program: Program, target: Target) -> Lowered | Rolled:
-    """Return a program as straight-line parts, or a long program as a loop over segments."""
+    """Divide a program into straight-line parts, or convert a long program to a loop."""
     size = len(program.code)
     if size > LOOP and (loop := rolled(program)):
         return loop
@@ -130,14 +135,14 @@ def _lowered(program: Program, target: Target) -> Lowered | Rolled:
 
 
 def _far(program: Program) -> int:
-    """Return the number of instructions after which an unused value is loaded again."""
+    """Return the maximum number of instructions for which an unused value stays in a register."""
     if program.tiled:
         return FAR_TILED
     return FAR if len(program.code) > LASTING else NEVER
 
 
 class _Slots:
-    """Distinct results of a program, and the tile vector (slot) that holds each output entry."""
+    """Distinct results of a program, and the vector of the tile that stores each output entry."""
 
     def __init__(self, program: Program) -> None:
         self.results = list(places(program))
@@ -182,7 +187,10 @@ def _parts(
     going: Mapping[int, list[Place]],
     pack: Mapping[int, tuple[int, ...]] | None = None,
 ) -> list[str]:
-    """Return a function for each part of a program, for `width` lanes or with limbs in lanes."""
+    """Return the LLVM functions of all parts of a program.
+
+    The SIMD lanes hold different states or, if `pack` is given, different limbs of one state.
+    """
     texts = []
     for n, part in enumerate(lowered.parts):
         w, results = target.writer(width), {r: going[r] for r in part.results if r in going}
@@ -235,7 +243,7 @@ def _one(
 def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
     """Return the function `one` for one state, which calls `batch`.
 
-    The program is then compiled only once, in half the time.
+    This halves the compile time, because the program is compiled only once.
     """
     w = target.writer()
     space, count = w.reserve(vectors), max(len(program.inputs), len(program.outputs))
@@ -247,7 +255,7 @@ def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
 
 
 def _pointers(w: Writer, taken: Interface) -> list[str]:
-    """Emit code that loads the pointers to a state's rows from the arguments of `ONE`."""
+    """Emit code that loads the pointers to one state's rows from the function's arguments."""
     counts = (("in", len(taken.inputs)), ("out", len(taken.outputs)))
     places = [w.at(f"%{role}_pointers", k, "ptr") for role, n in counts for k in range(n)]
     return [w.emit(f"load ptr, ptr {place}") for place in places]
@@ -280,9 +288,10 @@ def _vector_parts(
 
 
 def _own(program: Program) -> list[int]:
-    """Return the indices of the outputs that are stored directly in the caller's tiles.
+    """Return the indices of the outputs that the program may write directly to the caller's tiles.
 
-    An output that may share its memory with an input of the same name is stored after the program.
+    The tile of an output may be that of an input with the same name. Such an output is first stored
+    elsewhere, and copied to the tile at the end of the program.
     """
     taken = {v.name for v in program.inputs}
     tiled = [k for k, v in enumerate(program.outputs) if v.name in program.tiled and v.size]
@@ -299,10 +308,10 @@ def _batch(
     products: Products | None,
     target: Target,
 ) -> tuple[str, int]:
-    """Return the function `batch`, and the size of its workspace in vectors.
+    """Return the LLVM IR of the function `batch`, and the number of vectors in its workspace.
 
-    The code of a long program does not stay in the cache, so each of its parts runs for a group of
-    tiles before the next part.
+    The code of a long program does not fit in the instruction cache, so each of its parts runs for
+    a group of tiles before the next part starts.
     """
     w = target.writer()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
@@ -330,7 +339,7 @@ def _batch(
     rows = w.at("%workspace", used, w.type)
 
     def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
-        """Emit calls that transpose input rows into tiles, or results from tiles to rows."""
+        """Emit calls that transpose rows of inputs into tiles, or tiles of results into rows."""
         first, suffix = w.emit(f"add i64 {row}, {t * w.width}"), "_last" if last else ""
         for function, k, pointer, stride in moves:
             place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
@@ -354,7 +363,8 @@ def _batch(
     def run(count: int, row: str, last: str) -> None:
         """Emit code that processes `count` tiles, beginning at a given row.
 
-        With `last`, the only tile may be partial.
+        last: empty for full tiles. For a single tile that may be partial, the operand with the
+        index of its last row.
         """
         if not last:
             ask(row, count * w.width)
@@ -406,7 +416,7 @@ def _tiled(
 ) -> tuple[str, int]:
     """Return the function `tiled` for one tile, and the size of its workspace in vectors.
 
-    The arrays in `Program.tiled` are the caller's tiles.
+    The caller passes the arrays listed in `Program.tiled` as tiles.
     """
     w, others = target.writer(), list[str]()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
@@ -482,7 +492,7 @@ end:
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:
-    """Emit a test that is true if the outputs, with these row strides, exceed `PAST` bytes."""
+    """Emit a test: true if the outputs, given their row strides, exceed `PAST` bytes in total."""
     total = "0"
     for stride in strides:
         total = w.emit(f"add i64 {total}, {stride}")

@@ -20,12 +20,12 @@ from chasles.backends.llvm.tiles import (
 
 
 class Lines:
-    """Writer of a row at `base` in whole cache lines, each taken from two neighboring vectors.
+    """Emit code that stores a row of a matrix at `base` by whole cache lines.
 
-    The row is divided into vectors of `width` elements, beginning with its first element. Line n
-    begins in vector n. Stores of whole lines bypass the cache. The incomplete lines at the ends of
-    the row are written by ordinary stores. These stores do not cross into another line, which would
-    be slow.
+    The row is divided into vectors of `width` elements, beginning with its first element. Cache
+    line n begins in vector n and ends in the next vector. Stores of whole lines bypass the cache.
+    The incomplete lines at the ends of the row are written by ordinary stores. These stores do not
+    cross into another line, which would be slow.
     """
 
     def __init__(self, w: Writer, base: str) -> None:
@@ -45,15 +45,19 @@ class Lines:
         self._part(-w.width, vector, vector, "uge", missing)
 
     def write(self, start: int | str, before: str, after: str) -> None:
-        """Write the cache line that begins in the vector whose first element has index `start`."""
+        """Write one cache line, which begins in vector `before` and ends in vector `after`.
+
+        start: index of the first element of `before`.
+        """
         line, place = self._line(start, before, after)
         w = self._w
         w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
 
     def end(self, start: int, rest: int, before: str, after: str) -> None:
-        """Write the rest of the row, from its last full vector, which begins at index `start`.
+        """Write the end of a row, beginning with its last full vector.
 
-        rest: number of elements of `after` that belong to the row.
+        start: index of the first element of the vector.
+        rest: number of elements of the next vector, `after`, that belong to the row.
         """
         w = self._w
         for k, first in enumerate((before, after)[: 2 if rest else 1]):
@@ -67,10 +71,7 @@ class Lines:
         return line, w.at(self._first, start, w.element.name)
 
     def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Write the lanes of a cache line that `comparison` selects.
-
-        comparison: "slt" selects the lanes whose index is below `limit`, "uge" selects all others.
-        """
+        """Write part of a cache line: SIMD lanes below `limit` ("slt"), or all others ("uge")."""
         w = self._w
         line, place = self._line(start, before, after)
         mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")
@@ -150,14 +151,14 @@ def joined(w: Writer, lanes: Sequence[Lane]) -> str:
 
 
 class Kept:
-    """Writer of a matrix at `base`, row by row, with ordinary stores."""
+    """Writer that stores a matrix row by row at the address `base`, through the cache."""
 
     def __init__(self, w: Writer, base: str, rows: int, columns: int) -> None:
         self._w, self._base, self._columns = w, base, columns
         self._waiting: dict[tuple[int, int], Lane] = {}
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Add some columns of a row; write the row when all its columns are known."""
+        """Add some columns of a row; write the row once all its columns have been added."""
         w, n, element = self._w, self._columns, self._w.element
         self._waiting |= {(row, c): (vector, lane) for lane, c in enumerate(columns)}
         if any((row, c) not in self._waiting for c in range(n)):
@@ -191,7 +192,7 @@ class Stream:
         self._last = ""
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Add some columns of a row, and write all complete cache lines."""
+        """Add a vector with entries of one row, in the given columns, and write complete lines."""
         w, first = self._w, row * self._columns
         self._waiting |= {first + c: (vector, lane) for lane, c in enumerate(columns)}
         while self._made < self._vectors:

@@ -2,7 +2,7 @@
 
 A caller submits its work, takes part in it, and returns when all of it is done. All of this is one
 call to a C function, during which Python does not raise interrupts. Therefore an interrupt cannot
-leave a lock acquired, or leave a thread that writes to arrays after the caller frees them. The
+leave a lock acquired, or a thread that still writes to arrays that the caller has freed. The
 threads are Python threads, but they always wait for work in machine code, without holding the GIL.
 """
 
@@ -22,8 +22,8 @@ PIECES = 8
 """Average number of row ranges per thread. Threads that start late or are slow take fewer."""
 
 PATIENCE = 2_000_000_000
-"""Approximate number of operations in one call to machine code, for each thread. Python raises
-interrupts only between calls."""
+"""Approximate number of operations per thread in one call to machine code. Python handles
+interrupts only between these calls."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
 """Layout of the thread pool in memory (bytes): offsets of the lock, of two condition variables and
@@ -281,8 +281,8 @@ _WINDOWS = (
     *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
     *("WakeConditionVariable", "WakeAllConditionVariable"),
 )
-"""Names of POSIX functions and of the corresponding Windows functions, which take the same
-arguments. POSIX functions with fewer parameters ignore the additional arguments."""
+"""Names of POSIX functions and of the corresponding Windows functions. Both receive the
+same arguments; `pthread_cond_wait` ignores the last two (timeout and flags)."""
 
 
 def _libraries() -> tuple[Any, Any]:
@@ -319,7 +319,7 @@ class Pool:
         kinds = (pointer, pointer, pointer, size, size, size, size)
         self._share = ctypes.CFUNCTYPE(size, *kinds)(self.share)
         self._serve = ctypes.CFUNCTYPE(None, pointer)(code.address("serve"))
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # the threads use the pool until exit
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # never freed: threads use it
         checked.enter(self.address, self.address + _SIZE)
         self._begin()
         if hasattr(os, "register_at_fork"):
@@ -336,14 +336,14 @@ class Pool:
                 start(ctypes.c_void_p(self.address + place), None)
 
     def threads(self, wanted: int) -> int:
-        """Start threads for a call; return their number, not counting the calling thread."""
+        """Start the threads that a call needs; return their number without the calling thread."""
         helpers = min(wanted, max(arrays.cores(), 2)) - 1
         while self._started < helpers:
             try:
                 _thread.start_new_thread(self._serve, (self.address,))
             except RuntimeError:  # no thread can be started, or the interpreter is exiting
                 return self._started
-            self._started += 1  # after an interrupt before this line, one thread stays idle
+            self._started += 1  # an interrupt before this line only leaves an unused thread
         return helpers
 
     @checked.ends
@@ -352,8 +352,8 @@ class Pool:
     ) -> None:
         """Process rows 0, ..., count - 1 with the function at address `body`, on several threads.
 
-        work: approximate number of operations per row. A pending interrupt is raised after every
-        `PATIENCE` operations; the remaining rows are then not processed.
+        work: approximate number of operations per row. Interrupts are checked about every
+        `PATIENCE` operations per thread. After an interrupt, the remaining rows are not processed.
         """
         helpers = self.threads(threads) if threads > 1 and count > step else 0
         part = max(PATIENCE * (helpers + 1) // (max(work, 1) * step), 1) * step

@@ -13,7 +13,7 @@ from chasles.backends.llvm.math import DOUBLE, Element, Writer, angles, arctange
 from chasles.backends.lowering import Lowered, Part
 
 UNROLLED = 4
-"""Maximum number of vectors in a row that is transposed without a loop."""
+"""Rows that contain at most this many vectors are transposed without a loop."""
 
 
 def _last_cache() -> int:
@@ -31,7 +31,7 @@ PAST = _last_cache() // 2
 cache, because the results would not stay in the cache."""
 
 AHEAD = 32
-"""Number of columns by which prefetches are ahead of loads and stores in long rows."""
+"""Prefetch distance in long rows: number of columns ahead of the current load or store."""
 
 
 def attributes(w: Writer) -> str:
@@ -52,7 +52,7 @@ class Target:
     element: Element = DOUBLE
 
     def writer(self, width: int | None = None) -> Writer:
-        """Return a new writer for `width` lanes, by default the number of lanes of the target."""
+        """Return a code writer for vectors of `width` entries (default: the target's width)."""
         return Writer(width or self.width, self.fuse, self.element, self.width)
 
 
@@ -71,13 +71,14 @@ SPELLING: dict[str, Callable[..., str]] = {
     "max": lambda w, a, b: w.call("maximum", a, b),
     "abs": lambda w, a: w.call("fabs", a),
 }
-"""Writer methods for arithmetic operations on vectors. Sines and cosines are computed in groups
-(`Stage.angles`); comparisons and selections use masks."""
+"""Functions that emit arithmetic operations on vectors, by operation. Sines and cosines are not
+listed, because they are computed in groups (`Stage.angles`), nor are comparisons and selections,
+which use masks."""
 
 COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 
 Place = tuple[str, int]
-"""The name of a tile, and an index in the tile."""
+"""Place of a value: the name of a tile (an array in memory) and an index in it."""
 
 
 class Body:
@@ -138,8 +139,8 @@ class Body:
     def _use(self, k: int) -> str:
         """Return the name of an instruction's value, after a load if the value is in memory.
 
-        A value that has not been used for many instructions is loaded again, so that it does not
-        occupy a register.
+        A value that has not been used for many instructions is reloaded, so that it does not occupy
+        a register in the meantime.
         """
         op, args, data = self.code[k]
         if op == "const":
@@ -176,9 +177,9 @@ class Body:
 
 
 def gather(w: Writer, n: int, *, clip: bool) -> str:
-    """Return the function that transposes rows of n elements into a tile.
+    """Return LLVM IR of a function that transposes rows of n elements into a tile.
 
-    With `clip` (for the last tile of a batch), the row %last replaces the rows after it.
+    `clip` is for the last tile of a batch, which may have too few rows: its last row is repeated.
     """
     width, rows = w.width, row_places(w, clip)
 
@@ -292,9 +293,9 @@ def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
 
 
 def steady_block(w: Writer, output: int, start: str) -> str:
-    """Emit a branch to %moving unless all columns of the block at `start` are constant.
+    """Emit a branch to %moving if a column of the block at `start` is not constant.
 
-    Return the vector of these constants.
+    Return the vector of the block's constants.
     """
     steady = w.emit(f"load i1, ptr {w.at(f'@steady{output}', start, 'i1')}")
     w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
@@ -303,7 +304,7 @@ def steady_block(w: Writer, output: int, start: str) -> str:
 
 
 def streams(w: Writer, columns: int) -> bool:
-    """Return True if rows of this length can be written with stores that bypass the cache."""
+    """Return True if rows of `columns` entries are written by stores that bypass the cache."""
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
@@ -325,10 +326,11 @@ def declared(w: Writer) -> list[str]:
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
-    """Return constant tables in LLVM IR for the columns of an output.
+    """Return three constant tables in LLVM IR for the columns of an output.
 
-    The tables hold the slot (vector in the tile) of each column, the constant value of each column
-    or 0, and a flag for each block of `width` columns that is true if all of them are constant.
+    - columns: index of each column's vector in the tile.
+    - pattern: value of each constant column, and 0 for other columns.
+    - steady: for each block of `width` columns, true if all of them are constant.
     """
     n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
@@ -353,7 +355,7 @@ def tile_function(w: Writer, name: str, tile: str, clip: bool) -> str:
 def row_places(w: Writer, clip: bool) -> list[str]:
     """Emit code that computes pointers to `width` rows, the first at %base.
 
-    clip: True to use the row %last in place of the rows after it.
+    If `clip` is True, rows after the row %last are replaced by that row.
     """
     rows = []
     for r in range(w.width):
@@ -384,7 +386,7 @@ def _half(w: Writer) -> str:
 
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
-    """Emit code that loads a vector as two half vectors, which a transpose joins at little cost."""
+    """Emit code that loads the two halves of a vector, which a transpose then joins at low cost."""
     upper = w.at(place, w.width // 2, w.element.name)
     return (
         w.emit(f"load {_half(w)}, ptr {place}, align {w.element.bytes}"),

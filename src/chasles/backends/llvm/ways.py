@@ -1,4 +1,4 @@
-"""Call descriptors that fast entries register for calls first handled in Python."""
+"""Registration of calls handled in Python, so that machine code can handle similar calls later."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from chasles.backends.llvm.kernel import ALWAYS, NEVER, Owner, Way, way_of
 from chasles.backends.objects import MOST_OPTIONS, MOST_WRENCHES
 
 MOST_WAYS = 64
-"""Maximum number of call descriptors (`objects.WAY`) that one fast entry registers."""
+"""Maximum number of call descriptors (`objects.WAY`) that are registered for one function."""
 
 
 def learn(
@@ -20,9 +20,9 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Register a call that Python handled, so that the fast entry can handle such calls.
+    """Register a call handled by Python code, so that machine code can handle similar calls.
 
-    The call is registered only if the machine code can handle it.
+    A call that the machine code cannot handle is not registered.
 
     - owner: the `__self__` of the fast entry.
     - make: function that returns the resolved call, or None if no kernel's entry can be called
@@ -51,7 +51,7 @@ def learn(
             return
         owner[6].add(key)
     except (TypeError, ValueError):
-        return  # an unhashable option
+        return  # the call cannot be cached, because the value of an option is not hashable
     target = target or make()
     way = None if target is None else _reached(target, short)
     if target is not None and way is not None:
@@ -64,7 +64,7 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """Return the call descriptor for a resolved call's kernel, or None if the kernel has none.
+    """Return the descriptor for fast calls of the target's kernel, or None if there is none.
 
     short: True if all arguments are float32 arrays.
     """
