@@ -135,8 +135,8 @@ def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
     worst = max((x.kinematics for x in massless), default=0.0)
     yield ""
     yield (
-        f"{len(massless)} robots have joints that move no inertia. Their placements and Jacobians "
-        f"differ from the reference by at most {worst:.0e}."
+        f"In {len(massless)} robots, some joints move only massless links. The link poses and "
+        f"Jacobians of these robots differ from the reference by at most {worst:.0e}."
     )
     yield from _table("code", "files", _refusals(outcomes))
     yield from _table("file", "notes about the difference", _differences(outcomes))

@@ -23,9 +23,9 @@ AREAS = {
     "SDF": "SDF files",
     "MJCF": "MJCF files",
     "TOML": "Mechanism files and Denavit-Hartenberg files",
-    "DAT": "Data files",
+    "DAT": "Robot data files (.dat)",
     "XML": "XML files",
-    "FILE": "Files in general",
+    "FILE": "All file formats",
     "MODEL": "Mechanisms",
     "JOINT": "Joints",
     "DH": "Denavit-Hartenberg tables",
@@ -46,13 +46,13 @@ AREAS = {
     "MATH": "Mathematics",
     "CONVENTION": "Conventions of other libraries",
     "PEER": "Comparison with other libraries",
-    "VERIFY": "Verify",
+    "VERIFY": "Verification",
     "IDENT": "Identification",
     "LOG": "Measurement logs",
-    "CLUSTER": "Clusters",
-    "SWEEP": "Sweeps",
-    "LEARN": "Learning",
-    "LINT": "Lint",
+    "CLUSTER": "Compute clusters",
+    "SWEEP": "Parameter sweeps",
+    "LEARN": "Learning environments",
+    "LINT": "Lint: checks of robot files",
     "PLOT": "Plots",
     "VIEW": "Viewer",
     "SCENARIO": "Scenarios",
@@ -129,6 +129,9 @@ def _text(node: ast.expr, known: Mapping[str, ast.expr]) -> str:
         return _text(known[node.id], rest)
     if isinstance(node, ast.IfExp):
         return " / ".join(filter(None, (_text(node.body, known), _text(node.orelse, known))))
+    if isinstance(node, ast.BoolOp):
+        told = [each for each in node.values if not ast.unparse(each).startswith("similar(")]
+        return " / ".join(filter(None, (_text(each, known) for each in told)))
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):

@@ -136,9 +136,22 @@ PUBLIC = {
 """Map from public names to the modules that define them. Names mapped to `chasles` are submodules.
 """
 
+FOREIGN = {
+    "load_urdf": "load",
+    "loadurdf": "load",
+    "load_model": "load",
+    "load_robot": "load",
+    "from_urdf": "load",
+    "read_urdf": "load",
+    "urdf": "load",
+    "save_urdf": "save",
+    "write_urdf": "save",
+}
+"""Lower-case names of functions in other libraries, and the corresponding names in chasles."""
+
 
 class _Package(ModuleType):
-    """Module type in which importing a subpackage does not replace a function of the same name."""
+    """Module that keeps a function when a subpackage of the same name is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:
@@ -155,7 +168,9 @@ def __getattr__(name: str) -> Any:
     elif not name.startswith("_") and name in _modules():
         value = import_module(f"{__name__}.{name}")
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        ours = FOREIGN.get(name.lower(), "")
+        hint = f"; it is called {ours!r} here" if ours else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     globals()[name] = value
     return value
 

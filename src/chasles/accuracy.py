@@ -77,7 +77,7 @@ def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent
     Returns
     -------
     Condition
-        The condition number, a float with further attributes.
+        Condition number (a float); its attributes include the extreme eigenvalues.
 
     Examples
     --------
@@ -140,8 +140,9 @@ def maximal_dynamics(
     qdd : ndarray, shape (..., nv)
         Joint accelerations (rad/s2 or m/s2).
     multipliers : ndarray, shape (..., rows)
-        Constraint forces. If loops are redundant, qdd is unique, but the multipliers are not:
-        `constrained_dynamics` may return different values.
+        Constraint forces, one for each scalar equation of a loop or coupling. If loops are
+        redundant, qdd is unique, but the multipliers are not: `constrained_dynamics` may return
+        different values.
 
     Raises
     ------
@@ -239,9 +240,10 @@ class MaximalDynamics:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return accelerations qdd (..., nv) and Lagrange multipliers (..., rows).
 
-        The multipliers belong to loops and couplings. t (...) is the time (s) for a time-dependent
-        robot. The default is the time passed to `at_time`. f_ext is as in `Robot.forward_dynamics`;
-        each new set of frames requires a new analysis.
+        The multipliers are constraint forces, one for each scalar equation of a loop or coupling.
+        t (...) is the time (s) for a time-dependent robot, by default the time passed to `at_time`.
+        f_ext is as in `Robot.forward_dynamics`. Each new set of frames in f_ext requires a new
+        analysis.
         """
         keys, forces = wrench_arguments(self.robot.model, f_ext)
         here = self.robot if t is None else self.robot.at(t)
@@ -298,7 +300,7 @@ def _arrays(
 
 
 def _rows(function: str, arrays: dict[str, np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
-    """Broadcast arguments, and return the batch shape and arrays (n, size) with a row per state."""
+    """Broadcast arguments; return the batch shape, and each argument with one row per state."""
     lead = leading_shape(function, **arrays)
     wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays.values()]
     count = math.prod(lead)
@@ -327,7 +329,7 @@ def _answer(
         raise OpenLoop("E-ACCURACY-005", problem, remedy, part=function)
     if not rate <= tolerance * max(1.0, np.max(np.abs(qd), initial=0.0)):
         problem = f"qd violates the loop constraints by {rate:.2g} rad/s or m/s"
-        remedy = "compute a consistent qd with robot.complete(q, yd)"
+        remedy = "compute qd from independent velocities yd with robot.complete(q, yd)"
         raise OpenLoop("E-ACCURACY-006", problem, remedy, part=function)
     a, lam, met = solver(M, K, f, k)
     if not met:

@@ -7,7 +7,7 @@ motion = contact.contact_dynamics(robot, q, qd, tau, contacts)  # qdd, forces
 after = contact.impact(robot, q, qd, contacts, contact.Stronge(0.5, 0.8))  # qd, impulses
 law = contact.SoftContact(contact.HuntCrossley(5e4, 0.3))  # forces from gap and rate
 
-See Featherstone (2008), chapter 11, which does not cover Coulomb friction.
+For contact without friction, see Featherstone (2008), chapter 11.
 """
 
 from chasles.mechanisms.sensing import ContactForce

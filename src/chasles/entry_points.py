@@ -27,17 +27,17 @@ def entry_point(name: str) -> Any:
 def imported(place: str) -> Any:
     """Import and return an object, given its import path "module:name".
 
-    Without a name, the object has the same name as the module. Only the tables that list import
-    paths may use this function (`tests/test_architecture.py`).
+    If the name is omitted, it is the last part of the module path. Only modules that load objects
+    from a table may call this function; `tests/test_architecture.py` checks this.
     """
     module, _, name = place.partition(":")
     return getattr(import_module(module), name or module.rpartition(".")[2])
 
 
 class Sourced:
-    """Descriptor that imports the object at `row.source` when the attribute is read.
+    """Descriptor that imports its value when the attribute is read.
 
-    The import path `row.source` is relative to `package`.
+    The import path is the attribute `source` of the instance, relative to `package`.
     """
 
     def __init__(self, package: str) -> None:

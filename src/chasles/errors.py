@@ -73,9 +73,9 @@ def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
 
 
 def _middle(start: int, end: int, most: int) -> tuple[int, int]:
-    """Return the middle part of the range [start, end), to be replaced by an ellipsis.
+    """Return the part of the range [start, end) to replace with an ellipsis.
 
-    With the ellipsis, `most` characters remain.
+    The shortened range has `most` characters, including the ellipsis.
     """
     return start + most // 2, end - (most - 1) // 2
 
@@ -86,7 +86,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def brief(data: Any) -> str:
-    """Return the repr of a data class instance, without hidden fields and default values."""
+    """Return the repr of a dataclass instance, omitting hidden fields and default values."""
     usual = _usual(data.__class__)
     texts = {name: repr(getattr(data, name)) for name in usual}
     kept = (f"{name}={text}" for name, text in texts.items() if usual[name] != text)
@@ -95,7 +95,7 @@ def brief(data: Any) -> str:
 
 @cache
 def _usual(kind: Any) -> dict[str, str | None]:
-    """Return the repr of each shown field's default value, or None if the field has no default."""
+    """Return the default value, as text or None, of each field in the repr of a dataclass."""
     found: dict[str, str | None] = {}
     for x in (x for x in fields(kind) if x.repr):
         usual = x.default if x.default_factory is MISSING else x.default_factory()
@@ -145,7 +145,7 @@ class ChaslesError(Exception):
 
     @property
     def place(self) -> str:
-        """Location as "file:line" or "file", or an empty string without a file."""
+        """Location as "file:line" or "file", or an empty string if there is no file."""
         return (self.file or "") + ("" if self.line is None else f":{self.line}")
 
     @property
@@ -200,7 +200,7 @@ class ChaslesError(Exception):
         return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return a copy of the error with an outer part before its own part: `<outer>: <part>`.
+        """Return a copy of the error with its part prefixed by an outer part: `<outer>: <part>`.
 
         Parameters
         ----------

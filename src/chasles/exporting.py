@@ -91,8 +91,8 @@ def export(
         Prefix of all C identifiers and file names. Default: the robot's name.
     own_sine : bool, optional
         Export the sine and cosine functions of chasles instead of calling those of the C library.
-        The exported functions are faster and give identical results on every machine. Batch
-        functions always use them.
+        The sine and cosine of chasles are faster and give identical results on every machine.
+        Batch functions always use them.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
@@ -114,13 +114,12 @@ def export(
     Arrays are row-major, in the same order and units as in the `Robot` methods (docs/export-c.md).
     "inverse_kinematics" is the complete solver, which starts from `tries` stored random
     configurations (32 by default, generated from `seed`). "inverse_kinematics_step" is one
-    iteration. Both solve for a pose of `frame`, or for `targets` as in
-    `Robot.inverse_kinematics`. "resolved_rate" is the
-    step of `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with
-    `damping`, `singular` and `passes`. "time_step" is one step of size `dt` with the integrator
-    "time-stepping", with `contacts`, `limits` and `control` as in `rollout`. With ctrl=True, it
-    takes actuator controls instead of joint torques. For robots with loops, `q` is a closed
-    configuration, which determines the choice of independent coordinates.
+    iteration. Both solve for a pose of `frame`, or for `targets` as in `Robot.inverse_kinematics`.
+    "resolved_rate" is the step of `chasles.control.resolved_rate` for the twist of `frame`, or for
+    `tasks`, with `damping`, `singular` and `passes`. "time_step" is one step of size `dt` with the
+    integrator "time-stepping", with `contacts`, `limits` and `control` as in `rollout`. With
+    ctrl=True, it takes actuator controls instead of joint torques. For robots with loops, `q` is a
+    closed configuration, which determines the choice of independent coordinates.
 
     If the robot's name is reserved in C, C++, CMake or a system header, the prefix is "robot_"
     followed by the name. A long name is shortened and ends in a hash. A comment in the header notes
@@ -193,9 +192,9 @@ def export_program(
     prefix: str | None = None,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Export a single program, with the same set of files as `export`.
+    """Export a single program as a C99 library, with the same kinds of files as `export`.
 
-    `sample` contains the input arrays (n, size) of n test states.
+    `sample` contains one array (n, size) for each input of the program, with n test states.
     """
     _check_dtype(dtype)
     stem, note = prefix_for(robot.name) if prefix is None else (_checked(prefix), "")
@@ -227,8 +226,8 @@ def _check_function(robot: Robot, name: str) -> None:
         raise InputError(
             "E-EXPORT-003",
             f"{name} cannot be exported, because it iterates or combines results in Python",
-            "export the functions that it calls, for example loop_residual and "
-            "loop_matrix, or constrained_dynamics for closed loops",
+            "export the functions that it calls; for closed loops, export "
+            "constrained_dynamics, or loop_residual and loop_matrix",
             part="export",
         )
     hint = suggested(function, METHODS)
@@ -296,7 +295,7 @@ def _program(
 
 
 def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
-    """Return the inverse kinematics solver for a frame's pose or for the option `targets`."""
+    """Return the inverse kinematics solver for `targets` or, by default, for a pose of `frame`."""
     targets = options.get("targets")
     if targets is None:
         tolerance = 1e-6 if dtype == "float64" else 1e-4
@@ -306,9 +305,10 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 
 
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
-    """Return the program of a resolved-rate step, and `STATES` test states for the program.
+    """Return a program for one step of resolved-rate control, and `STATES` test inputs for it.
 
-    The test states are those with the smallest joint velocities, and thus far from singularities.
+    Of `CHOICE` random inputs, those with the smallest resulting joint velocities are selected,
+    because their configurations are far from singularities.
     """
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks

@@ -1,4 +1,4 @@
-"""Controllers for compiled simulation, soft contacts, and simulation results."""
+"""Public names for compiled simulation: controllers, soft contacts and results."""
 
 from chasles.motion.contact.pairs import Contacts, Pressed, Spot, given_pairs
 from chasles.motion.contact.pairs import Pair as SoftPair

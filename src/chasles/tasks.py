@@ -22,7 +22,7 @@ from chasles.errors import InputError, MissingPackageError, StateError, said
 from chasles.version import VERSION
 
 THREADS = 2
-"""Number of tasks that run at the same time in this process."""
+"""Default number of tasks that run at the same time in this process."""
 
 WINDOW, LEAST = 8, 16
 """Number of pending tasks on a cluster: `WINDOW` per worker thread, and at least `LEAST` in all."""
@@ -31,13 +31,13 @@ TOGETHER = 16
 """Maximum number of items per task on a cluster. Dask's overhead is about 4 ms per task."""
 
 ATTEMPTS = 10
-"""Maximum number of attempts to run a task whose workers die.
+"""Maximum number of times that a task is submitted if the workers that run it die.
 
-In each attempt, Dask tries several workers.
+Each time, Dask tries several workers.
 """
 
 PAUSE = 0.1
-"""Time (s) between fetches of results from a cluster while more tasks than threads are pending."""
+"""Time (s) between fetches of results from a cluster while tasks are still waiting for a thread."""
 
 INTERVAL, HEARTBEAT = "heartbeat-interval", 10.0
 """Dask setting for the heartbeats of local workers: its name, and the time (s) between heartbeats.
@@ -83,7 +83,7 @@ Told = Callable[[int], None]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Task = Callable[[Item, Told], Result]
-"""Function `task(item, told)` that processes an item. The callback `told` reports its progress."""
+"""Function `task(item, told)` that processes an item and reports progress by calling `told`."""
 
 
 def run(
@@ -107,7 +107,7 @@ def run(
 def ahead(
     function: Callable[[Item], Result], blocks: Iterable[Item], threads: int
 ) -> Iterator[Result]:
-    """Yield function(block) for all blocks, in order. Threads compute while blocks are read.
+    """Yield function(block) for all blocks in order, computed on threads while blocks are read.
 
     At most `threads` + 1 blocks are in memory. With one thread, the function runs in the caller's
     thread.
@@ -186,7 +186,7 @@ _MAKING = Lock()
 
 
 def _remembered(recipe: bytes, version: str) -> Portable:
-    """Return the function that is pickled in `recipe`, deserialized once in each process."""
+    """Return the function pickled in `recipe`, which each process deserializes only once."""
     if version != VERSION:
         problem = f"a worker has chasles {VERSION}, but the client has chasles {version}"
         raise InputError("E-CLUSTER-003", problem, "install the same version everywhere")
@@ -219,7 +219,7 @@ def connected(address: str) -> Iterator[Any]:
     except ImportError:
         remedy = "run pip install 'chasles[cluster]'"
         raise MissingPackageError(
-            "E-CLUSTER-001", "clusters need dask.distributed", remedy
+            "E-CLUSTER-001", "dask.distributed is not installed", remedy
         ) from None
     if address.split(":")[0] == LOCAL:
         with started(_workers(address)) as cluster, Client(cluster, set_as_default=False) as client:
@@ -236,7 +236,7 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def _workers(address: str) -> int:
-    """Return the number of workers in local:N; for `local`, the number of processors."""
+    """Return the number of workers: N for local:N, and the number of processors for local."""
     count = address.removeprefix(LOCAL).removeprefix(":")
     if address == LOCAL:
         from dask.system import CPU_COUNT
@@ -244,7 +244,8 @@ def _workers(address: str) -> int:
         return int(CPU_COUNT)
     if not count.isdecimal() or not 0 < int(count) <= MOST:
         problem = f"{address!r:.80} does not specify a number of worker processes from 1 to {MOST}"
-        raise InputError("E-CLUSTER-005", problem, "use local, or for example local:4")
+        remedy = "use local:N for N worker processes, or local for one per processor"
+        raise InputError("E-CLUSTER-005", problem, remedy)
     return int(count)
 
 
@@ -340,7 +341,7 @@ class _Sent:
     def finished(self) -> list[tuple[int, Any]]:
         """Wait for results, and return a list of (index of the task's first item, result).
 
-        Tasks whose workers died are sent again, up to `ATTEMPTS` times.
+        Tasks whose workers died are sent again, for at most `ATTEMPTS` attempts in all.
         """
         from distributed import KilledWorker
 

@@ -1,3 +1,3 @@
-"""Package version, which pyproject.toml also reads."""
+"""Package version, read from this file by the build."""
 
 VERSION = "0.1.0"

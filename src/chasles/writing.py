@@ -3,7 +3,8 @@
 The contents are written to a temporary file in the same folder, which is flushed to disk and
 renamed. During this time, the process holds an advisory lock on the temporary file. If the process
 is killed, its temporary file remains without a lock, and the next process that writes to the folder
-removes it. On systems without advisory locks (Windows), the temporary file remains.
+removes it. On systems without advisory locks (Windows), the temporary file of a killed
+process is not removed.
 """
 
 import errno
@@ -137,10 +138,8 @@ def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = 
                 )
                 raise ExistingFileError("E-FILE-060", problem, remedy, file=path)
     if not overwrite and os.path.lexists(path):
-        problem = "the file already exists"
-        if os.path.isdir(path):
-            problem = "the path is a directory"
-        remedy = "choose another name, or replace it (--overwrite, overwrite=True)"
+        problem = "the path is a directory" if os.path.isdir(path) else "the file already exists"
+        remedy = "choose another name, or replace the file with overwrite=True"
         raise ExistingFileError("E-FILE-061", problem, remedy, file=path)
 
 
@@ -193,7 +192,8 @@ def _resolved(path: AnyPath) -> Path:
         target = Path(os.path.realpath(path))
         special = target.exists() and not (target.is_file() or target.is_dir())
     except ValueError as error:  # the path contains a null byte
-        raise FileError("E-FILE-062", said(error), "use another name", file=repr(path)) from None
+        remedy = "use a file name without null characters"
+        raise FileError("E-FILE-062", said(error), remedy, file=repr(path)) from None
     if special:
         problem = "the path is a device or a pipe, not a file"
         raise FileError("E-FILE-010", problem, "choose another path", file=path)

@@ -86,7 +86,8 @@ def test_far_frames_are_noted() -> None:
     (note,) = about_digits(far(1000.0))
     assert note == (
         "link 'link1': its center of mass is 1000 radii of gyration from its joint, which can cost "
-        "6 of 16 digits; move the joint's frame closer, or check the units of the inertia"
+        "6 of 16 digits; move the joint's frame closer to the center of mass, or check the units "
+        "of the inertia"
     )
     assert not about_digits(far(20.0))
 

@@ -340,7 +340,10 @@ def test_command(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("-f", "nothing"), "unknown function 'nothing'"),
-        (("-f", "jacobian", "--at", "here"), "--at here: use frame, world, or x,y,z"),
+        (
+            ("-f", "jacobian", "--at", "here"),
+            "--at here: invalid point; use frame, world, or x,y,z",
+        ),
         (("-f", "jacobian", "--frame", "E-MODEL-034|E-MODEL-038"), "E-MODEL-034|E-MODEL-038"),
         (("-f", "mass_matrix", "--axes", "world"), "E-EXPORT-005"),
     ],

@@ -520,7 +520,7 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
         (
             "f.txt",
             "1 2 3 4 5 6\n" * 3,
-            "f.txt: the file has 3 rows of forces, but the motion is longer; give one row for all",
+            "f.txt: the file has forces for 3 samples, but the motion has more samples; give one ",
         ),
         (
             "f.txt",
@@ -554,7 +554,7 @@ def test_bad_forces(tmp_path: Path, name: str, content: str, message: str) -> No
         (["--forces-on", "tip"], "add --forces, or omit"),
         (["--forces", "m.csv", "--forces-on", "x"], "no frame 'x'"),
         (["--forces", "none.txt"], "none.txt: the file does not exist"),
-        (["--step", "0.1"], "the file already contains times; omit the time step"),
+        (["--step", "0.1"], "the file already contains sample times; omit the time step"),
         (["--step", "-1"], "give a positive number of seconds"),
         (["--step", "nan"], "give a positive number of seconds"),
     ],
@@ -573,7 +573,7 @@ def test_bad_options(
     ("robot", "content", "options", "message"),
     [
         ("planar:2", None, [], "the file does not exist"),
-        ("quadruped", "0 0 0\n", [], "which only a .csv motion supports"),
+        ("quadruped", "0 0 0\n", [], "a file without a header allows one"),
         ("planar:1", "0 0 0\n1 1 1\n2 0 0\n", ["--differentiate"], ""),
     ],
 )
@@ -592,8 +592,11 @@ def test_plain_motions(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("joint1.q\n0\n1\n2\n", "--differentiate needs times; add a column t, or use --step"),
-        ("t,joint1.q\n0,0\n1,1\n", "2 samples; --differentiate needs at least three samples"),
+        ("joint1.q\n0\n1\n2\n", "requires the times of the samples; add a column t, or use --step"),
+        (
+            "t,joint1.q\n0,0\n1,1\n",
+            "2 samples, too few for --differentiate; give a motion with at least three samples",
+        ),
         ("t,joint1.q\n", "the file contains no samples"),
     ],
 )

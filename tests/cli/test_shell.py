@@ -67,7 +67,8 @@ def test_functions_with_options_of_their_own_are_for_python() -> None:
     result = invoke("export", "four_bar", "-f", "actuator_forces", "-o", "c")
     assert result.exit_code == 2
     assert re.search(
-        "needs actuated= and weights=; use the Python function chasles.export", result.stderr
+        "needs the arguments 'actuated' and 'weights'; use the Python function chasles.export",
+        result.stderr,
     )
 
 
@@ -103,6 +104,25 @@ def test_meshes_that_are_empty_do_not_fill_the_screen(
     assert lines[3] == "note: 2 more notes (--json lists all)"
     found = json.loads(invoke("view", "arm.urdf", "--port", "0", "--json").stdout)
     assert len(found["notes"]) == 5
+
+
+@pytest.mark.parametrize("words", ["view planar:1", "simulate planar:1 --duration 0.01 --no-plots"])
+def test_recordings_tell_the_notes_of_the_viewer(
+    words: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("viser")
+    command = import_module(f"chasles.cli.commands.{words.split()[0]}")
+    monkeypatch.setattr(command, "check_video", lambda path, overwrite: path)
+    monkeypatch.setattr(command, "shoot", lambda *given, **options: ["no mesh"] * 5)
+    for suffix, kind in ((".mp4", "Video"), (".png", "Picture")):
+        result = invoke(*words.split(), "--record", f"x{suffix}", "--overwrite")
+        assert result.exit_code == 0
+        assert result.output.count("note: no mesh\n") == 3
+        assert "note: 2 more notes (--json lists all)" in result.output
+        assert f"{kind} saved to x{suffix}" in result.output
+    found = json.loads(invoke(*words.split(), "--record", "x.gif", "--overwrite", "--json").stdout)
+    assert found["notes"] == ["no mesh"] * 5
+    assert found["files"]["video"] == "x.gif"
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,25 @@ def tool(q: np.ndarray) -> np.ndarray:
     return np.asarray(chasles.robots.puma560().forward_kinematics(q, frame="tool"))[..., :3, 3]
 
 
+def test_postures_may_be_rows_of_a_motion_file() -> None:
+    """--from takes the first row and --to the last row, as `chasles reach` writes them."""
+    run(flag("from", FROM), flag("to", TO), "--duration", "2")
+    Path("move.csv").rename("given.csv")
+    run("--from", "given.csv", "--to", "given.csv")
+    q = written()[1]
+    np.testing.assert_allclose(q[[0, -1]], [FROM, TO], rtol=0, atol=1e-14)
+
+
+def test_numbers_may_be_separated_by_spaces() -> None:
+    run("--to", " ".join(map(repr, TO.tolist())), "--duration", "2")
+    np.testing.assert_allclose(written()[1][-1], TO, rtol=0, atol=1e-14)
+
+
+def test_peaks_have_units() -> None:
+    said = run("--to", "0.1", "--duration", "1", robot="planar:1")
+    assert "rad/s, rad/s², rad/s³" in said
+
+
 @pytest.mark.parametrize("kind", SMOOTH)
 def test_polynomials_between_two_postures(kind: str) -> None:
     run("--kind", kind, flag("from", FROM), flag("to", TO), "--duration", "2")

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.cli import app
+from chasles.cli.scenario import with_flags
+from chasles.cli.scene import Scene, made
 from chasles.cli.wording import REMEDIES, options_of, outside_limits, renamed
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
@@ -56,7 +58,6 @@ SPOKEN = {
     "E-FILE-410": "commands find built-in robots by name",
     "E-TOML-011": "says that a Python function is needed",
     "E-URDF-008": "names another format first",
-    "E-XACRO-003": "names --trust too",
     "E-CALL-036": "no file describes such a robot",
     "E-CALL-042": "no command calls graphs",
     "E-CALL-053": "no command takes tensors",
@@ -66,10 +67,13 @@ SPOKEN = {
     "E-DH-010": "converts in Python",
     "E-DH-016": "names a loading option of files",
     "E-LOOP-012": "no command gives accelerations of loops",
+    "E-LOOP-026": "no command takes a function",
     "E-LOOP-039": "no file describes such a robot",
     "E-LOOP-324": "no command linearizes loops",
+    "E-MODEL-055": "commands load files",
     "E-MODEL-047": "names the option of the function",
     "E-MOTION-008": "no command takes a function",
+    "E-MOTION-018": "no command takes a function",
     "E-MOTION-061": "no command takes events",
     "E-MOTION-071": "no command takes a batch",
     "E-MOTION-099": "no command takes a torque for each step",
@@ -78,6 +82,7 @@ SPOKEN = {
     "E-MOTION-206": "no command takes model parameters",
     "E-MOTION-209": "no command takes model parameters",
     "E-PATH-051": "commands give the robot",
+    "E-VIEW-031": "commands pass files",
 }
 """Codes whose remedy may look like Python in a shell, and why."""
 
@@ -127,11 +132,14 @@ def test_remedies_in_the_shell_are_not_python() -> None:
         ("give columns={'a': 'b', 'b': 'a'}", "give --column a=b --column b=a"),
         ("use integrator='rk4'", "use --integrator rk4"),
         ("call robot.sense", "call robot.sense"),
+        ("add a ground with file_pairs(robot, ground=True)", "add a ground with --ground"),
+        ("call load(file, mimic=False)", "call --no-mimic"),
+        ("use Law(tangents=2)", "use Law(tangents=2)"),
     ],
 )
 def test_arguments_become_options(text: str, shell: str) -> None:
     options = ("--velocity", "--cutoff", "--no-mimic", "--column", "--unit", "--integrator")
-    assert renamed(text, options) == shell
+    assert renamed(text, (*options, "--ground")) == shell
 
 
 def test_an_error_names_the_option() -> None:
@@ -174,8 +182,88 @@ def test_a_urdf_stands_on_the_floor() -> None:
     with np.load("fall/motion.npz") as found:
         assert abs(found["q"][-1, 6] - 0.05) < 1e-5
         assert np.abs(found["qd"][-1]).max() < 1e-9
-    said = run("simulate brick.urdf --floating --ground rigid --no-plots --duration 0.01")
-    assert "starts 0.05 m deep in the ground; raise it with --q root_joint=1,0,0,0,0,0,0.05" in said
+
+
+GROUND = "simulate brick.urdf --floating --ground rigid --no-plots --duration 0.001"
+RAISE = "raise it with --q root_joint=1,0,0,0,0,0,0.05"
+
+
+def test_a_base_without_a_position_is_placed_on_the_ground() -> None:
+    """A given position is kept, with a note."""
+    assert "note: the base was raised by 0.05 m to stand on the ground" in run(GROUND)
+    with np.load("simulation/motion.npz") as found:
+        assert abs(found["q"][0, 6] - 0.05) < 1e-12
+    said = run(f"{GROUND} --overwrite --q root_joint=1,0,0,0,0,0,0")
+    assert f"the robot starts 0.05 m deep in the ground; {RAISE}" in said
+    assert "was raised" not in said
+    assert "force per contact" in said
+
+
+def scene(**values: Any) -> Scene:
+    return made(with_flags(None, {"robot": "brick.urdf", "ground": {"kind": "rigid"}, **values}))
+
+
+def test_a_base_is_raised_along_the_vertical() -> None:
+    """The frame of a free joint may be turned; the lowest corner then touches the ground."""
+    free = '<robot name="brick"><link name="world"/><joint name="free" type="floating"><parent '
+    free += 'link="world"/><child link="body"/><origin rpy="0.3 0.4 0.5"/></joint>'
+    Path("brick.urdf").write_text(BRICK.replace('<robot name="brick">', free))
+    found, start = scene(), {"q": {"free": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]}}
+    pose = found.robot.forward_kinematics(found.q, frame="body")
+    corners = np.array(np.meshgrid([-0.15, 0.15], [-0.1, 0.1], [-0.05, 0.05])).reshape(3, -1)
+    heights = (pose[:3, :3] @ corners).T + pose[:3, 3]
+    assert abs(heights[:, 2].min()) < 1e-12
+    np.testing.assert_allclose(pose[:2, 3], 0.0, atol=1e-12)
+    assert scene(start=start).sunken() == pytest.approx(found.raised)
+    above = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    assert not scene(start={"q": {"free": above}}).sunken()
+
+
+def test_a_fixed_base_in_the_ground_is_said() -> None:
+    box = '<collision><origin xyz="0 0 0.3"/><geometry><box size="0.1 0.1 0.4"/></geometry>'
+    text = ARM.replace(
+        '</inertial></link>\n<joint name="sh',
+        f'</inertial>{box}</collision></link>\n<joint name="sh',
+    )
+    Path("arm.urdf").write_text(text)
+    line = "simulate arm.urdf --ground rigid --no-plots --duration 0.001 --q 3,0"
+    said = run(line)
+    assert "the base is fixed, and the robot starts 0.8" in said
+    assert "free the base with --floating" in said
+    assert "links without collision shapes touch nothing: 'upper'" in said
+
+
+def test_penetration_is_refused_with_a_way_out() -> None:
+    start = "simulate brick.urdf --floating --foot body:0.05 --ground rigid --integrator rk4"
+    said = run(f"{start} --q root_joint=1,0,0,0,0,0,0", 2)
+    assert "E-MOTION-059" in said
+    assert RAISE in said
+
+
+def test_a_robot_without_shapes_cannot_stand() -> None:
+    """One message: the robot needs frames that touch."""
+    said = run("simulate quadruped --ground rigid", 2)
+    assert len(said.splitlines()) == 1
+    assert "E-SCENARIO-040" in said
+
+
+def test_doubtful_robots_are_questioned_before_they_move() -> None:
+    """Notes from checks of the model; a base without mass cannot be simulated at all."""
+    Path("arm.urdf").write_text(ARM.replace('ixx="0.01"', 'ixx="0.1"'))
+    said = run("simulate arm.urdf --duration 0.01 --no-plots")
+    assert re.search(r"note: .*link 'fore': .*triangle inequality", said)
+    Path("empty.urdf").write_text(re.sub("<inertial>.*</inertial>", "", BRICK, flags=re.DOTALL))
+    said = run("simulate empty.urdf --floating", 2)
+    assert "'root_joint' moves no inertia: the base link 'body' has no mass" in said
+
+
+def test_a_motion_that_gains_energy_is_questioned() -> None:
+    """Too large a step size makes a double pendulum explode, but gravity alone does not."""
+    start = "simulate planar:2 --random 1 --duration 2.1 --no-plots --overwrite"
+    assert "note: the energy changed by" in run(f"{start} --dt 0.3")
+    assert "energy changed" not in run(f"{start} --dt 0.1")
+    rest = "simulate planar:2 --q=-1.5707963267948966,0 --duration 0.1 --no-plots --overwrite"
+    assert "energy changed" not in run(rest)
 
 
 def test_floors_that_do_not_fit_are_refused() -> None:
@@ -240,6 +328,29 @@ def test_a_line_may_leave_the_orientation_free() -> None:
 def test_jumps_of_acceleration_have_no_jerk() -> None:
     said = run("trajectory arm.urdf --to 1,1 --kind time-optimal --acceleration 9 -o t.csv")
     assert said.count("unbounded") == 2
+
+
+def test_exceeded_velocity_and_effort_limits_are_said() -> None:
+    said = run("trajectory arm.urdf --to 1,1 --duration 0.1 -o fast.csv")
+    assert said.count("note: the trajectory exceeds the velocity limits of 'shoulder' (") == 1
+    said = run("motion arm.urdf fast.csv")
+    for quantity in ("velocity", "effort"):
+        assert said.count(f"note: the motion exceeds the {quantity} limits of 'shoulder' (") == 1
+    run("trajectory arm.urdf --to 0.1,0.1 --duration 10 -o slow.csv")
+    assert "velocity limits" not in run("motion arm.urdf slow.csv")
+
+
+def test_flags_are_named_once() -> None:
+    """A remedy names either a Python argument, which the shell replaces, or the option."""
+    options = every_option()
+    for entry in entries():
+        if entry.code not in REMEDIES:
+            told = renamed(entry.remedy, options)
+            flags = re.findall("--[a-z-]+", told)
+            assert told == entry.remedy or len(flags) == len(set(flags)), (entry.code, told)
+    run("trajectory arm.urdf --to 1,1 -o a.csv")
+    said = run("trajectory arm.urdf --to 1,1 -o a.csv", 2)
+    assert "choose another name, or replace the file with --overwrite [" in said
 
 
 def test_names_are_suggested() -> None:

@@ -165,6 +165,17 @@ def test_closed_loops(rubs: tuple[str, ...]) -> None:
     close(run.q[-1], plain.q[-1], 1e-4)
 
 
+def test_linkages_at_rest_stay_at_rest() -> None:
+    """One joint holds a linkage with one degree of freedom; the others do not move either."""
+    source = four_bar().model.source
+    joints = tuple(replace(j, friction=0.5) for j in source.joints)
+    robot = chasles.Robot(replace(source, joints=joints))
+    for angle in np.linspace(0.3, 2.5, 12):
+        q = robot.assemble([angle])
+        run = followed(robot, q, 0.0 * q, duration=4e-3, dt=2e-3, limits=True)
+        assert not run.qd.any()
+
+
 def test_resuming() -> None:
     """A motion that is stopped while the joint rests goes on with the same bits."""
 

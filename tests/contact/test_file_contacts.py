@@ -10,6 +10,8 @@ from support import raises
 
 import chasles
 from chasles import contact
+from chasles.motion.options import Plan
+from chasles.motion.simulation import with_file
 
 pytest.importorskip("mujoco")
 
@@ -43,6 +45,8 @@ def test_a_floating_robot_without_ground_is_told_so() -> None:
     with pytest.warns(UserWarning, match="no plane"):
         contact.file_pairs(robot)
     assert len(contact.file_pairs(robot, ground=contact.Plane())) == 1
+    with pytest.warns(UserWarning, match="no collision shape can touch the ground"):
+        contact.file_pairs(chasles.Robot(replace(source, shapes=())), ground=True)
     bare = chasles.Robot(replace(source, shapes=()))
     q = bare.neutral()
     with pytest.warns(UserWarning, match="no plane or fixed shape can touch the robot"):
@@ -110,6 +114,38 @@ def test_true_is_the_plane_of_the_world_and_other_grounds_are_refused() -> None:
     assert isinstance(pair.surface, contact.Ground)
     with raises("E-CONTACT-092"):
         contact.file_pairs(robot, ground=0.0)  # type: ignore[arg-type]
+
+
+def test_pairs_of_the_file_are_simulated_by_time_stepping() -> None:
+    """Also some of them, and with pairs by hand; event-driven contact stays the rule for others."""
+    source = chasles.robots.quadruped().model.source
+    shapes = tuple(replace(shape, role="collision") for shape in source.shapes[:2])
+    robot = chasles.Robot(replace(source, shapes=shapes))
+    found = contact.file_pairs(robot, ground=True)
+    by_hand = contact.Pair(found[0].body, found[0].surface, found[0].law)
+    assert by_hand == found[0]
+    for pairs, integrator in (
+        (found, "time-stepping"),
+        (found[:1], "time-stepping"),
+        ([by_hand, replace(found[0], shared=2)], "time-stepping"),
+        ([by_hand], "rk4"),
+        ([], "rk4"),
+    ):
+        assert with_file(robot, Plan(contacts=pairs)).integrator == integrator
+    plan = with_file(robot, Plan(contacts=found, integrator="dopri5"))
+    assert plan.integrator == "dopri5"
+
+
+def test_the_ground_of_other_functions_is_found() -> None:
+    robot, still = chasles.robots.planar(1), [0.0]
+    with raises("E-MOTION-090", "ground", "contacts=chasles.contact.file_pairs"):
+        robot.simulate(still, still, duration=0.1, ground=True)  # type: ignore[call-arg]
+    with raises("E-MOTION-090", "rollout()", "contacts=chasles.contact.file_pairs"):
+        robot.rollout(still, still, dt=0.1, steps=1, ground=True)  # type: ignore[call-arg]
+    with raises("E-MOTION-090", "rollout_pullback()", "did you mean 'every'?"):
+        robot.rollout_pullback(still, still, covectors=(None, None), dt=0.1, steps=1, evry=2)  # type: ignore[call-arg]
+    with raises("E-MOTION-134", "file_pairs(robot, ground=True)", "integrator='time-stepping'"):
+        robot.simulate(still, still, duration=0.1, contacts="ground")
 
 
 def test_bodies_that_touch_are_those_of_mujoco() -> None:

@@ -376,10 +376,12 @@ def test_the_convex_law_minimises() -> None:
         G, c, mu = problem(rng, 3, 9)
         f = contact.convex(G, c, mu)
         best = 0.5 * f.ravel() @ G @ f.ravel() + f.ravel() @ c
-        assert np.allclose(f, contact.cone_program(G, c, mu), atol=1e-5)
+        g = contact.cone_program(G, c, mu)
+        assert np.allclose(f, g, atol=1e-4)  # Clarabel's minimum has nine digits, its forces five
+        assert best <= 0.5 * g.ravel() @ G @ g.ravel() + g.ravel() @ c + 1e-10
         for _ in range(100):
-            g = contact.project(f + 0.3 * rng.normal(size=f.shape), mu).ravel()
-            assert 0.5 * g @ G @ g + g @ c >= best - 1e-9
+            h = contact.project(f + 0.3 * rng.normal(size=f.shape), mu).ravel()
+            assert 0.5 * h @ G @ h + h @ c >= best - 1e-9
 
 
 def test_many_facets_come_near_to_the_cone() -> None:
@@ -454,7 +456,7 @@ def test_a_paradox_beside_a_contact_that_sticks_has_its_name() -> None:
     """A rod of Painleve's that slides, and a brick at rest that has nothing to do with it."""
     arm = np.array([[-math.sin(1.1), 0.0, math.cos(1.1)]])
     G = scipy.linalg.block_diag(np.eye(3) + 3.0 * arm.T @ arm, np.eye(3))
-    with raises("E-CONTACT-018"):
+    with raises("E-CONTACT-018", "integrator='time-stepping'"):
         contact.coulomb(G, [0, 0, -9.81, 0.1, 0, -9.81], [2.0, 0.5], [[-1.0, 0.0], [0.0, 0.0]])
 
 

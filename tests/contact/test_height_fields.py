@@ -211,7 +211,7 @@ def test_fields_are_checked_and_other_integrators_refuse_them(tmp_path):
     robot = written(tmp_path / "flat.xml", np.zeros((3, 3)), BALL, "0 0 0.1")
     pairs, state = contact.file_pairs(robot), (robot.neutral(), np.zeros(6))
     with raises("E-MOTION-137"):
-        robot.simulate(*state, duration=0.1, contacts=pairs)
+        robot.simulate(*state, duration=0.1, contacts=pairs, integrator="rk4")
     with raises("E-MOTION-181"):
         robot.simulate(*state, duration=0.1, dt=DT, contacts="file", compiled=True)
 

@@ -8,8 +8,11 @@ from contact_bodies import GRAVITY, body, free, turned
 from scipy.optimize import minimize
 from support import raises
 
-from chasles import contact
+from chasles import backends, contact, expr
+from chasles.motion.contact import points
 from chasles.motion.contact.dynamics import contact_problem
+from chasles.motion.geometry.kinematics import symbols
+from chasles.motion.steps.scene import Scene
 
 RADIUS, HALF = 0.2, 0.3
 UPRIGHT = contact.Cylinder("body", RADIUS, (0.0, 0.0, -HALF), (0.0, 0.0, HALF))
@@ -178,3 +181,32 @@ def test_polyhedra_roll_with_spurious_impacts(sides: int) -> None:
 def test_bad_shapes_are_refused(make, words: str) -> None:
     with raises(words):
         make()
+
+
+def test_points_of_a_motion_compare_only_the_corners_that_are_lowest(monkeypatch) -> None:
+    """The same bits as with every corner, from a program of a fraction of the size."""
+    rng = np.random.default_rng(5)
+    around = rng.normal(size=(150, 3))
+    around /= np.linalg.norm(around, axis=1, keepdims=True)
+    pair = contact.Pair(contact.ConvexMesh("body", around), contact.Plane(), contact.Rigid())
+    scene = Scene(CAN.model, (pair,))
+    assert scene.slots == 4
+    assert "usual" not in vars(scene)
+    turns = np.zeros((9, 6))
+    turns[:, :2], turns[:, 5] = 0.1 * rng.normal(size=(9, 2)), 1.0
+    q = CAN.integrate(CAN.neutral(), turns)
+    q[0] = np.nan
+    sizes: list[int] = []
+    compiled = backends.compile
+
+    def counted(program: expr.Program, backend: str):
+        sizes.append(len(program.code))
+        return compiled(program, backend)
+
+    monkeypatch.setattr(points.backends, "compile", counted)
+    found = points.contact_points(CAN.model, [pair], q, stepped=True)
+    given = symbols(expr.Arena(expr.RULES), "q", (CAN.nq,))
+    whole = [spot.point for _, spot in scene.spots(given)[0]]
+    assert np.array_equal(found, points._evaluated(whole, q), equal_nan=True)
+    reduced, every = sizes[-2:]
+    assert 3 * reduced < every

@@ -80,7 +80,7 @@ def test_meshes_that_are_not_there_are_not_needed(tmp_path: Path) -> None:
     given = '<inertial pos="0 0 1" mass="2" diaginertia="1 2 3"/>'
     robot = chasles.load(written(tmp_path, given))
     assert robot.mass_matrix([0.3]).tolist() == [[4.0]]
-    assert "missing files that are not needed (2): gone.png, gone.stl" in str(robot.notes)
+    assert "2 missing files, not needed to load the robot: gone.png, gone.stl" in str(robot.notes)
 
 
 def test_meshes_that_give_masses_are_needed(tmp_path: Path) -> None:

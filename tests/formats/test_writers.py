@@ -282,7 +282,7 @@ def test_a_range_that_is_a_point_is_noted(tmp_path: Path) -> None:
     source = in_frames("revolute")
     joints = tuple(replace(joint, limits=Limits(0.0, 0.0)) for joint in source.joints)
     notes = formats.write(replace(source, joints=joints), tmp_path / "a.xml")
-    assert "joint 'first': range 0 to 0 is not a valid range in MuJoCo; it is not written" in notes
+    assert "joint 'first': range 0 to 0 is not written; MuJoCo requires lower < upper" in notes
 
 
 def test_what_is_left_out_is_noted(tmp_path: Path) -> None:

@@ -85,8 +85,8 @@ WRONG = {
     "escape": (
         ARM.replace("${0.1 * k}", "${().__class__}", 1),
         "arm.urdf.xacro:6: in macro 'rod', in macro 'arm', xacro: attribute '__class__' of a tuple "
-        "is not supported: ${().__class__}; if you trust the file, allow it to run Python: "
-        "chasles.load(path, trust=True), or --trust [E-XACRO-003]",
+        "is not supported: ${().__class__}; if you trust the file, allow it to run Python "
+        "with trust=True [E-XACRO-003]",
     ),
     "block": (
         LEGS.replace('name="origin"', 'name="place"').replace("$(find legs)/", ""),

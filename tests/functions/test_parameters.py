@@ -175,7 +175,7 @@ def test_shapes_and_values(name: str) -> None:
 )
 def test_unknown_names(name: str) -> None:
     robot = planar(1)
-    message = f"robot 'planar' has no parameter {name!r}; use <link>.mass"
+    message = f"robot 'planar' has no parameter {name!r}; "
     for use in (
         lambda: robot.parameter(name),
         lambda: chasles.compile(robot, "mass_matrix", parameters=(name,)),

@@ -182,7 +182,7 @@ EXAMPLES: dict[str, Example] = {
         FOUR_BAR.format(length=5.0), "loops 'd'", 0, "no configuration was found", ".toml"
     ),
     "loop-start": Example(
-        FOUR_BAR.format(length=0.6), "robot 'four_bar'", 0, "open by 0.1", ".toml"
+        FOUR_BAR.format(length=0.6), "robot 'four_bar'", 0, "a gap of 0.1", ".toml"
     ),
     "center-outside": Example(
         arm(inertial(1, 0.01, 0.02, 0.02, "0 0 0.5") + SHAPE.format("")),

@@ -172,7 +172,7 @@ def mixed(s: State) -> None:
         close(found[alone], expected[alone], 1e-9)
         forces = np.where(np.isin(np.arange(ROBOT.nv), there), found, s.tau)
         close(s.G.T @ forces, s.G.T @ s.tau, 1e-9)
-        with pytest.raises(chasles.OpenLoop, match="hybrid_dynamics: qd opens the loops"):
+        with pytest.raises(chasles.OpenLoop, match="hybrid_dynamics: qd does not keep the loops"):
             ROBOT.hybrid_dynamics(s.q, s.qd + 0.1 * np.eye(4)[0], given, known=known)
 
 

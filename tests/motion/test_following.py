@@ -120,7 +120,7 @@ def test_trajectories_of_other_robots_are_refused(law: Any) -> None:
         (6, lambda: arm.rollout(*state, dt=1e-3, steps=5, control=control)),
         (4, lambda: five.simulate(closed, np.zeros(4), duration=0.1, control=control)),
     ):
-        with raises("E-MOTION-211", f"trajectory has 2 coordinates, but the robot has {size};"):
+        with raises("E-MOTION-211", f"2 coordinates was given, but the robot has {size};"):
             call()
 
 

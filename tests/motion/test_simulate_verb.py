@@ -221,7 +221,7 @@ def test_torques_of_members_and_of_steps() -> None:
     same(one, ARM.rollout(Q[0], QD[0], rows, dt=1e-3, steps=5, integrator="rk4"))
     many = ARM.simulate(Q, QD, duration=5e-3, tau=rows[None])
     assert np.array_equal(many.q[0], one.q)
-    with pytest.raises(ValueError, match="a tau with one row per step needs a compiled motion"):
+    with pytest.raises(ValueError, match="one row per step needs a compiled motion"):
         ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, integrator="dopri5")
     with pytest.raises(TypeError, match="pass `control` or `tau`"):
         ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, control=HOLD)
@@ -315,7 +315,7 @@ def test_options_in_groups() -> None:
     same(go(dt=None, stepping=Stepping(dt=1e-4)), go())
     same(go(control=None, loads=Loads(HOLD)), go())
     same(go(stepping=None), go())
-    with pytest.raises(TypeError, match=r"output must be Output\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"output must be an instance of Output"):
         go(output=10)
     with pytest.raises(TypeError, match="unexpected keyword argument 'evry'"):
         go(evry=10)

@@ -190,10 +190,14 @@ def test_frame(written) -> None:
 
 
 def test_axis(written) -> None:
-    turned = written("turned", axis="0 -1 0")
-    found = chasles.compare(chasles.load(written("plain")), "pinocchio", turned)
-    assert cause(found) == "joint"
-    assert "'lower'" in found.cause
+    """The cause follows from two states, also if the terms are compared at those of a motion."""
+    robot, turned = chasles.load(written("plain")), written("turned", axis="0 -1 0")
+    motion = turned.with_suffix(".csv")
+    motion.write_text("t,shoulder.q,elbow.q,wrist.q\n0,0.1,0.2,0.3\n1,0.5,0.6,0.7\n")
+    for states in (None, motion):
+        found = chasles.compare(robot, "pinocchio", turned, motion=states)
+        assert cause(found) == "joint"
+        assert "'lower'" in found.cause
 
 
 def test_mass(written) -> None:

@@ -40,7 +40,7 @@ def test_torque_of_a_pendulum() -> None:
     expected = qdd[:, 0] / 3.0 + 9.81 / 2.0 * np.cos(q[:, 0])
     assert np.allclose(lines(axes)["joint1"], expected, rtol=1e-13)
     assert np.array_equal(axes.get_lines()[0].get_xdata(), T)
-    assert axes.get_title() == "joint forces (N m)"
+    assert axes.get_title() == "joint torques (N m)"
     assert axes.get_xlabel() == "time (s)"
     assert ONE.plot.torque(q, qd, qdd).get_xlabel() == "sample"
 
@@ -49,7 +49,7 @@ def test_forces_of_unlike_joints_are_named_with_their_units() -> None:
     robot = chasles.robots.stanford_arm()
     q = robot.random(0, size=3)
     axes = robot.plot.torque(q, np.zeros_like(q), np.zeros_like(q))
-    assert axes.get_title() == "joint forces (N m, N)"
+    assert axes.get_title() == "generalized forces (N m, N)"
     assert [text.get_text() for text in axes.get_legend().get_texts()] == list(robot.joints)
 
 
@@ -57,7 +57,7 @@ def test_energy_of_a_free_motion_is_constant() -> None:
     motion = chasles.simulate(TWO, [0.5, -1.0], [1.0, 0.0], duration=0.3, dt=1e-3)
     curves = lines(TWO.plot.energy(motion.q, motion.qd, t=motion.t))
     height = 1.5 * np.sin(motion.q[:, 0]) + 0.5 * np.sin(motion.q.sum(axis=1))
-    assert np.allclose(curves["potential, gained"], 9.81 * (height - height[0]), atol=1e-12)
+    assert np.allclose(curves["change of potential"], 9.81 * (height - height[0]), atol=1e-12)
     assert np.ptp(curves["sum"]) < 1e-9 < np.ptp(curves["kinetic"])
 
 

@@ -1,5 +1,6 @@
 """A newcomer's first calls: names of other libraries, built-in robots, results passed on."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import chasles
+from chasles.cli.options import located
 from chasles.formats.registry import BUILT_IN
 from chasles.functions.names import FOREIGN
 from chasles.model import JointData
@@ -20,10 +22,23 @@ ARM = chasles.robots.planar(4)
 @pytest.mark.parametrize("name", FOREIGN)
 def test_names_of_other_libraries_lead_to_ours(name: str) -> None:
     assert name == name.lower()
-    assert hasattr(Robot, FOREIGN[name]), FOREIGN[name]
+    found = ARM
+    for attribute in FOREIGN[name].split("."):
+        assert hasattr(found, attribute), FOREIGN[name]
+        found = getattr(found, attribute)
     assert not hasattr(Robot, name)
     with pytest.raises(AttributeError, match=f"it is called '{FOREIGN[name]}' here"):
         getattr(ARM, name)
+
+
+def test_names_of_other_packages_lead_to_ours() -> None:
+    for name, ours in chasles.FOREIGN.items():
+        assert ours in chasles.__all__
+        with pytest.raises(AttributeError, match=f"it is called '{ours}' here"):
+            getattr(chasles, name)
+    with pytest.raises(AttributeError, match=r"chasles\.load\('panda'\)"):
+        chasles.robots.panda()  # type: ignore[attr-defined]
+    assert not hasattr(chasles.robots, "__wrapped__")
 
 
 def test_unknown_attributes_are_ordinary_errors() -> None:
@@ -54,6 +69,85 @@ def test_files_with_similar_names_are_suggested(tmp_path: Path, monkeypatch: Any
         chasles.load("arm.urf")
 
 
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        (None, "E-FILE-411"),
+        (3, "E-FILE-411"),
+        ("", "E-FILE-412"),
+        ('<robot name="arm">\n<link name="base"/>\n</robot>', "E-FILE-413"),
+        ("[mechanism]\nname = 'arm'\n", "E-FILE-413"),
+    ],
+)
+def test_only_paths_are_loaded(path: Any, code: str) -> None:
+    for door in (chasles.load, chasles.lint, partial(chasles.save, ARM)):
+        with pytest.raises(chasles.ChaslesError) as caught:
+            door(path)
+        assert caught.value.code == code
+        assert len(str(caught.value)) < 150
+
+
+def test_the_home_folder_is_expanded(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    chasles.save(ARM, "~/arm.urdf")
+    assert (tmp_path / "arm.urdf").is_file()
+    assert chasles.load("~/arm.urdf").nv == chasles.load(Path("~/arm.urdf")).nv == 4
+    assert chasles.lint("~/arm.urdf") is not None
+
+
+def test_a_file_without_its_suffix_is_suggested(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
+    with pytest.raises(chasles.ChaslesError, match=r"did you mean 'my\.urdf'"):
+        chasles.load("my")
+
+
+def test_a_directory_does_not_hide_a_robot(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("puma560").mkdir()
+    Path("output").mkdir()
+    with pytest.raises(chasles.ChaslesError, match=r"use chasles\.robots\.puma560\(\)"):
+        chasles.load("puma560")
+    with pytest.raises(chasles.ChaslesError, match="the path is a directory, and no installed"):
+        chasles.load("output")
+    assert located("puma560") is None
+
+
+def test_a_robot_is_not_made_from_a_path() -> None:
+    for given in ("arm.urdf", None, ARM):
+        with pytest.raises(chasles.errors.ArgumentError, match=r"use chasles\.load\(path\)"):
+            Robot(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("written", "misspelled", "meant"),
+    [
+        ('child link="link2"', 'child link="Link_2"', "link2"),
+        ('type="continuous"', 'type="Continuous"', "continuous"),
+    ],
+)
+def test_names_in_files_are_suggested(
+    tmp_path: Path, written: str, misspelled: str, meant: str
+) -> None:
+    file = tmp_path / "arm.urdf"
+    chasles.save(ARM, file)
+    file.write_text(file.read_text().replace(written, misspelled))
+    with pytest.raises(chasles.ModelError, match=f"did you mean '{meant}'"):
+        chasles.load(file)
+
+
+@pytest.mark.parametrize("name", ["linc2.mass", "link2.mas"])
+def test_parameters_are_suggested(name: str) -> None:
+    with pytest.raises(chasles.ModelError, match=r"did you mean 'link2\.mass'"):
+        ARM.with_parameters({name: 2.0})
+
+
+def test_seven_numbers_are_not_a_pose() -> None:
+    with pytest.raises(chasles.ChaslesError, match=r"or \(position, quaternion\)"):
+        ARM.inverse_kinematics({ARM.tool: [0.1, 0.0, 0.2, 1.0, 0.0, 0.0, 0.0]})
+
+
 def test_a_point_is_not_a_pose() -> None:
     with pytest.raises(chasles.ChaslesError, match=r"Position\(point\)") as caught:
         ARM.inverse_kinematics({ARM.tool: [0.1, 0.0, 0.2]})
@@ -62,7 +156,7 @@ def test_a_point_is_not_a_pose() -> None:
 
 def test_a_solution_is_not_a_configuration() -> None:
     found = ARM.inverse_kinematics({ARM.tool: Position([0.5, 0.0, 1.0])})
-    with pytest.raises(chasles.ChaslesError, match="pass its attribute q"):
+    with pytest.raises(chasles.ChaslesError, match="pass the attribute q of the Solution"):
         chasles.trajectory.minimum_jerk(ARM.neutral(), found, 1.0)
 
 

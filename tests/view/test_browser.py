@@ -425,6 +425,22 @@ def test_a_motion_is_recorded_as_a_video(name: str, swing: Path, tmp_path: Path)
         check_video(tmp_path / "film.txt")
 
 
+def test_a_picture_is_recorded_of_a_posture_or_of_the_start_of_a_motion(
+    swing: Path, tmp_path: Path
+) -> None:
+    imageio = pytest.importorskip("imageio.v3")
+    robot = chasles.robots.puma560()
+    with show(robot, motion=swing, port=0) as viewer, show(robot, port=0) as still:
+        record(viewer, tmp_path / "start.png", size=(320, 240))
+        record(still, tmp_path / "posture.png", size=(320, 240))
+        with raises("E-VIEW-022", "pass `motion`, or record a picture"):
+            record(still, tmp_path / "film.mp4")
+    for name in ("start.png", "posture.png"):
+        picture = imageio.imread(tmp_path / name)
+        assert picture.shape == (240, 320, 3)
+        assert np.ptp(picture[100:140, 100:220].astype(int)) > 50  # the robot, not only the floor
+
+
 def test_the_benchmark_counts_updates_and_pictures(chromium: Any, tmp_path: Path) -> None:
     """And no more updates than the server is asked for."""
     robot = chasles.robots.planar(2)
@@ -467,9 +483,9 @@ def front(file: Path) -> None:
     postures = np.array([start, *(start + away), start])
     move = chasles.trajectory.spline(np.linspace(0.0, 4.0, 5), postures, ends="periodic")
     with show(chasles.robots.puma560(), start, motion=move, port=0, shadows=True) as viewer:
-        record(viewer, file, rate=10.0, size=(420, 360), overwrite=True)
+        record(viewer, file, rate=10.0, size=(502, 430), overwrite=True)
     drawn = [
-        Image.fromarray(x).convert("RGB").crop((60, 5, 360, 325)) for x in imageio.imread(file)
+        Image.fromarray(x).convert("RGB").crop((101, 35, 401, 355)) for x in imageio.imread(file)
     ]
     colors = drawn[5].quantize(40, dither=Image.Dither.NONE)  # a tenth of the bytes
     few = [x.quantize(palette=colors, dither=Image.Dither.NONE) for x in drawn[:-1]]

@@ -28,7 +28,7 @@ pytest.importorskip("viser", reason="the viewer's packages are not installed")
 trimesh = pytest.importorskip("trimesh")
 
 from chasles.formats.registry import mesh_file  # noqa: E402
-from chasles.view import Viewer, show  # noqa: E402
+from chasles.view import Viewer, record, show, video  # noqa: E402
 from chasles.view.graphs import dynamics  # noqa: E402
 from chasles.view.solids import MOST_TRIANGLES, coarser, creased, outward, solids  # noqa: E402
 from chasles.view.stage import FIELD_OF_VIEW, fitted, ground  # noqa: E402
@@ -303,6 +303,29 @@ def test_a_trajectory_plays() -> None:
         close(viewer.figures[0].q, [1.0, -0.5], 1e-12)
 
 
+def test_results_of_simulations_play() -> None:
+    robot = chasles.robots.planar(2)
+    options = {"dt": 0.01, "steps": 20}
+    runs = [robot.rollout([0.3, -0.5], np.zeros(2), **options)]
+    runs.append(chasles.simulate(robot, [0.3, -0.5], np.zeros(2), duration=0.2, dt=0.01))
+    for run in runs:
+        with robot.show(motion=run, port=0) as viewer:
+            viewer.playback.go(0.1)
+            close(viewer.figures[0].q, run.q[10], 1e-12)
+            assert viewer.playback.last == pytest.approx(0.2)
+
+
+def test_motions_of_other_types_are_refused_with_a_remedy() -> None:
+    robot = chasles.robots.planar(2)
+    for given in ([[0.0, 1.0]], np.zeros((3, 2)), 3.0, robot):
+        with raises("E-VIEW-031", type(given).__name__):
+            show(robot, motion=given, port=0)  # type: ignore[arg-type]
+    run = chasles.simulate(robot, np.zeros((4, 2)), np.zeros((4, 2)), duration=0.02, dt=0.01)
+    with raises("E-VIEW-032", "run.q[0]"):
+        show(robot, motion=run, port=0)
+    assert panel.read(replace(run, q=run.q[0]), robot).q.shape == (3, 2)
+
+
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
@@ -509,6 +532,30 @@ def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
     assert not np.allclose(camera.look_at, middle)
     stage.expect_recording((640, 480))
     np.testing.assert_allclose(camera.look_at, middle, atol=1e-12)
+
+
+def test_the_camera_is_fitted_to_the_whole_motion() -> None:
+    """Of a falling robot; one beside it that does not follow stands where it stood."""
+    robot, other = chasles.robots.quadruped(), chasles.robots.planar(1)
+    q, qd = posture.start(robot), np.zeros(robot.nv)
+    run = chasles.simulate(robot, q, qd, duration=1.0, integrator="euler", dt=0.1)
+    drop = robot.center_of_mass(run.q[-1]) - robot.center_of_mass(run.q[0])
+    assert drop[2] < -4.0
+    with show(robot, beside=other, motion=run, port=0) as viewer:
+        first, still = viewer.figures
+        both = np.concatenate([first.bounds, first.bounds + drop, still.bounds])
+        found = viewer.stage.corners
+        close(found.max(axis=0), both.max(axis=0), 1e-9)
+        close(found.min(axis=0), both.min(axis=0), 1e-9)
+
+
+def test_a_posture_is_recorded_as_a_picture_only(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert video.STILL in video.SUFFIXES
+    monkeypatch.setattr(video, "check_video", lambda path, overwrite: Path(path))
+    with raises("E-VIEW-022", "pass `motion`, or record a picture with a file name ending in .png"):
+        record(viewer, "film.mp4")
 
 
 @pytest.mark.parametrize(("aspect", "covered"), [(1.6, 0.27), (0.6, 0.0), (3.0, 0.1)])

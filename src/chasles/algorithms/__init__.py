@@ -1,4 +1,4 @@
-"""Tables of all public functions and the methods that compute them."""
+"""Tables of all functions that can be compiled, and of the methods that compute them."""
 
 from dataclasses import replace
 from functools import partial
@@ -39,7 +39,7 @@ DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method("recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"),
     "forward_dynamics": Method("recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"),
 }  # fmt: skip
-"""Recursive algorithms for the derivatives of functions.
+"""Functions whose derivatives are computed by recursion, and the method for each function.
 
 A recursion needs fewer operations than the program obtained by differentiating the function, and
 returns one derivative for each array argument, in the order of the arguments. For all other
@@ -47,17 +47,17 @@ functions, the program is differentiated.
 """
 
 SUMMED = ("parallel-axes",)
-"""Model pass that the `parallel-axes` methods require.
+"""Model transformation (pass) that the `parallel-axes` methods require.
 
 The pass sums the angles of consecutive parallel joints, so that a recursion step can skip the
 joints in between.
 """
 
 ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
-"""Constructor for methods that assemble articulated bodies from inverse body inertias."""
+"""Constructor of `Method` for algorithms that assemble articulated bodies from inverse inertias."""
 
 OPERATOR = partial(Method, "spatial-operator", followers=False)
-"""Constructor for methods that factor the mass matrix or its inverse."""
+"""Constructor of `Method` for algorithms that factor the mass matrix or its inverse."""
 
 KINEMATIC: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -143,7 +143,7 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     "center_of_mass": (Method("spatial", "spatial.momentum:center_of_mass"),),
     "centroidal_momentum_matrix": (Method("spatial", "spatial.momentum:centroidal_momentum_matrix"),),
 }  # fmt: skip
-"""Functions that depend on masses."""
+"""Methods of the functions that depend on masses, by function name."""
 
 DIVIDING = frozenset(
     (
@@ -151,11 +151,11 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that factor or invert the mass matrix, and require that every joint moves inertia."""
+"""Functions that factor or invert the mass matrix, and so need nonzero inertia at every joint."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Return the methods, with an inertia requirement added if the function is in `DIVIDING`."""
+    """Return the methods; those of functions in `DIVIDING` also need `massive_joints`."""
     if function not in DIVIDING:
         return rows
     return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)
@@ -295,6 +295,6 @@ KINEMATICS = frozenset((*KINEMATIC, "closing_step"))
 
 
 def that_runs(model: Model, function: str) -> str:
-    """Return the function to run: with loops, constrained dynamics replaces forward dynamics."""
+    """Return `function`, or "constrained_dynamics" for forward dynamics of a robot with loops."""
     closed = model.loop_rows and function == "forward_dynamics"
     return "constrained_dynamics" if closed else function

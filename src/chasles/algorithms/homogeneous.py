@@ -28,9 +28,10 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
     See Legnani et al. 1996, Eq II.4. Around a closed loop, the product M of the position matrices
     is the identity. The loop joint absorbs the displacement in its free directions. The rotation
-    vector and translation that remain are expressed in the successor frame and projected onto T. At
-    a closed position, the derivative of this error is A from `loop_matrix`. The residuals phi(q) of
-    couplings, which are zero for velocity constraints, are appended.
+    vector and translation that remain are expressed in the successor frame and projected onto the
+    constraint directions T. At a closed position, the derivative of this error is A from
+    `loop_matrix`. The residuals phi(q) of couplings, which are zero for velocity constraints, are
+    appended.
     """
     r = []
     for loop in model.loops:
@@ -84,7 +85,7 @@ def carried(
 
 
 def ends(loop: Loop, M: dict[int, Position]) -> tuple[Position, Position]:
-    """Return the matrices M_0P and M_0S of the predecessor and successor frames of a loop."""
+    """Return the poses M_0P and M_0S of the two frames of a loop joint in the base frame."""
     P, S = loop.predecessor, loop.successor
     return M[P.body] @ Position.of(P.placement), M[S.body] @ Position.of(S.placement)
 
@@ -103,7 +104,7 @@ def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
     """Return the loop matrix A in A qd = b (see `loop_rate`).
 
-    Each column contains (u, b) of a screw L_i around a loop (Legnani et al. 1996, Eq II.7),
+    Each column contains the screw L_i of a tree joint in the loop (Legnani et al. 1996, Eq II.7),
     expressed in the successor frame of the loop joint and projected onto the constrained
     directions. The coupling matrices are appended.
     """
@@ -116,7 +117,7 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
 
 
 def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, dict[int, Motions]]:
-    """Return the loop-joint coordinates, and the other joints' screws in the successor frame."""
+    """Return the loop-joint coordinates, and the tree joints' screws in the successor frame."""
     M = around(model, loop, q)
     _, M_S = ends(loop, M)
     J = {}
@@ -143,7 +144,7 @@ def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.LoopVector:
-    """Return b in A qdd = b, from W and H with all qdd zero.
+    """Return b in A qdd = b, from velocity matrices W and acceleration matrices H for qdd = 0.
 
     See Legnani et al. 1996, Eq II.3bis and II.6. For a weld, the relative H across the loop joint
     is zero. For other loop joints, the relative H is computed from the joint velocities, which
@@ -182,10 +183,10 @@ def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> V
 
 
 def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dict[int, Matrix]:
-    """Return the columns of K for each body, where K qd + `coupling_drift` is psi.
+    """Return the constraint matrix K of a coupling, as blocks of columns by body index.
 
-    psi is the constraint velocity: d phi/dt, or the residual of a velocity constraint. See
-    Featherstone 2008, Eq 3.11 and 3.29.
+    The constraint velocity K qd + `coupling_drift` is d phi/dt for a position constraint phi = 0,
+    or the residual of a velocity constraint. See Featherstone 2008, Eq 3.11 and 3.29.
     """
     M = placed(model, WORLD, coupling.carried, q)
     program = constraints.slopes(coupling.data.residual)
@@ -250,7 +251,7 @@ def coupling_bias(
 def _at_position(
     model: Model, coupling: Coupling, q: spaces.Position, M: Mapping[int, Position]
 ) -> dict[str, list[Number]]:
-    """Return joint coordinates, frame poses and time, as inputs to a constraint's programs."""
+    """Return the joint coordinates, frame poses and time on which a constraint depends."""
     given: dict[str, list[Number]] = {"q": [q[i][k] for i, k in coupling.places], "pose": []}
     for frame in (model.frames[name] for name in coupling.data.frames):
         X = M[frame.body] @ Position.of(frame.placement)
@@ -265,9 +266,9 @@ def _velocities(
     qd: Mapping[int, Vector],
     M: Mapping[int, Position],
 ) -> dict[str, Vector]:
-    """Return joint rates and frame twists, as further inputs to a constraint's programs.
+    """Return the joint rates and frame twists that a velocity constraint depends on.
 
-    Joints not in qd are at rest.
+    Joints without an entry in qd have zero velocity.
     """
     moving = {i for i, _ in coupling.places if i in qd}
     rate = {i: _rate(model.bodies[i].joint, q[i], qd[i]) for i in moving}

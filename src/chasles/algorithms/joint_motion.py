@@ -28,7 +28,7 @@ class Property:
 
     @staticmethod
     def of(S: Motions, X: Transform, view: Viewpoint) -> "Property":
-        """Create the property matrices from a motion subspace S in body coordinates.
+        """Create a joint's property matrices from its motion subspace S in body coordinates.
 
         X is the transform from the base to the body.
         """
@@ -56,11 +56,12 @@ def joint_motion_rates(
 
     The property matrix D of a joint moves with the joint's body: Ddot = Omega D - D Omega (Mitra,
     Eq 3). The Leibniz rule gives n derivatives of D and n - 1 derivatives of Omega for n time
-    derivatives of q. D[j][k] is the k-th derivative of the j-th derivative of D relative to the
-    body. For j > 0, this derivative is zero unless S changes in body coordinates.
+    derivatives of q. In the code, D[i][j][0] is the j-th derivative of D_i relative to body i, and
+    D[i][j][k] is the k-th time derivative of D[i][j][0]. For j > 0, both are zero unless S changes
+    in body coordinates.
 
-    Mitra expresses all quantities in the base frame. Here, the viewpoint `view` may also move
-    with the body. All velocities and derivatives are then relative to the viewpoint.
+    Mitra expresses all quantities in the base frame. Here, the point and axes of `view` may also
+    move with the body. All velocities and derivatives are then relative to this point and axes.
     """
     chain = model.support(body)[::-1]
     qd = {i: [rate[i] for rate in rates] for i in chain}
@@ -83,15 +84,16 @@ def _bracket(Omega: Velocity, D: Property) -> Property:
 
 
 def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
-    """Return the velocity of the viewpoint, which may follow a body with velocity W."""
+    """Return the velocity of the reference point and axes in `view`, for a body with velocity W."""
     return Velocity(W.w * float(view.turns), W.v * float(view.moves))
 
 
 def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
-    """Return Omega, A_H, J_H, ...: the time derivatives of M times M^-1 (Mitra, sections 2.6, 2.7).
+    """Return Omega = Mdot M^-1, A_H = Mddot M^-1, J_H, ... (Mitra, sections 2.6, 2.7).
 
-    These matrices are computed from Omega and its derivatives by the Leibniz rule: Mdot = Omega M,
-    Mddot M^-1 = Omegadot + Omega Omega, and so on.
+    M is the position matrix of a body. The results map the position of a body point to its
+    velocity, acceleration, jerk and so on. They are computed from Omega and its derivatives by the
+    Leibniz rule: Mdot = Omega M, Mddot M^-1 = Omegadot + Omega Omega, and so on.
     """
     found: list[Block] = []
     for k in range(len(Omega)):
@@ -107,10 +109,10 @@ def jacobian_rates(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Jacobian:
-    """Return Jdot for one rate (qd), Jddot for two rates (qd, qdd), and so on.
+    """Return Jdot if `rates` is (qd), Jddot if `rates` is (qd, qdd), and so on.
 
-    The entries of J are differentiated. The columns of J are the properties D relative to the point
-    `at` and the selected axes (Mitra, section 2.9).
+    Each entry of J is differentiated. The columns of J are the property matrices D relative to the
+    point `at` and the selected axes (Mitra, section 2.9).
     """
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
@@ -126,10 +128,11 @@ def frame_motion(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twists:
-    """Return time derivatives of a body's angular velocity and of the position R of a body point.
+    """Return a body's angular velocity, the velocity of a body point, and their time derivatives.
 
-    All derivatives are computed in the base frame. Omega follows from the properties D, and the
-    motion of the point from Rdot = Omega R, Rddot = A_H R, Rdddot = J_H R (Mitra, section 2).
+    All derivatives are computed in the base frame. Omega follows from the property matrices D. The
+    motion of a point at R follows from Rdot = Omega R, Rddot = A_H R, Rdddot = J_H R (Mitra,
+    section 2).
     """
     X0 = body_transforms(model, q)
     base = Viewpoint.of(Transform.identity(), "world", "world")
@@ -149,12 +152,12 @@ def frame_motion_link_frames(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twists:
-    """Compute `frame_motion` by a recursion from the point to the base, with the fewest operations.
+    """Compute `frame_motion` by a recursion from the point to the base, in link frames.
 
     r is the position of the point, and w is the angular velocity of its body. Both are transformed,
     with their derivatives, from each body to its parent, and the joint velocity is added at each
-    step. In the frame of the joint's body, D is constant, and rotation about z leaves z components
-    unchanged.
+    step. This method needs the fewest operations: in the frame of the joint's body, D is constant,
+    and rotation about z leaves z components unchanged.
     """
     orders = range(len(rates))
     X = body_transforms(model, q)[frame.body]
@@ -173,9 +176,9 @@ def frame_motion_link_frames(
 
 
 def _turning(x: Sequence[Vector], w: Sequence[Vector]) -> list[Vector]:
-    """Return R' times the derivatives of R x, where Rdot = R w~.
+    """Return the time derivatives of R x, expressed in axes that rotate with R (Rdot = R w~).
 
-    `x` lists the derivatives of the components of x.
+    x[k] and w[k] are the k-th time derivatives of the components of x and w in these axes.
     """
     found = []
     while x:

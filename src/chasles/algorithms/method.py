@@ -9,9 +9,9 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Function that takes a model and options, and returns why they do not meet a requirement.
+"""Function that checks a model and options against a requirement.
 
-If the requirement is met, the result is an empty string.
+The function returns the reason why the requirement is not met, or an empty string if it is met.
 """
 
 
@@ -29,7 +29,7 @@ def floating_base(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every joint moves some inertia, so that the mass matrix M can be factored.
+    """Require nonzero inertia at every joint, so that the mass matrix M can be factored.
 
     If some joint accelerations are known, only the block of M for the remaining joints is factored.
     """
@@ -37,7 +37,10 @@ def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
     if not idle:
         return ""
     moving = f"joint {idle[0]} moves" if len(idle) == 1 else f"joints {', '.join(idle)} move"
-    return f"the mass matrix of the tree is singular, because {moving} no inertia"
+    bases = [body for body in model.bodies if body.parent == WORLD and body.joint.floating]
+    empty = [b.data.child for b in bases if b.data.name in model.idle and is_massless(b.inertia)]
+    why = f": the base link {empty[0]!r} has no mass" if empty else ""
+    return f"the mass matrix of the tree is singular, because {moving} no inertia{why}"
 
 
 def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
@@ -56,7 +59,7 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every body has an invertible inertia, which excludes robots with rotors."""
+    """Require that every body has an invertible inertia, and that the robot has no rotors."""
     for body in model.parts:
         if not is_solid(body.inertia):
             return (
@@ -92,9 +95,9 @@ def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
-    """Require passive loads that depend on neither parameters nor time.
+    """Require that a model with passive loads has no parameters and does not depend on time.
 
-    The derivatives of passive loads are computed separately.
+    The derivatives of passive loads are computed separately, with respect to q and qd only.
     """
     if model.loaded and (options.get("parameters") or model.timed):
         what = "time" if model.timed else "parameters"
@@ -106,7 +109,7 @@ def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that all constraints are loops whose ends are bodies with inertia."""
+    """Require that there are no couplings, and that no loop ends at a massless body."""
     for coupling in model.couplings:
         return f"it joins bodies, but {coupling.name!r} couples coordinates"
     for loop in model.loops:
@@ -125,7 +128,7 @@ def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require holonomic joints. Nonholonomic joints add terms to Lagrange's equations."""
+    """Require holonomic joints, because other joints add terms to Lagrange's equations."""
     for body in model.bodies:
         if not body.joint.holonomic:
             return f"joint {body.data.name!r} is nonholonomic"
@@ -142,10 +145,10 @@ class Method:
         "module:function", or "module" if the function has the name of its module. The module is in
         this package and is loaded on first use.
     inertias
-        Pass that regroups inertias ("moments" or "products", see `model/passes`), set only if the
-        result depends solely on the equations of motion.
+        Model transformation ("moments" or "products", see `model.passes`) that regroups inertias,
+        set only if the result depends solely on the equations of motion.
     passes
-        Passes that the method always requires.
+        Names of other model transformations (`model.passes`) that the method always requires.
     followers
         False if mimic joints are not supported, as in recursions that solve for one joint
         acceleration at a time.

@@ -70,7 +70,7 @@ def compile(
     device : {"cpu", "cuda", "auto"}, optional
         "cuda" accepts arrays in GPU memory (docs/gpu.md). "auto" accepts arrays in host memory,
         measures the time on both devices, including copies, and runs each batch on the faster one.
-        `.choice(count)` and `.report()` show the choice.
+        The methods `choice(count)` and `report()` of the result show the choice.
     backend : str, optional
         For the CPU: "llvm" (machine code, default), "llvm-quick" (compiles faster, runs slower),
         "numpy" (vectorized Python) or "interpret" (one operation at a time, the reference). For a
@@ -92,16 +92,16 @@ def compile(
     dtype : {"float64", "float32"}, optional
         Precision. With "float64", a call with only float32 arrays is computed in float32.
     tier : {"best", "quick"}, optional
-        "best" waits for the fastest code. "quick", for large robots, starts with code that
-        compiles faster and switches to the best code when it is ready (`.tier`, `.wait()`).
+        "best" waits until the fastest code is compiled. "quick", for large robots, starts with code
+        that compiles faster and switches to the best code when it is ready (`.tier`, `.wait()`).
     **options
         Options for the `Robot` method, for example frame="tool".
 
     Returns
     -------
     callable
-        Function that takes the arrays as positional arguments, and the keyword `out`. The function
-        can be pickled.
+        Function that takes the arrays as positional arguments, and optional result arrays as the
+        keyword `out`. The function can be pickled.
 
     Notes
     -----
@@ -126,7 +126,7 @@ def compile(
         derivative = Derivative("jacobian", names)
     known = ("best", "quick") if backends.row(chosen).first else ("best",)
     if tier not in known:
-        problem = f"tier must be 'best' or, with backend='llvm', 'quick', not {tier!r}"
+        problem = f"tier must be 'best' or 'quick' (requires backend='llvm'), not {tier!r}"
         raise InputError("E-ROBOT-040", problem, part="compile")
     compiled = robot.function(
         function,

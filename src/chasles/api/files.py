@@ -13,7 +13,7 @@ import numpy as np
 from chasles import formats
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import LeftOutWarning, ModelError, shown
-from chasles.formats import is_name, registry
+from chasles.formats import a_path, is_name, registry
 from chasles.functions.doors import check_robot
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
@@ -46,7 +46,7 @@ def load(
         docs/mechanism-files.md, or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (MuJoCo,
         docs/mjcf.md), or .dat (Legnani et al. 1996, fig. 6). A name without an extension selects a
         robot installed by example-robot-data or robot_descriptions, as in load("panda");
-        `chasles.robots.installed()` lists them.
+        `chasles.robots.installed()` lists them. "~" at the start is the home folder.
     floating : bool, optional
         Attach the root link to the world by a free joint (floating base).
     mimic : bool, optional
@@ -97,7 +97,8 @@ def load(
     >>> chasles.load(path)
     <Robot 'planar': 2 joints, nq 2, nv 2>
     """
-    file = _found(os.fsdecode(path)) if is_name(path) else path
+    path = a_path(path, "load")
+    file = _found(path) if is_name(path) else path
     source = formats.read(file, snap=snap, floating=floating, arguments=arguments, trust=trust)
     if not isinstance(omit, tuple) or omit or loops is False:
         left_out = some_names("omit", omit, "load")
@@ -162,7 +163,7 @@ def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False)
     ()
     """
     check_robot("save", robot)
-    return formats.write(robot.model.source, path, overwrite=overwrite)
+    return formats.write(robot.model.source, a_path(path, "save"), overwrite=overwrite)
 
 
 def from_dh(
@@ -202,8 +203,8 @@ def from_dh(
 
     Notes
     -----
-    Arguments that are omitted default to the values in a `DHTable`. An angle equal to a multiple of
-    math.pi / 2 in double precision is treated as an exact multiple of a right angle.
+    If `rows` is a `DHTable`, omitted arguments default to its values. An angle equal to a multiple
+    of math.pi / 2 in double precision is treated as an exact multiple of a right angle.
 
     Examples
     --------

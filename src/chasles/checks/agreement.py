@@ -27,8 +27,8 @@ def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """Names of the functions whose results are compared as generalized forces.
 
-Differences are relative to the largest force or to `Trial.force`, whichever is larger, because all
-forces may be zero.
+Differences are relative to the largest force, or to the typical force `Trial.force` if that is
+larger, because all forces may be zero.
 """
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
@@ -36,7 +36,7 @@ RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacob
 
 
 def size_of(trial: Trial, function: str) -> float:
-    """Return the minimum scale for relative errors in a function's results."""
+    """Return the smallest scale of a function's results for the calculation of relative errors."""
     if function in FORCES:
         return trial.force
     return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
@@ -55,9 +55,9 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare the results of each method of a function with those of the function's first method.
+    """Compare the results of all methods of each function with those of its first method.
 
-    Damping and an external wrench are included.
+    The robot has damping, and an external wrench acts on it.
     """
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:

@@ -15,11 +15,11 @@ from chasles.model.model import Loop, Model
 
 
 def loops_close(trial: Trial) -> Iterator[Comparison]:
-    """Compare the loop matrix, rate and bias with finite differences of the residual.
+    """Compare loop matrix, loop rate and loop bias with finite differences of the loop residual.
 
-    The identities are A = d residual / dq, d residual / dt = A qd - rate, and
-    d(A qd - rate) / dt = A qdd - bias. Constraints on velocities have no residual and are excluded
-    from the first two comparisons.
+    With the loop matrix A, the identities are A = d residual / dq, d residual / dt = A qd - rate,
+    and d(A qd - rate) / dt = A qdd - bias. Constraints on velocities have no residual and are
+    excluded from the first two comparisons.
     """
     q, qd, units = trial.q, trial.qd, trial.units.closing
     still = np.array(trial.model.holonomic_rows)
@@ -44,9 +44,10 @@ def _fast(trial: Trial, qdd: np.ndarray) -> float:
 
 
 def constrained_motion(trial: Trial) -> Iterator[Comparison]:
-    """Check M qdd + h = tau + A' lambda and A qdd = bias for every constrained-dynamics method.
+    """Check that results of constrained dynamics satisfy the equations of motion, for each method.
 
-    An external wrench is included in h.
+    The equations are M qdd + h = tau + A' lambda and A qdd = bias, where A is the loop matrix. The
+    bias forces h include an external wrench.
     """
     model, q, qd, rows = trial.closed, trial.q, trial.qd, trial.units.closing
     load = trial.load
@@ -110,7 +111,7 @@ POOR = 1e-5
 
 
 def freedoms(trial: Trial) -> Iterator[Comparison]:
-    """Check `closing_step`, the mass matrix in independent coordinates, and actuator forces."""
+    """Check the loop-closing step, the mass matrix in independent coordinates, and actuators."""
     model, q, qd, units = trial.closed, trial.q, trial.qd, trial.units
     step, rates, health = trial.ask(model, "closing_step", q, qd)
     near = _near(health[1], POOR)
@@ -139,7 +140,10 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 
 
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
-    """Check that actuator forces at all DoFs do the same work as tau and have minimal norm."""
+    """Check actuator forces for a robot with actuators at all DoFs.
+
+    The forces must do the same work as the joint torques, and have minimal norm.
+    """
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
     u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)
@@ -155,7 +159,8 @@ def health(trial: Trial) -> Iterator[Comparison]:
 
     The closure error is a sum of squared scaled residuals. Every solver includes position
     residuals, and some solvers add velocity and acceleration residuals. The margin is the smallest
-    ratio of a pivot of K M^-1 K' to the corresponding diagonal entry.
+    ratio of a pivot of K M^-1 K' to the corresponding diagonal entry, where K is the loop matrix
+    and M the mass matrix.
     """
     model, kept = trial.closed, list(trial.closed.closure.rows)
     at = replace(trial, q=trial.run("integrate", trial.q, 0.05 * trial.direction))
@@ -187,10 +192,10 @@ def health(trial: Trial) -> Iterator[Comparison]:
 
 
 def errors_decay(trial: Trial) -> Iterator[Comparison]:
-    """Check that Baumgarte stabilization closes open loops with critical damping.
+    """Check that Baumgarte stabilization reduces loop errors with critical damping.
 
     The accelerations must satisfy A qdd = bias - 2/T (A qd - rate) - 1/T^2 residual for the
-    independent constraints (Featherstone 2008, Eq 8.22).
+    independent constraints (Featherstone 2008, Eq 8.22). A is the loop matrix, T the time constant.
     """
     model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
     q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
@@ -213,8 +218,8 @@ SOON = 0.1
 """Time constant T (s) of the Baumgarte stabilization in `errors_decay`."""
 
 PIVOTED = ("multipliers", "direct")
-"""Methods of constrained dynamics whose singularity margin is the smallest pivot of K M^-1 K',
-where K is the loop matrix."""
+"""Methods of constrained dynamics that measure singularity by the smallest relative pivot of
+K M^-1 K', where K is the loop matrix and M the mass matrix."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
@@ -230,7 +235,8 @@ def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
 def loop_joints(trial: Trial) -> Iterator[Comparison]:
     """Check the wrenches and velocities at loop joints.
 
-    The wrenches must produce the generalized forces A' lambda.
+    The wrenches must produce the generalized forces A' lambda, where A is the loop matrix and
+    lambda the constraint multipliers.
     """
     if not trial.model.loops or trial.model.driven:
         return
@@ -270,7 +276,7 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
 
 
 def _across(trial: Trial, loop: Loop) -> np.ndarray:
-    """Return the Jacobian of the relative velocity across a loop joint, in its successor frame."""
+    """Return the Jacobian of a loop joint's relative velocity, expressed in its successor frame."""
     S, P = (
         trial.run("jacobian", trial.q, frame=frame, axes="world", at="world")
         for frame in (loop.successor, loop.predecessor)

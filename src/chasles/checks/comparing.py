@@ -74,7 +74,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the absolute differences and the scale for relative errors."""
+    """Return the absolute differences of two results, and the size of the second result."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))
@@ -82,7 +82,7 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
 
 
 INVERTING = ("forward_dynamics", "hybrid_dynamics")
-"""Names of the functions that solve for accelerations, which are compared as forces M qdd."""
+"""Functions that return accelerations qdd, which are compared as generalized forces M qdd."""
 
 
 # Units -----------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class Units:
 
     `length` is the robot's length in m. `effort` (nv) is 1 for rotations and the length for
     translations. `position` (nq) is 1 / length for coordinates in m, and 1 for other coordinates.
-    `closing` scales the loop equations.
+    `closing` scales the rows of the loop equations.
 
     Derived factors:
 
@@ -125,7 +125,7 @@ class Units:
 
     @cached_property
     def pose(self) -> np.ndarray:
-        """Scale factors for a homogeneous transformation matrix (4, 4)."""
+        """Scale factors for the entries of a homogeneous transformation matrix (4, 4)."""
         factors = np.ones((4, 4))
         factors[:3, 3] = 1.0 / self.length
         return factors
@@ -154,7 +154,7 @@ _FUNCTIONS = {
 }
 OF = {"closed_form": ["inertia", "symbols", "effort"]}
 OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function in functions}
-"""Names of the `Units` attributes that scale each function's results."""
+"""For each function, the names of the `Units` attributes that contain the scales of its results."""
 
 
 def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
@@ -171,7 +171,7 @@ def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
 
 
 def _lengths(model: Model) -> Iterator[float]:
-    """Yield the robot's dimensions (m), the largest of which becomes the unit of length.
+    """Yield the robot's dimensions (m); the largest one is the unit of length for comparisons.
 
     The dimensions are joint and frame offsets, limits of prismatic joints, and radii of gyration.
     """

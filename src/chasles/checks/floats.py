@@ -16,7 +16,7 @@ ORACLES = {
     "inverse_dynamics": "newton-euler-vector",
     "bias_forces": "newton-euler-vector",
 }
-"""Reference method of each function, if it is not the function's first method."""
+"""Method used as the reference for each function. Default: the function's first method."""
 
 
 def evaluate(
@@ -30,9 +30,10 @@ def evaluate(
 ) -> tuple[np.ndarray, ...]:
     """Evaluate a function at one state on Python floats.
 
-    `method` defaults to the method in `ORACLES`, or else to the function's first method. For
-    functions that support derivatives of any order, the number of arrays determines the order.
-    Damping and friction are included. For a time-dependent model, set the time first (`Model.at`).
+    `method` defaults to the method in `ORACLES`, or else to the function's first method. `arrays`
+    contains the function's inputs. If the function supports derivatives of any order, the number of
+    inputs determines the order. Damping and friction are included. For a time-dependent model, set
+    the time first (`Model.at`).
     """
     wanted = method or ORACLES.get(function, "")
     way = next(m for m in METHODS[function] if wanted in ("", m.name))

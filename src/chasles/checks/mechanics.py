@@ -119,9 +119,9 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the first moment of the gravity-compensated mass of all links.
+    """Return the sum of all links' first moments of mass, weighted by gravity compensation.
 
-    The result is 0 if actuators compensate gravity.
+    The result is zero if actuators provide the gravity compensation.
     """
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
@@ -210,7 +210,10 @@ def power_balance(trial: Trial) -> Iterator[Comparison]:
 
 
 def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
-    """Check tau = M qdd + h - J'F, h = C qd + g, and that forward dynamics returns qdd."""
+    """Check the equations of motion tau = M qdd + h - J'F and h = C qd + g.
+
+    Also check that forward dynamics returns qdd for the torques tau.
+    """
     q, qd, qdd, M = trial.q, trial.qd, trial.qdd, trial.M
     h = trial.run("bias_forces", q, qd)
     yield trial.forces("bias_forces", "M qdd + h", M @ qdd + h, trial.tau)
@@ -270,7 +273,7 @@ def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
 
 
 def factors(trial: Trial) -> Iterator[Comparison]:
-    """Check factorizations of M, and that the inverse operational inertia is J M^-1 J'."""
+    """Check factors of the mass matrix M, and the inverse operational inertia J M^-1 J'."""
     M, inertia, lost = trial.M, trial.units.inertia, trial.inverting
     if trial.has("ltdl_factors"):
         L, D = trial.run("ltdl_factors", trial.q)

@@ -43,7 +43,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """Check that J qd is the frame velocity.
+    """Check that the Jacobian times the joint velocities gives the frame velocity.
 
     Also check that classical, spatial and proper accelerations are consistent.
     """
@@ -83,7 +83,7 @@ def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_change(trial: Trial) -> Iterator[Comparison]:
-    """Check that `jacobian_rate` returns the first and second time derivatives of J."""
+    """Check that `jacobian_rate` returns the Jacobian's first and second time derivatives."""
     if trial.model.driven:
         return
     q, qd, qdd = trial.q, trial.qd, trial.qdd
@@ -180,7 +180,7 @@ def _along(
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
     """Check the derivatives of forward dynamics and the matrices returned by `linearize`.
 
-    Accelerations are multiplied by M and compared as forces.
+    Accelerations are multiplied by the mass matrix and compared as generalized forces.
     """
     if trial.model.idle:
         return
@@ -209,7 +209,11 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return the rate at which neighboring motions with equal joint velocities drift apart."""
+    """Return the rate of change of the difference between two motions with equal joint velocity.
+
+    The motions start at nearby configurations. The rate is per unit of their initial difference,
+    which is along `trial.direction`.
+    """
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -227,10 +231,10 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return finite-difference derivatives of a function with respect to its three inputs.
+    """Return the directional derivatives of a function with respect to each array in `state`.
 
-    The derivatives are taken along `trial.direction`, or along `push` (if given) for the last
-    input.
+    The derivatives are finite differences along `trial.direction`. If `push` is given, the
+    last array changes along `push` instead.
     """
     q, x, y = state
     d, model = trial.direction, trial.whole

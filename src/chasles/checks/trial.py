@@ -1,4 +1,4 @@
-"""Random robot states at which functions are evaluated on Python floats."""
+"""Random robot states for tests, in which functions are evaluated without compilation."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from chasles.model import WORLD, Model
 from chasles.robot import Robot
 
 STEP = 1e-3
-"""Finite-difference step (rad, robot lengths, s). Derivative errors are about 1e-11."""
+"""Finite-difference step (in rad, robot lengths or s). Derivative errors are about 1e-11."""
 
 CLOSED = 1e-13
 """Tolerance for closed loops (rad, or relative to the robot's length)."""
@@ -71,7 +71,7 @@ class Trial:
         return self.on(self.robot.tool)
 
     def on(self, frame: str) -> dict[Any, np.ndarray]:
-        """Return the value of `f_ext` that applies the wrench to a frame, in world axes."""
+        """Return the value of `f_ext` that applies `wrench` (in world axes) to a frame."""
         return {WrenchKey(frame): self.wrench}
 
     @cached_property
@@ -103,7 +103,7 @@ class Trial:
     # Evaluation -------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a robot function without damping. Several results are returned as a tuple."""
+        """Evaluate a robot function without damping. Return multiple results as a tuple."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
@@ -113,9 +113,9 @@ class Trial:
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return recursively computed derivatives of a function with respect to each input.
+        """Return the analytical derivatives of a function with respect to each input.
 
-        Damping is included.
+        The recursive algorithm of `DERIVATIVES` computes them, for the model with damping.
         """
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
@@ -149,14 +149,14 @@ class Trial:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names of the tool frame and of a body in the middle of the model."""
+        """Names of the frames to test: the tool frame, and a body in the middle of the model."""
         bodies = self.model.bodies
         middle = [bodies[len(bodies) // 2].name] if bodies else []
         return tuple(dict.fromkeys([self.robot.tool, *middle]))
 
     @property
     def views(self) -> tuple[dict[str, Any], ...]:
-        """Combinations of `axes` and `at` to test, as keyword arguments."""
+        """Values of the options `axes` and `at` of frame functions, in combinations to test."""
         point = tuple(self.units.length * x for x in (0.4, -0.2, 0.8))
         return (
             {"axes": "world", "at": "frame"},
@@ -166,7 +166,7 @@ class Trial:
 
     @property
     def places(self) -> list[dict[str, Any]]:
-        """Combinations of `frame`, `axes` and `at` to test, as keyword arguments."""
+        """Values of `frame`, `axes` and `at`, in combinations to test."""
         return [{"frame": frame, **view} for frame in self.frames for view in self.views]
 
     # Comparisons ------------------------------------------------------------------------------
@@ -182,7 +182,8 @@ class Trial:
     ) -> Comparison:
         """Return a comparison of computed and expected twists or their time derivatives.
 
-        The entries are proportional to speed^order.
+        `order` is 1 for twists, 2 for accelerations and 3 for jerks. Errors are divided by the
+        largest expected entry, or by the joint speed to the power `order` if that is larger.
         """
         size = self.speed**order
         return Comparison(function, method, found, expected, size, units=self.units.twist)
@@ -209,12 +210,12 @@ class Trial:
 
     @cached_property
     def speed(self) -> float:
-        """Largest velocity, in rad/s or robot lengths per s, and at least 1."""
+        """Largest joint speed of the trial (rad/s or robot lengths per s), but at least 1."""
         return float(np.max(np.abs(self.qd * self.units.rate), initial=1.0))
 
     @cached_property
     def inverting(self) -> Loss:
-        """Accuracy loss from inverting a mass matrix whose condition number exceeds 1e4."""
+        """Accuracy loss from the inverse of a mass matrix with a condition number above 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
         why = f"the mass matrix has condition number {condition:.0e}"
@@ -227,7 +228,8 @@ class Trial:
         The loss grows with the ratio of the inertia that a link carries to the link's own inertia.
         """
         most = max(_carried(self.model, self.q), default=1.0)
-        why = f"the method inverts link inertias, but a link carries {most:.0e} times its inertia"
+        ratio = f"{most:.0e} times its inertia"
+        why = f"the method inverts link inertias, but a link carries bodies with {ratio}"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
     # Derivatives ------------------------------------------------------------------------------
@@ -243,9 +245,9 @@ class Trial:
         return slope_at(lambda s: value(self.moved(s)))
 
     def rate_of(self, function: str, *arrays: str, **options: Any) -> np.ndarray:
-        """Return the time derivative of a function along the motion.
+        """Return the time derivative of a robot function along the motion.
 
-        `arrays` names the function's inputs: "q", "qd" or "qdd".
+        `arrays` are the names of the function's inputs, such as "q" and "qd".
         """
         return self.rate(
             lambda at: at.run(function, *(getattr(at, name) for name in arrays), **options)
@@ -283,7 +285,7 @@ def _matrix(inertia: RigidInertia) -> np.ndarray:
 
 
 ARM = 12
-"""Maximum number of degrees of freedom for which closed forms are checked by default."""
+"""Maximum number of degrees of freedom for which costly methods are checked by default."""
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:
@@ -340,7 +342,7 @@ def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarr
 
 
 def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
-    """Return the least-norm solution of A x = b in scaled units.
+    """Return the solution of A x = b that has the smallest norm in scaled units.
 
     Singular values below `cut` (relative to the largest) are treated as zero.
     """

@@ -17,7 +17,7 @@ STATES = 2
 """Default number of random states."""
 
 WIDEST = 1e-2
-"""Tolerance above which a check is skipped because it would accept almost any result."""
+"""Maximum tolerance. A check with a larger tolerance is skipped, because it would always pass."""
 
 
 ROUNDING = 1e-11
@@ -28,11 +28,11 @@ DIFFERENCES = 1e-8
 """Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
 
 SINGLE = 2e-3
-"""Relative tolerance in single precision, which allows condition numbers of a few thousand."""
+"""Relative tolerance in single precision, sufficient for condition numbers of a few thousand."""
 
 
 DYNAMICS = "inverse_dynamics"
-"""Function that a robot must support for checks that need link masses."""
+"""Checks that need link masses are omitted for robots that do not support this function."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Verification:
 
     @property
     def failures(self) -> tuple[Result, ...]:
-        """Results that exceed their tolerance."""
+        """Results of the checks that failed."""
         return tuple(result for result in self.results if not result.ok)
 
     @property
@@ -165,7 +165,7 @@ class Verification:
 
     @property
     def worst(self) -> dict[str, Result]:
-        """For each check, the result with the largest ratio of error to tolerance."""
+        """Result with the largest ratio of error to tolerance, for each check."""
         return _worst(self.results, lambda result: result.check)
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ class Verification:
 
 
 def reasons(unchecked: Sequence[Result]) -> list[str]:
-    """Return one line per reason, with the functions and methods that could not be checked."""
+    """Return a line for each reason why checks were impossible, with the unchecked functions."""
     by: dict[str, dict[str, None]] = {}
     for result in unchecked:
         by.setdefault(result.detail, {})[f"{result.function}, {result.method}"] = None
@@ -193,7 +193,7 @@ def _rank(result: Result) -> tuple[bool, float]:
 
 
 def _worst(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, Result]:
-    """Return the result with the largest ratio of error to tolerance for each key."""
+    """Return, for each value of `key`, the result with the largest ratio of error to tolerance."""
     found: dict[Any, Result] = {}
     for result in results:
         other = found.get(key(result))
@@ -212,9 +212,9 @@ def verify(
 ) -> Verification:
     """Check a robot's functions against each other and against physics, at random states.
 
-    The checks compare methods with each other, backends with `interpret`, energy with power, and
-    derivatives with finite differences. For robots with loops, further checks verify that the loops
-    stay closed.
+    The checks compare methods with each other, compiled code with interpreted code, energy with
+    power, and derivatives with finite differences. For robots with loops, further checks verify
+    that the loops stay closed.
 
     Parameters
     ----------
@@ -225,8 +225,8 @@ def verify(
     states : int, optional
         Number of random states.
     full : bool, optional
-        Also check closed forms for more than 12 degrees of freedom, every compiled function, single
-        precision and derivative programs.
+        Also check costly methods for robots with more than 12 degrees of freedom, every compiled
+        function, single precision and derivative programs.
     step : callable, optional
         Progress callback, called with the name of each check before it runs.
 

@@ -29,7 +29,7 @@ class _Bare:
 
 
 class One(_Bare, TyperCommand):
-    """Typer command without <bool> in its help."""
+    """Typer command whose help does not show <bool> after flags."""
 
 
 class Commands(_Bare, TyperGroup):
@@ -57,7 +57,7 @@ def _heard() -> Iterator[None]:
         command.leave(f"error: {command.worded(error)}", command.WRONG)
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "message"):
-            error.message = shown(error.message)  # a usage error quotes the user's input
+            error.message = shown(error.message)  # escape user input that a usage error quotes
         raise
 
 
@@ -125,7 +125,7 @@ def main() -> None:
 def _raised_again(dropped: Any) -> None:
     """Raise KeyboardInterrupt again if it occurred in a finalizer, where Python ignores it."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
-        again = threading.Timer(0.3, _thread.interrupt_main)  # interrupt after the hook ends
+        again = threading.Timer(0.3, _thread.interrupt_main)  # interrupt once the hook has returned
         again.daemon = True
         try:
             again.start()

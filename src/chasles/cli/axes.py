@@ -53,7 +53,7 @@ class Axes:
         )
 
     def values(self, run: int) -> dict[str, float]:
-        """Return the value of each quantity in the given run."""
+        """Return the value of each varied quantity in the given run, by name."""
         point, rng = run // self.samples, np.random.default_rng([self.seed, run])
         found: dict[str, float] = {}
         for axis in reversed([axis for axis in self.axes if not axis.law]):
@@ -71,7 +71,9 @@ def parsed(words: Sequence[str], samples: int | None, seed: int) -> Axes:
     names = [axis.name for axis in axes]
     for one, other in itertools.combinations(names, 2):
         if one == other:
-            raise InputError("E-SWEEP-002", f"{one!r} is given twice", "omit one", part="--over")
+            raise InputError(
+                "E-SWEEP-002", f"{one!r} appears twice", "omit one of them", part="--over"
+            )
     random = any(axis.law for axis in axes)
     if random and samples is None:
         problem, remedy = "distributions need a number of runs", "give --samples"

@@ -79,7 +79,7 @@ def write_saved(console: Console, files: Mapping[str, Path]) -> None:
 
 
 def said(*lines: str, whole: bool = False) -> Callable[[Console], None]:
-    """Return a function that prints lines with `write`."""
+    """Return a function that prints the lines on a given console."""
     return lambda console: write(console, *lines, whole=whole)
 
 
@@ -89,7 +89,7 @@ Debug = Annotated[bool, option("Show a traceback for errors.", "--debug", **_EVE
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
-    """Return a Typer command with --json and --debug.
+    """Convert a function to a Typer command with the options --json and --debug.
 
     A parameter of type `Asked` is replaced by the options that select and load a robot.
     """
@@ -120,7 +120,7 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
     for name, parameter in every.items():
         _complete(name, parameter.default, hints[name])
     told = (command.__doc__ or "").replace("    Examples:", "    \bExamples:")
-    run.__name__, run.__doc__ = command.__name__, told  # \b keeps the line breaks
+    run.__name__, run.__doc__ = command.__name__, told  # in Click, \b keeps line breaks
     run.__annotations__ = {name: hints[name] for name in every}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[n]) for n, p in every.items()]
@@ -129,7 +129,7 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 
 
 WRITTEN = ("output", "plot", "recorded", "report", "table", "write_scenario")
-"""Command parameters that name output files."""
+"""Names of the command parameters that specify output files."""
 
 
 def _check_outputs(given: Mapping[str, Any]) -> None:
@@ -145,7 +145,7 @@ def _check_outputs(given: Mapping[str, Any]) -> None:
 def _complete(name: str, default: Any, hint: Any) -> None:
     """Drop the --no-NAME form of flags, and hide empty defaults in the help."""
     for info in getattr(hint, "__metadata__", ()):
-        if get_args(hint)[0] is bool and info.default is ...:  # no explicit flag name
+        if get_args(hint)[0] is bool and info.default is ...:  # option without a custom name
             info.default = f"--{name.replace('_', '-')}"
         if info.show_default is True and (default == "" or info.default_factory):
             info.show_default = False
@@ -254,7 +254,7 @@ def worded(error: BaseException) -> str:
 
 
 def leave(line: str, status: int, error: BaseException | None = None) -> NoReturn:
-    """Print a line on stderr and exit. With `error`, print its traceback first."""
+    """Print a line on stderr and exit. If `error` is given, print its traceback first."""
     if error is not None:
         lines = "".join(traceback.format_exception(error))
         print(shown(lines, lines=True), end="", file=sys.stderr)

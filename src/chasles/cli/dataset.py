@@ -49,7 +49,7 @@ def _energies(job: "Job", q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.
 
 
 def _reactions(job: "Job", q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
-    unloaded = np.zeros(job.robot.mechanism.rows)  # assume zero loop forces
+    unloaded = np.zeros(job.robot.mechanism.rows)  # the loop forces are assumed to be zero
     return job.robot.joint_reactions(q, qd, qdd, multipliers=unloaded).reshape(len(q), -1)
 
 
@@ -89,8 +89,8 @@ def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
 class Done:
     """Summary of one log.
 
-    `states` is the number of states. `skipped` is the number of skipped rows by reason. `peak` is
-    the largest magnitude of each generalized force, and `squares` is the sum of its squares.
+    `states` is the number of states. `skipped` is the number of skipped rows by reason. For each
+    generalized force, `peak` is its largest magnitude and `squares` its sum of squares over time.
     """
 
     states: int
@@ -107,7 +107,7 @@ class Done:
 
 
 def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
-    """Convert logs to consecutive blocks of one motion; append each converted log to `read`."""
+    """Convert the blocks of a log to consecutive parts of a motion, and append them to `read`."""
     first = 0
     for log in logs:
         read.append(log)
@@ -116,12 +116,12 @@ def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
 
 
 Partition = tuple[Path, Path]
-"""Paths of a log and its output table."""
+"""Paths of an input log and of the output table for this log."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """Computation to run on each log, which can be pickled and run in any process.
+    """Computation to run on each log. It can be pickled and run in any process.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class Job:
         return json.dumps({**origin, "recipe": self.recipe}).encode()
 
     def reader(self) -> Reader:
-        """Return a log reader, which accepts gaps in time if no finite differences are needed."""
+        """Return a reader of logs. If derivatives are computed, logs must have no time gaps."""
         needed = ("q",) if self.differentiate else ("q", "qd", "qdd")
         gaps, threaded = not self.differentiate, self.threads > 1
         given = (self.robot, self.columns, self.units, self.skip_bad, needed)
@@ -251,7 +251,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one log unless it exists; report completed states to `told`."""
+        """Compute the table of one log unless it exists; report progress (states) to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:
@@ -301,7 +301,7 @@ def is_dataset(path: Path) -> bool:
 
 @dataclass
 class Total:
-    """Combined summary of all logs."""
+    """Totals over all logs, such as the number of states and the peak torques."""
 
     peak: np.ndarray
     squares: np.ndarray
@@ -313,7 +313,7 @@ class Total:
     skipped: dict[str, int] = field(default_factory=dict)
 
     def add(self, done: Done) -> None:
-        """Add the summary of one log."""
+        """Add the summary of one log to the totals."""
         self.states += done.states
         self.files += 1
         for reason, count in done.skipped.items():

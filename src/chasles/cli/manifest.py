@@ -21,7 +21,7 @@ from chasles.writing import collect, held, store, whole
 MANIFEST, SCENARIO, MOTION = "run.json", "scenario.toml", MOTION_FILE
 MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT = "motion.png", "energy.png", "contact.png"
 PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
-"""Names of the files in a simulation folder, except part files, whose names contain digests."""
+"""Names of the files in a simulation folder. The names of part files follow the pattern `PART`."""
 
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 FORMAT = "chasles-run-2"
@@ -104,7 +104,7 @@ class Manifest:
             return False
 
     def check_own(self, names: Iterable[str]) -> None:
-        """Raise an error if a file exists that the simulation did not write."""
+        """Raise an error if one of the named files exists, unless the simulation wrote it."""
         for name in names:
             path = self.folder / name
             if os.path.lexists(path) and not self.is_own(name):

@@ -36,7 +36,7 @@ ARRAYS = ("t", "q", "qd", "qdd")
 """Fields of `Motion` that are arrays with one row per sample."""
 
 REACH = 3
-"""Number of samples beyond each end of a chunk that finite differences need."""
+"""Number of neighboring samples that finite differences need at each end of a chunk."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Task:
     motion
         Motion file.
     frames
-        Frames to compute (default: the robot's tool).
+        Frames for which results are computed (default: the robot's tool).
     summarized
         Frame shown in the summary (default: the first of `frames`).
     forces
@@ -63,8 +63,8 @@ class Task:
     differentiate
         Compute missing velocities and accelerations.
     at
-        Reference point of velocities and accelerations, either the frame's origin or the body point
-        at the world origin.
+        Reference point of velocities and accelerations, either the frame's origin or the point of
+        the body that is at the world origin.
     """
 
     robot: Robot
@@ -152,6 +152,8 @@ class Summary:
     ----------
     peak, rms
         Largest absolute value and root mean square of each generalized force.
+    velocity
+        Largest absolute value of each joint velocity.
     speed, acceleration
         Largest values at the summarized frame.
     work
@@ -168,6 +170,7 @@ class Summary:
     end: float | None = None
     peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
     squares: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    velocity: np.ndarray = field(default_factory=lambda: np.zeros(0))
     speed: float = 0.0
     acceleration: float = 0.0
     work: np.ndarray | None = None
@@ -181,14 +184,16 @@ class Summary:
         return np.sqrt(self.squares / max(1, self.instants))
 
     def add(self, states: States, frame: int = 0) -> None:
-        """Update the summary with the next chunk. `frame` is the index of the summarized frame."""
+        """Add the next states to the summary. `frame` is the index of a frame in their results."""
         t, n = states.motion.t, len(states.tau)
         total = states.kinetic + states.potential
         if self.instants == 0:
-            self.peak = self.squares = np.zeros(states.tau.shape[1])
+            self.peak = self.squares = self.velocity = np.zeros(states.tau.shape[1])
             self.energy = (float(total[0]), 0.0)
         self.energy = (self.energy[0], float(total[-1]))
         self.peak = np.maximum(self.peak, np.max(np.abs(states.tau), axis=0))
+        if states.motion.qd is not None:
+            self.velocity = np.maximum(self.velocity, np.max(np.abs(states.motion.qd), axis=0))
         self.squares = self.squares + np.sum(states.tau**2, axis=0)
         speeds = np.linalg.norm(states.velocity[frame][:, 3:], axis=1)
         self.speed = max(self.speed, float(np.max(speeds)))
@@ -225,7 +230,7 @@ def run(
     chunk: int = CHUNK,
     overwrite: bool = False,
 ) -> Summary:
-    """Compute the results, write the requested table, and report the bytes read to `progress`."""
+    """Compute the results and write the requested table; call `progress` with the bytes read."""
     summary, add = Summary(), None
     with ExitStack() as files:
         for some in computed(task, chunk=chunk):
@@ -300,7 +305,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces from a file: none, one row for all samples, or one row per sample."""
+    """External forces on the robot: none, or read from a file with one row or one per sample."""
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on
@@ -317,13 +322,14 @@ class _Loads:
         self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 
     def take(self, motion: Motion) -> dict[str, Wrench] | None:
-        """Return the external wrenches at the next samples, as the argument `f_ext`."""
+        """Return the external wrenches at the next samples, in the form of the argument `f_ext`."""
         if not self.count:
             return None
         taken = np.array(list(itertools.islice(self.rows, len(motion.q))))
         if len(taken) < len(motion.q):
             problem = (
-                f"the file has {motion.first + len(taken)} rows of forces, but the motion is longer"
+                f"the file has forces for {motion.first + len(taken)} samples, but the motion has "
+                "more samples"
             )
             raise self._unequal("E-CLI-025", problem)
         return {self.frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
@@ -371,12 +377,12 @@ def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Mot
 
 def _times(file: str, block: Motion) -> np.ndarray:
     if block.t is None:
-        problem = "--differentiate needs times"
+        problem = "--differentiate requires the times of the samples"
         raise InputError("E-CLI-009", problem, "add a column t, or use --step", file=file)
     if len(block.t) < 3:
-        problem = f"the motion has only {len(block.t)} samples"
+        problem = f"the motion has {len(block.t)} samples, too few for --differentiate"
         raise InputError(
-            "E-CLI-010", problem, "--differentiate needs at least three samples", file=file
+            "E-CLI-010", problem, "give a motion with at least three samples", file=file
         )
     return block.t
 

@@ -21,7 +21,7 @@ from chasles.robot import Robot
 
 @dataclass(frozen=True)
 class Loading:
-    """Options for loading a robot, as in `chasles.load`; `snap` applies only to files."""
+    """Options of `chasles.load`. For built-in robots, `snap` has no effect."""
 
     floating: bool = False
     mimic: bool = True
@@ -56,7 +56,7 @@ def find(target: str, how: Loading) -> Robot:
 
 def located(target: str) -> Path | None:
     """Locate a robot file by path or name. Return None for a built-in robot."""
-    if target.partition(":")[0] in robots.ROBOTS and not os.path.exists(target):
+    if target.partition(":")[0] in robots.ROBOTS and not os.path.isfile(target):
         return None
     return registry.find(target, also=robots.ROBOTS) if is_name(target) else Path(target)
 
@@ -83,7 +83,7 @@ def _built(target: str, how: Loading) -> Robot:
 
 
 def needs(name: str) -> list[str]:
-    """Return the names of the required arguments of a built-in robot, in capitals."""
+    """Return the names of the arguments that a built-in robot requires, in upper case."""
     words = inspect.signature(robots.ROBOTS[name]).parameters.values()
     return [word.name.upper() for word in words if word.default is inspect.Parameter.empty]
 
@@ -180,7 +180,7 @@ def asked(
     strict: Strict = False,
     trust: Trust = False,
 ) -> Asked:
-    """Return the robot argument from the options common to all robot commands."""
+    """Combine the robot file and the loading options, which all robot commands share."""
     how = Loading(floating, not no_mimic, not no_snap, strict, given(argument), trust)
     return Asked(target, how)
 

@@ -30,7 +30,8 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Name prefixes of the end-state and solver-state arrays, and the fields of the end state."""
+"""Prefixes of array names in a part file, for the end state and the solver state; and the fields of
+the end state."""
 
 
 class Recording:
@@ -85,7 +86,7 @@ class Recording:
         self._manifest.write(SCENARIO, text.encode())
 
     def go_on(self) -> None:
-        """Prepare to resume the simulation; discard damaged part files and all later ones."""
+        """Prepare to resume the simulation; discard damaged part files and all files after them."""
         if not self._manifest.load():
             problem = "there is no simulation to continue"
             raise ModelError("E-CLI-032", problem, "omit --resume", file=self.folder)
@@ -95,7 +96,7 @@ class Recording:
             self._manifest.load()
             self._manifest.check_own([MOTION])
             self.finished = self._manifest.is_own(MOTION)
-            if not (self.folder / SCENARIO).exists():  # missing if the run was killed early
+            if not (self.folder / SCENARIO).exists():  # the earlier run was killed
                 self._write_scenario()
             for path in self._found():
                 arrays = _intact(path)
@@ -110,7 +111,7 @@ class Recording:
 
     @contextmanager
     def _locking(self) -> Iterator[None]:
-        """Unlock the folder if the body of the `with` statement raises an error."""
+        """Unlock the folder if the code in the `with` block raises an error."""
         try:
             yield
         except BaseException:
@@ -196,7 +197,7 @@ class Recording:
 
     @property
     def over(self) -> bool:
-        """True if the whole motion has been computed."""
+        """True if no part of the simulation remains to be computed."""
         return self.finished or (self.end is not None and self.end.over)
 
     @property
@@ -296,7 +297,7 @@ def _intact(path: Path) -> dict[str, np.ndarray] | None:
         return None
     try:
         arrays = archive.arrays(io.BytesIO(data))
-        # --resume needs the end state and the name of the previous part file
+        # check the entries that --resume needs: the end state and the name of the previous part
         _end(arrays), str(arrays["after"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -25,7 +25,7 @@ LAUNCHES = 10
 """Number of kernel launches in a timed CUDA graph."""
 
 CHECKED, TOLERANCE = 64, {"float64": 1e-9, "float32": 2e-2}
-"""Number of states at which GPU and CPU results are compared, and tolerances by dtype.
+"""Number of states for which GPU and CPU results are compared, and tolerance for each dtype.
 
 Tolerances are relative to the largest result.
 """
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def bound(self) -> str:
-        """The binding limit, "arithmetic" or "memory"."""
+        """The limit that determines the shortest possible time: "arithmetic" or "memory"."""
         return "arithmetic" if self.arithmetic >= self.memory else "memory"
 
     @property
@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Machine limits of one core, all cores and the GPU, and function timings."""
+    """Performance limits of one core, all cores and the GPU, and measured rates of functions."""
 
     one: Limits
     every: Limits
@@ -72,7 +72,7 @@ class Roofline:
 
     @staticmethod
     def measured(*, gpu: bool = True) -> "Roofline":
-        """Measure the limits of this machine, which takes about a second."""
+        """Measure the limits of this machine in about a second."""
         return Roofline(processor(1), processor(cores()), _gpu() if gpu else None)
 
     def _row(
@@ -85,7 +85,7 @@ class Roofline:
     def known(
         self, title: str, compiled: Compiled, batch: int, times: Sequence[float]
     ) -> Iterator[Row]:
-        """Yield rows for times that have already been measured.
+        """Yield rows of the roofline table for times that have already been measured.
 
         `times` contains the seconds per state for a single call, and for a batch on one core, on
         all cores, and on one core in float32.
@@ -187,7 +187,7 @@ def _repeated(a: np.ndarray, count: int) -> np.ndarray:
 def _launched(
     title: str, compiled: Compiled, values: Mapping[str, np.ndarray], dtype: str
 ) -> float:
-    """Check the results on the GPU, and return the time (s) per launch in a CUDA graph."""
+    """Check results computed on the GPU; return the time (s) per kernel launch in a CUDA graph."""
     there = compiled.cuda.single if dtype == "float32" else compiled.cuda
     graph = captured(lambda *a: [there(*a) for _ in range(LAUNCHES)][-1], values, "cupy", None)
     results = graph()

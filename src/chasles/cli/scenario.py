@@ -7,11 +7,13 @@ Only the keys `format = "scenario"` and `robot` are required. Units are SI units
   duration, dt, integrator, rtol, atol, every, dissipation, limits (as in `chasles.simulate`);
   contacts ("file" for the shapes and planes in the robot's file, or "none"); ground ({kind =
   "rigid", ...}: contact law between the plane z = 0 and all collision shapes in the file). By
-  default, contacts is "file" if the robot's file has a ground plane.
+  default, contacts is "file" if the robot's file has a ground plane but no loops or couplings, and
+  the scenario does not set the integrator.
 - [start]: q and qd, each as a list of all coordinates or as {joint = number}. By default q is the
-  neutral position, or the first position of a followed motion; random (a seed) makes it random, and
-  keyframe (a name) sets q, qd, controls and activations. The dependent coordinates of
-  closed loops are computed from the independent coordinates.
+  neutral position, or the first position of a followed motion; random (a seed) sets q to a random
+  configuration, and keyframe (a name) sets q, qd, controls and activations. The dependent
+  coordinates of closed loops are computed from the independent coordinates. A floating base without
+  a given position is raised if it would penetrate a plane of `ground` or [[contact]].
 - [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), stiffness, damping
   (one number, or one per degree of freedom), target (like q; by default the initial position) or
   follow (a motion file), feedforward. The law "actuators" takes ctrl (constant controls) and act
@@ -58,8 +60,8 @@ class Scenario:
     """Checked values of a scenario.
 
     `top` contains the top-level values, `tables` the tables listed in `TABLES`, and `contacts` the
-    `[[contact]]` tables. `placed(error, *path)` adds the location of a value, in the file or as a
-    flag, to an error.
+    `[[contact]]` tables. `placed(error, *path)` returns the error with the location of the value at
+    `path`, which is a line of the file or a flag.
     """
 
     top: dict[str, Any]
@@ -112,7 +114,7 @@ def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
 
 
 def is_scenario(target: str) -> bool:
-    """Return True if the target of a command is a scenario file."""
+    """Return True if a command's argument is the path of a scenario file."""
     if Path(target).suffix.lower() != ".toml" or not os.path.isfile(target):
         return False
     return TomlFile(target, snap=False).data.get("format") == "scenario"
@@ -163,7 +165,7 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
-    # Errors in tables that are defined only by flags also name the flag.
+    # If a table is defined only by flags, its errors name the flag instead of the file.
     used |= {(n,) for n in TABLES if n in given and not tables.get(n)}
 
     def placed(error: ModelError, *path: str | int) -> Any:
@@ -229,7 +231,7 @@ def _check_ground(made: Scenario, rows: list[dict[str, Any]]) -> None:
 
 
 def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the shapes and the law of a contact, and return them."""
+    """Check the shapes and the contact law in a [[contact]] table, and return them."""
     values = {}
     for key in KINDS:
         if key not in row:
@@ -242,13 +244,13 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
 
 GAINS = "--stiffness 100 --damping 20"
 EXAMPLE = f"--control computed-torque {GAINS}"
-"""Example options for error messages; they hold a position or follow a motion."""
+"""Options for a controller that holds a position, as an example in error messages."""
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     """Raise an error if a control law is missing, or has missing or unknown parameters."""
     if "law" not in control:
-        remedy = f"give one of {', '.join(CONTROLS)} and its gains: {EXAMPLE}"
+        remedy = f"give one of {', '.join(CONTROLS)} with its gains, for example: {EXAMPLE}"
         raise made.error("E-SCENARIO-006", "the control has no law", remedy, "control", "law")
     law = control["law"]
     known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
@@ -274,11 +276,10 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
 
 
 def checked_table(what: str, given: Any) -> dict[str, Any]:
-    """Check the table for a body, surface or law, and convert its values."""
+    """Check the table of a contact's body, surface or law, and convert its values."""
     if not isinstance(given, Mapping):
-        raise ModelError(
-            "E-SCENARIO-014", f"{what} is not a table: {given!r:.40}", "give {kind = ..., ...}"
-        )
+        problem = f"{what} is not a table: {given!r:.40}"
+        raise ModelError("E-SCENARIO-014", problem, "give a table such as {kind = ..., ...}")
     rest, known = dict(given), KINDS[what]
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
@@ -293,7 +294,7 @@ def checked_table(what: str, given: Any) -> dict[str, Any]:
 
 
 def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
-    """Check and convert a scenario table that gives the fields of a shape or law class."""
+    """Check a table of values for the fields of the class `cls`, and convert the values."""
     if not isinstance(given, Mapping):
         raise ModelError(
             "E-SCENARIO-016",
@@ -316,7 +317,7 @@ def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
 
 
 def _made(what: str, table: Mapping[str, Any]) -> Any:
-    """Build a shape or law from a checked table. A shape without a frame is fixed in the world."""
+    """Build a shape or a contact law from a table. By default, shapes are fixed in the world."""
     rest = {key: x for key, x in table.items() if key != "kind"}
     cls = KINDS[what][table["kind"]]
     if what != "law":

@@ -18,7 +18,7 @@ CONTROLS: dict[str, Any] = {
 """Controller classes by name."""
 
 ACTUATORS = "actuators"
-"""Name of the control law with constant actuator controls, whose keys are in `ACTUATED`."""
+"""Name of the law with constant actuator controls; `ACTUATED` lists its keys in [control]."""
 
 ACTUATED = ("ctrl", "act")
 
@@ -46,7 +46,7 @@ Soft laws also take friction = {coefficient, stiffness, damping}.
 """
 
 OLD_GAINS = {"kp": "stiffness", "kd": "damping"}
-"""Names of gains in older scenarios, with their current names."""
+"""Gain names in older scenarios, mapped to the current names."""
 
 
 def _positive(value: Any) -> float:
@@ -131,13 +131,13 @@ VALUES = {
     Place: Field(numbers(3), "three finite numbers"),
     str | None: Field(_only(str), "the name of a frame"),
 }
-"""Value checks for the fields of shapes and contact laws, by field type.
+"""Checks for the values of shape and contact-law fields, keyed by the type of the field.
 
-Fields of other types cannot be set.
+A scenario cannot set fields of other types.
 """
 
 DEFAULTS = {"duration": 1.0}
-"""Default values of top-level keys."""
+"""Default values of a scenario's top-level keys."""
 
 FLAGS: dict[tuple[str | int, ...], str] = {
     ("robot",): "robot",
@@ -145,7 +145,7 @@ FLAGS: dict[tuple[str | int, ...], str] = {
     ("contact",): "--foot",
     ("arguments",): "--argument",
 }
-"""Flags, and the argument `robot`, whose names do not follow from the scenario keys."""
+"""Command-line names of scenario values whose flag is not "--" followed by the scenario key."""
 
 
 def flag(*path: str | int) -> str:

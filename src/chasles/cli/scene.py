@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import FunctionType
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from chasles.contact import Pair, Plane, file_pairs
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
 from chasles.model.model import suggest
-from chasles.motion.contact.points import contact_points
+from chasles.motion.contact.points import contact_points, depths, lifted
 from chasles.motion.controllers import controlled
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import MOST_STEPS
@@ -31,7 +31,11 @@ LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust"
 """Top-level scenario keys that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
-"""Rounding tolerance for the times at which the disturbance changes, relative to `hold`."""
+"""Tolerance for rounding errors in the times at which the disturbance changes, relative to `hold`.
+"""
+
+DEEP = 1e-3
+"""Minimum initial ground penetration (m) that raises the base, or for which a note is printed."""
 
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -41,7 +45,8 @@ class Scene:
     """A robot with the initial state, controller and contacts of its scenario.
 
     `driven` contains the actuator controls and activations, or {} if the control law does not use
-    actuators. `digest` is the SHA-256 digest of the robot description.
+    actuators. `digest` is the SHA-256 digest of the robot description. `raised` contains the
+    floating joints that were raised out of the ground, and the distances (m).
     """
 
     scenario: Scenario
@@ -52,13 +57,15 @@ class Scene:
     driven: Mapping[str, np.ndarray]
     contacts: tuple[Pair, ...] | Literal["file"]
     digest: str
+    raised: Mapping[str, float]
 
     def simulate(
         self, steps: int | None = None, resume: End | None = None, **more: Any
     ) -> Trajectory:
-        """Simulate `steps` steps (default: all), from the initial state or from `resume`.
+        """Simulate the scenario from its initial state, or from the end `resume` of earlier steps.
 
-        `more` contains other options of `Robot.simulate`.
+        `steps` is the number of steps (default: all). `more` contains other options of
+        `Robot.simulate`.
         """
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
@@ -82,8 +89,15 @@ class Scene:
 
     def points(self, q: np.ndarray) -> np.ndarray | None:
         """Return contact points (n, points, 3) in the world frame for configurations q (n, nq)."""
-        pairs = file_pairs(self.robot) if self.contacts == "file" else self.contacts
-        return contact_points(self.robot.model, pairs, q, stepped=self.stepped)
+        return contact_points(self.robot.model, self._pairs, q, stepped=self.stepped)
+
+    def sunken(self) -> dict[str, float]:
+        """Return the joints to the world whose links start in the ground, and the depths (m)."""
+        return _sunken(self.robot, self._pairs, self.q)
+
+    @property
+    def _pairs(self) -> Sequence[Pair]:
+        return file_pairs(self.robot) if self.contacts == "file" else self.contacts
 
     def torques(self, motion: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the joint torques (n, nv) from the controller, actuators and disturbance.
@@ -122,9 +136,10 @@ def made(scenario: Scenario, *, trust: bool = False, robot: Robot | None = None)
     """
     robot = robot or loaded(scenario, trust=trust)
     q, qd = _start(scenario, robot)
-    forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
-    driven = _actuators(scenario, robot)
-    return Scene(scenario, robot, q, qd, forces, driven, contacts, digest(robot))
+    contacts = _contacts(scenario, robot)
+    q, raised = _standing(scenario, robot, contacts, q)
+    forces, driven = _forces(scenario, robot, q), _actuators(scenario, robot)
+    return Scene(scenario, robot, q, qd, forces, driven, contacts, digest(robot), raised)
 
 
 def digest(robot: Robot) -> str:
@@ -162,10 +177,39 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         return robot.mechanism.closed(q, qd, anywhere=anywhere)
 
 
+def _standing(
+    scenario: Scenario, robot: Robot, contacts: Sequence[Pair] | Literal["file"], q: np.ndarray
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Raise floating bases out of the scenario's ground; return q, and the distances (m).
+
+    Base positions from the scenario, a keyframe or a followed motion are kept. All positions are
+    kept for the contacts of the robot's file, and if a loop attaches the robot to the world.
+    """
+    start, held = scenario.tables["start"], any(x.parent is None for x in robot.model.source.loops)
+    given = start.get("q", {})
+    placed = "keyframe" in start or "follow" in scenario.tables["control"]
+    if contacts == "file" or held or placed or not isinstance(given, Mapping):
+        return q, {}
+    raised = {
+        name: depth
+        for name, depth in _sunken(robot, contacts, q).items()
+        if name not in given and robot.joint(name).traits.floating
+    }
+    for name, depth in raised.items():
+        q = lifted(robot.model, q, name, depth)
+    return q, raised
+
+
+def _sunken(robot: Robot, pairs: Sequence[Pair], q: np.ndarray) -> dict[str, float]:
+    """Return the joints to the world whose links are in the ground, and the depths (m)."""
+    found = depths(robot.model, pairs, q).items()
+    return {robot.model.bodies[i].data.name: depth for i, depth in found if depth >= DEEP}
+
+
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return coordinates that a scenario gives as a list or as a table by joint name."""
+    """Return coordinates from a scenario value: a list of all numbers, or numbers by joint name."""
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):
@@ -198,9 +242,9 @@ def _keyframe(scenario: Scenario, robot: Robot) -> Any:
 
 
 def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
-    """Return actuator controls and activations, or {} if the control law does not use them.
+    """Return the initial actuator controls and activations, or {} if another control law is used.
 
-    The default values come from the keyframe, or are zero.
+    Values that the scenario omits come from the keyframe if there is one, and are otherwise zero.
     """
     if scenario.tables["control"].get("law") != ACTUATORS:
         return {}
@@ -227,7 +271,7 @@ def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
 
 
 def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
-    """Return the controller, the disturbance, or their sum."""
+    """Return the controller or the disturbance; if both are given, a function that adds them."""
     control, disturbance = _control(scenario, robot, start), _disturbance(scenario, robot)
     if disturbance is None or control is None:
         return disturbance or control
@@ -284,7 +328,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
     """Broadcast a scenario value to one value per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
-        problem = f"{key} has {given.size} numbers, which do not match the robot"
+        problem = f"{key} has {given.size} numbers, not 1 or {robot.nv}"
         remedy = f"give one number, or one for each of the {robot.nv} degrees of freedom"
         raise scenario.error("E-SCENARIO-012", problem, remedy, table, key)
     return np.array(np.broadcast_to(given, (robot.nv,)))
@@ -294,14 +338,15 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contact pairs; if one is rigid, or if joint limits are used, all must be rigid."""
+    """Return the contact pairs; with joint limits or a rigid pair, all pairs must be rigid."""
     if "ground" in scenario.top:
         return _on_the_ground(scenario, robot)
     if not scenario.contacts:
         return _of_the_file(scenario, robot)
     if scenario.top.get("contacts") == "file":
         problem = "contacts from the file cannot be combined with other contacts"
-        raise scenario.error("E-SCENARIO-031", problem, "remove one of them", "contacts")
+        remedy = 'remove contacts = "file" or all [[contact]] tables'
+        raise scenario.error("E-SCENARIO-031", problem, remedy, "contacts")
     firm = [row["law"]["kind"] == "rigid" for row in scenario.contacts]
     if (scenario.top.get("limits") or any(firm)) and not all(firm):
         problem = "soft contact laws cannot be combined with joint limits or rigid contacts"
@@ -316,14 +361,15 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["f
 
 
 def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
-    """Return contact pairs among all collision shapes and with the plane z = 0."""
-    law = scenario.top["ground"]
-    pairs = file_pairs(
-        robot,
-        ground=Plane(),
-        friction=law.get("friction"),
-        restitution=law.get("restitution", 0.0),
-    )
+    """Return contact pairs between collision shapes, and between these and the plane z = 0."""
+    law, pairs = scenario.top["ground"], list[Pair]()
+    if any(shape.collides for shape in robot.model.source.shapes):
+        pairs = file_pairs(
+            robot,
+            ground=Plane(),
+            friction=law.get("friction"),
+            restitution=law.get("restitution", 0.0),
+        )
     if not pairs:
         problem = f"robot {robot.name!r} has no collision shapes that could touch the ground"
         remedy = "name the contact frames with --foot FRAME:RADIUS"
@@ -332,7 +378,11 @@ def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
 
 
 def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return contacts from the robot's file, by default only if the file has a ground plane."""
+    """Return "file" if the contacts of the robot's file are used, and otherwise no contacts.
+
+    By default, these contacts are used if the file has a ground plane but no loops or couplings,
+    and the scenario does not set the integrator.
+    """
     top, source = scenario.top, robot.model.source
     stands = source.planes and not (source.loops or source.couplings or "integrator" in top)
     return "file" if top.get("contacts", "file" if stands else "none") == "file" else ()

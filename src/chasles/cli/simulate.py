@@ -8,19 +8,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from chasles.cli.manifest import SCENARIO
 from chasles.cli.recording import Recording
 from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
 from chasles.cli.scene import Scene, made
 from chasles.cli.wording import outside_limits
-from chasles.errors import ChaslesError, ModelError
+from chasles.errors import ChaslesError, InputError, ModelError
+from chasles.model import WORLD
+from chasles.motion.contact.points import lifted
 from chasles.rollouts import Trajectory
 
 PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
-DEEP = 1e-3
-"""Minimum initial ground penetration (m) for which a note is printed."""
+MOST_NOTES = 3
+"""Maximum number of notes from loading the robot that are printed."""
+
+MOST_NAMED = 5
+"""Maximum number of links named in a note."""
+
+PENETRATES = "E-MOTION-059"
+"""Code of the error for bodies that penetrate in the initial state."""
+
+EXPLODED = 1e3
+"""Largest plausible change of energy, relative to the energy that is exchanged in the motion."""
+
+ROUNDING = 1e-9
+"""Bound on the rounding errors of the potential energy, relative to its value."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ class Task:
         return with_flags(read(self.target or self.folder / SCENARIO), self.given)
 
     def inputs(self, scenario: Scenario) -> list[str]:
-        """Return the paths of the scenario and robot files."""
+        """Return the paths of the input files: the scenario and the robot."""
         return [name for name in (self.target, scenario.top["robot"]) if Path(name).is_file()]
 
     def recording(self) -> Recording:
@@ -72,7 +88,7 @@ class Task:
             problem = "--resume and --overwrite cannot be combined"
             raise ModelError("E-CLI-040", problem, "give only one of them")
         scene = made(self.scenario(), trust=self.trust)
-        first = scene.simulate(1)  # check the scenario before any file is written
+        first = _first(scene)  # check the scenario before any file is written
         recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
@@ -82,10 +98,25 @@ class Task:
         return recording
 
 
+def _first(scene: Scene) -> Trajectory:
+    """Simulate the first step. Errors about penetration say how to avoid it."""
+    try:
+        return scene.simulate(1)
+    except InputError as error:
+        if error.code != PENETRATES:
+            raise
+        ways = [remedy for _, remedy in _sunken(scene)]
+        raise error.at(remedy="; ".join(ways) or error.remedy) from None
+
+
 def _notes(scene: Scene, first: Trajectory) -> list[str]:
-    """Return notes about the initial state and contacts. `first` is the first step's trajectory."""
+    """Return notes about the initial state and the contacts.
+
+    `first` is the trajectory of the first step.
+    """
+    notes = _doubts(scene) + _shapeless(scene)
     outside = outside_limits(scene.robot, scene.q, "the initial state")
-    notes = [f"{outside}; set another with --q"] if outside else []
+    notes += [f"{outside}; set another with --q"] if outside else []
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:
         notes.append(
             "contacts, limits and damping from the file are active; --contacts none disables them"
@@ -94,23 +125,73 @@ def _notes(scene: Scene, first: Trajectory) -> list[str]:
     ignored = any(joint.damping or joint.friction for joint in joints)
     if ignored and not (scene.scenario.top.get("dissipation") or first.unsolved is not None):
         notes.append("joint damping and friction are ignored; --dissipation includes them")
-    return notes + _overlap(scene, first)
+    for name, height in scene.raised.items():
+        base = "the base" if len(scene.raised) == 1 else f"the link of joint {name!r}"
+        notes.append(f"{base} was raised by {height:.3g} m to stand on the ground")
+    return notes + [f"{problem}; {remedy}" for problem, remedy in _sunken(scene)]
 
 
-def _overlap(scene: Scene, first: Trajectory) -> list[str]:
-    """Return a note if a floating robot initially penetrates the ground by `DEEP` or more."""
-    met, model = first.touching, scene.robot.model
-    floating = [b.data.name for b in model.bodies if b.joint.floating]
-    depth = -float(met.gaps[0].min()) if met is not None and met.gaps.size else 0.0
-    if depth < DEEP or not floating:
+def _doubts(scene: Scene) -> list[str]:
+    """Return the notes from checks of the model, at most `MOST_NOTES`."""
+    model = scene.robot.model
+    found = model.notes[len(model.source.notes) :]  # without notes on how the file was read
+    more = len(found) - MOST_NOTES
+    rest = f"{more} more notes about the robot; `chasles info` shows them"
+    return [*found[:MOST_NOTES], *([rest] if more > 0 else [])]
+
+
+def _shapeless(scene: Scene) -> list[str]:
+    """Return a note about moving links without shapes, if shapes touch the ground."""
+    source, frames = scene.robot.model.source, scene.robot.model.frames
+    if "ground" not in scene.scenario.top and scene.contacts != "file":
         return []
-    q = scene.q[scene.robot.position_slice(floating[0])].copy()
-    q[6] += depth
-    raised = ",".join(f"{x + 0.0:.4g}" for x in q)
-    return [
-        f"the robot starts {depth:.4g} m deep in the ground; raise it with "
-        f"--q {floating[0]}={raised}"
-    ]
+    shaped = {shape.link for shape in source.shapes if shape.collides}
+    moving = [link for link in source.links if frames[link.name].body != WORLD]
+    found = [repr(x.name) for x in moving if x.inertia.m and x.name not in shaped]
+    if not found:
+        return []
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return [f"links without collision shapes touch nothing: {', '.join(found[:MOST_NAMED])}{more}"]
+
+
+def _sunken(scene: Scene) -> list[tuple[str, str]]:
+    """Return a problem and a remedy for each part of the robot that starts in the ground.
+
+    Parts attached to the world by other joints than a free joint are reported together.
+    """
+    robot, source = scene.robot, scene.robot.model.source
+    found, fixed = [], 0.0
+    for name, depth in scene.sunken().items():
+        if not robot.joint(name).traits.floating:
+            fixed = max(fixed, depth)
+            continue
+        q = lifted(robot.model, scene.q, name, depth)[robot.position_slice(name)]
+        raised = ",".join(f"{x + 0.0:.4g}" for x in q)
+        problem = f"the robot starts {depth:.4g} m deep in the ground"
+        found.append((problem, f"raise it with --q {name}={raised}"))
+    if fixed:
+        problem = f"the base is fixed, and the robot starts {fixed:.4g} m deep in the ground"
+        free = {link.name for link in source.links} - {joint.child for joint in source.joints}
+        way = "free the base with --floating" if free else "choose another start with --q"
+        found.append((problem, way))
+    return found
+
+
+def exploded(scene: Scene, kinetic: np.ndarray, potential: np.ndarray) -> list[str]:
+    """Return a note if a motion gained energy that no force can have supplied.
+
+    Without contacts, control, fluid or prescribed motions, all kinetic energy comes from the
+    initial kinetic energy and from changes of the potential energy.
+    """
+    model, controlled = scene.robot.model, scene.control is not None or scene.driven
+    if controlled or scene.contacts or model.driven or model.source.fluid is not None:
+        return []
+    total = kinetic + potential
+    change = np.max(np.abs(total - total[0]))
+    scale = kinetic[0] + np.ptp(potential) + ROUNDING * np.max(np.abs(potential))
+    if change <= EXPLODED * scale:
+        return []
+    return [f"the energy changed by {change:.2g} J, so the motion is wrong; reduce --dt"]
 
 
 def run(
@@ -190,7 +271,7 @@ def coordinates(flag: str, given: Sequence[str] | None) -> Any:
 
 
 def gains(flag: str, text: str | None) -> float | list[float] | None:
-    """Parse one number, or a list of comma-separated numbers."""
+    """Parse one number, or a list of numbers separated by commas or spaces."""
     if text is None:
         return None
     found = _numbers(flag, text)
@@ -244,7 +325,8 @@ def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _numbers(flag: str, text: str) -> list[float]:
-    return [_number(flag, word) for word in text.split(",")]
+    words = text.split(",") if "," in text else text.split()
+    return [_number(flag, word) for word in words or [text]]
 
 
 def _number(flag: str, word: str) -> float:

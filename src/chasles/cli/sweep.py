@@ -35,7 +35,7 @@ WHOLE = ("every", "random", "seed")
 """Scenario keys with integer values."""
 
 REFUSALS = ("E-MOTION-098", "E-MOTION-135")
-"""Error codes for motions that cannot be compiled with model parameters as inputs."""
+"""Codes of the errors raised if a motion cannot be compiled with model parameters as inputs."""
 
 CONTACT = ("contact.deepest", "contact.force")
 RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
@@ -43,7 +43,7 @@ RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
 
 @dataclass(frozen=True)
 class Swept:
-    """Number of runs in one table, and number of runs that did not converge."""
+    """Number of runs in a table of results, and number of failed runs."""
 
     runs: int
     failed: int
@@ -52,7 +52,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Sweep that simulates runs table by table, and can be pickled and run in any process.
+    """Sweep that writes one table for each range of runs; it can be pickled for other processes.
 
     `robot` is the scenario's robot. If `motions` is True, every state of a run is written, not only
     the last state.
@@ -86,7 +86,7 @@ class Sweep:
         given, changed = self._given(run)
         scenario = with_flags(self.scenario, given)
         if self._shared(changed):
-            self.robot.with_parameters(changed)  # check the values
+            self.robot.with_parameters(changed)  # raises an error if a value is invalid
             moved = made(scenario, robot=self.robot).simulate(model_parameters=changed)
             return self.robot, moved
         same = before is not None and run > 0 and self._given(run - 1)[1] == changed
@@ -97,7 +97,7 @@ class Sweep:
     def _shared(self, changed: Mapping[str, float]) -> bool:
         """Return True if one compiled program can be used for these parameter values.
 
-        A zero-valued parameter, such as a missing mass, may require a different program.
+        A different program may be needed if a parameter, such as a mass, is zero.
         """
         return bool(changed) and min(changed.values()) > 0.0 and self._compiled
 
@@ -129,13 +129,13 @@ class Sweep:
 
     @cached_property
     def _energy(self) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
-        """Compiled kinetic and potential energy, as functions of state and changed parameters."""
+        """Compiled kinetic and potential energy, as functions of state and varied parameters."""
         free = tuple(self._given(0)[1])
         kinetic = compile_function(self.robot, "kinetic_energy", parameters=free)
         return kinetic, compile_function(self.robot, "potential_energy", parameters=free)
 
     def _given(self, run: int) -> tuple[dict[str, Any], dict[str, float]]:
-        """Split the values of a run into scenario values and robot parameters."""
+        """Return the scenario values and the robot parameters of a run, as two dictionaries."""
         given: dict[str, Any] = {}
         changed: dict[str, float] = {}
         for name, value in self.axes.values(run).items():
@@ -148,8 +148,11 @@ class Sweep:
                 if part:
                     known = table.get(key, self.scenario.tables[first].get(key, {}))
                     if not isinstance(known, Mapping):
-                        problem = f"the list {first}.{key} cannot be varied entry by entry"
-                        remedy = f"give {first}.{key} by joint name in the scenario"
+                        problem = f"entries of {first}.{key} cannot be varied separately"
+                        remedy = (
+                            f"vary {first}.{key} as a whole; only coordinates and controls have "
+                            "named entries"
+                        )
                         raise InputError("E-SWEEP-006", problem, remedy, part=name)
                     table[key] = {**known, part: value}
                 else:
@@ -208,11 +211,11 @@ class Sweep:
 
 
 Part = tuple[range, Path]
-"""A range of runs, and the path of their table."""
+"""A range of run numbers, and the path of the table with their results."""
 
 
 def parts(sweep: Sweep, folder: Path) -> Iterator[Part]:
-    """Yield ranges of runs and the paths of their tables in a folder."""
+    """Divide the runs of a sweep into ranges; yield each range and the path of its result table."""
     count = sweep.axes.count
     for k, first in enumerate(range(0, count, RUNS)):
         yield range(first, min(first + RUNS, count)), folder.absolute() / f"part-{k:06d}.parquet"

@@ -10,7 +10,7 @@ import numpy as np
 from chasles.errors import ExistingFileError
 
 MARK, SUMMARY = b"chasles", b"chasles summary"
-"""Metadata keys for the inputs of a table and for the summary of its results."""
+"""Keys in the metadata of a Parquet table: its inputs, and a summary of its results."""
 
 
 GROUP = 65_536
@@ -43,7 +43,7 @@ class Table:
             self.writer.close()
 
     def add(self, columns: Sequence[np.ndarray]) -> None:
-        """Append rows, given as a list of columns; the first column may be the time t."""
+        """Append rows to the table, given as one array per column; the first may be the time."""
         import pyarrow
         from pyarrow import parquet
 
@@ -66,7 +66,7 @@ class Table:
             self.held.clear()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write all remaining rows and the summary of the table."""
+        """Write the buffered rows, and store the summary in the metadata."""
         if self.writer is None:
             self.add([np.zeros(0) for _ in self.names])
         self._write()
@@ -74,7 +74,7 @@ class Table:
 
 
 def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
-    """Return the summary of an existing table; raise an error if its inputs differ."""
+    """Return the summary of a finished table; raise an error if it was made from other inputs."""
     from pyarrow import ArrowException, parquet
 
     try:

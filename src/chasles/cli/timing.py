@@ -12,7 +12,7 @@ CALLS = 256
 
 
 class Way(NamedTuple):
-    """A function to time, with the number of states per call and the clock."""
+    """A function to time, the number of states that each call computes, and the clock to use."""
 
     states: int
     run: Callable[[], object]
@@ -20,12 +20,12 @@ class Way(NamedTuple):
 
 
 def loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Call a function for every row without the overhead of a Python loop."""
+    """Call a function with every row of arguments, without the overhead of a Python loop."""
     deque(starmap(call, rows), maxlen=0)
 
 
 def interleaved(ways: Sequence[Way], seconds: float) -> list[float]:
-    """Return the shortest time (s) per state of each function, over at least three rounds."""
+    """Time each function in at least three rounds; return its shortest time (s) per state."""
     least = [float("inf")] * len(ways)
     collecting = gc.isenabled()
     gc.disable()

@@ -1,5 +1,6 @@
-"""Command-line options for videos, and video recording with a progress bar."""
+"""Command-line options for videos and pictures, and recording with a progress bar."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +12,31 @@ from chasles.robot import Robot
 from chasles.view import record, show
 from chasles.view.pictures import RATE
 from chasles.view.solids import MOST_TRIANGLES
-from chasles.view.video import SIZE, parse_size
+from chasles.view.video import SIZE, STILL, parse_size
 
 DEFAULT_SIZE = f"{SIZE[0]}x{SIZE[1]}"
 
-Rate = Annotated[float, option("Frames per second of the video.", "--rate", min=0.1, max=240.0)]
-Size = Annotated[str, option("Size of the video (pixels).", "--size", metavar="WIDTHxHEIGHT")]
+MOST_NOTES = 3
+"""Maximum number of notes to print. Each mesh can add a note."""
 
-__all__ = ["DEFAULT_SIZE", "RATE", "Rate", "Size", "shoot"]
+Rate = Annotated[float, option("Frames per second of the video.", "--rate", min=0.1, max=240.0)]
+Size = Annotated[
+    str, option("Size of the video or picture (pixels).", "--size", metavar="WIDTHxHEIGHT")
+]
+
+__all__ = ["DEFAULT_SIZE", "RATE", "Rate", "Size", "kind", "note_lines", "shoot"]
+
+
+def kind(path: Path) -> str:
+    """Return "picture" or "video", by the suffix of a file."""
+    return "picture" if path.suffix.lower() == STILL else "video"
+
+
+def note_lines(notes: Sequence[str]) -> list[str]:
+    """Format the viewer's notes for printing, at most `MOST_NOTES` of them."""
+    lines = [f"note: {note}" for note in notes[:MOST_NOTES]]
+    more = len(notes) - MOST_NOTES
+    return [*lines, f"note: {more} more notes (--json lists all)"] if more > 0 else lines
 
 
 def shoot(
@@ -33,7 +51,7 @@ def shoot(
     triangles: int = MOST_TRIANGLES,
     shadows: bool | None = None,
 ) -> list[str]:
-    """Record a video of a robot's motion; return the viewer's notes."""
+    """Record a video of a robot's motion, or a picture; return the viewer's notes."""
     columns = (
         TaskProgressColumn(),
         TextColumn("{task.completed:.3g} of {task.total:.3g} s recorded,"),

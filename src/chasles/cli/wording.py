@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ChaslesError
+from chasles.plots.paper import efforts
 from chasles.robot import Robot
 
 MOST_NAMED = 3
@@ -33,12 +34,17 @@ REMEDIES = {
     "E-PATH-017": "use --kind spline with a table of postures",
     "E-PATH-037": "give --duration",
     "E-PATH-039": "use a robot without rolling joints",
+    "E-XACRO-003": "if you trust the file, allow it to run Python with --trust",
     "E-VERIFY-001": "`chasles info` shows the mobility of the mechanism",
 }
-"""Command-line remedies by error code, where renaming the arguments is not sufficient."""
+"""Command-line remedies by error code.
+
+In the remedies of all other errors, only the argument names are replaced with options.
+"""
 
 _COLUMNS = re.compile(r"(columns|units)=\{([^}]*)\}")
 _ENTRY = re.compile(r"'([^']*)': (?:'([^']*)'|\.\.\.)")
+_CALL = re.compile(r"\b[\w.]+\((?:\w+, )*(\w+=[^(),]*)\)")
 _ARGUMENT = re.compile(r"`(\w+)`|\b(\w+)=(?:'([^']*)'|\"([^\"]*)\"|(True|False)\b|([\w.]+)|(?!\w))")
 
 
@@ -67,7 +73,11 @@ def renamed(text: str, options: Iterable[str]) -> str:
             return f"no {known[f'no_{name}']}"
         return f"{known[name]} {value}".rstrip() if name in known else found[0]
 
-    return _ARGUMENT.sub(argument, _COLUMNS.sub(pairs, text))
+    def call(found: re.Match[str]) -> str:  # an option replaces the whole call
+        option = _ARGUMENT.sub(argument, found[1])
+        return found[0] if option == found[1] else option
+
+    return _ARGUMENT.sub(argument, _CALL.sub(call, _COLUMNS.sub(pairs, text)))
 
 
 @contextmanager
@@ -103,13 +113,32 @@ def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
             turned |= bool(abs(x) > 2.0 * np.pi) and _turns(robot, joint)
     if not found:
         return ""
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     asked = "; angles are in rad, not in degrees" if turned else ""
-    return f"{what} is outside the limits of {', '.join(found[:MOST_NAMED])}{more}{asked}"
+    return f"{what} is outside the limits of {_some(found)}{asked}"
+
+
+def beyond_limits(robot: Robot, quantity: str, peaks: np.ndarray, what: str) -> str:
+    """Return a note about joints whose peak "velocity" or "effort" exceeds its limit, or "".
+
+    `peaks` are the largest absolute values (nv,). Values up to 0.1 % above a limit are accepted,
+    because a time-optimal motion reaches its limits.
+    """
+    limits = getattr(robot.limits, quantity)
+    found = [
+        f"{name!r} ({peak:.4g}, limit {limit:.4g})"
+        for (name, _), peak, limit in zip(efforts(robot), peaks, limits, strict=True)
+        if peak > 1.001 * limit
+    ]
+    return f"{what} exceeds the {quantity} limits of {_some(found)}" if found else ""
+
+
+def _some(found: list[str]) -> str:
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return f"{', '.join(found[:MOST_NAMED])}{more}"
 
 
 def _range(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the joint limits; an unlimited angle is limited to two turns in each direction."""
+    """Return the joint limits, or two turns in each direction where an angle has no limit."""
     limits = robot.joint(joint).limits
     far = 4.0 * np.pi if _turns(robot, joint) else np.inf
     lower = -far if np.isinf(limits.lower) else limits.lower

@@ -7,7 +7,7 @@ A task selects a part of a frame's motion, in world axes and at the frame origin
 
 | task | rows | coordinates chi |
 |---|---|---|
-| "twist" | angular velocity, then linear velocity: 6 | none: their integral depends on the path |
+| "twist" | angular velocity, then linear velocity: 6 | none (the integral depends on the path) |
 | "position" | linear velocity: 3 | x, y, z (m) |
 | "pose" | rates of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
 

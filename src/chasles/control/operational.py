@@ -57,11 +57,12 @@ def operational_dynamics(
 
     Notes
     -----
-    With a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Eq 7.4.1 to 7.4.4).
-    For a redundant robot, Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than degrees
-    of freedom, or a singular configuration, raises an error unless `damping` is given. For a robot
-    with loops, q must satisfy the loop equations, and qd must equal G yd. J G and G' M G then
-    replace J and M. All joint torques tau with G' tau = G' J' f have the same effect.
+    With a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Balafoutis and Patel
+    1991, Eq 7.4.1 to 7.4.4). For a redundant robot, Lambda = (J M^-1 J')^-1 (Khatib 1987). A task
+    with more rows than degrees of freedom, or a singular configuration, raises an error unless
+    `damping` is given. For a robot with loops, q and qd must satisfy the loop equations, so that
+    qd = G yd with independent velocities yd. J G and G' M G then replace J and M. All joint torques
+    tau with G' tau = G' J' f have the same effect.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def operational_dynamics(
     k, n = J.shape[-2:]
     if damping is None and k > n:
         problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} degrees of freedom"
-        remedy = "choose a smaller task, or pass `damping`"
+        remedy = "choose a task with fewer rows, or pass `damping`"
         raise InputError("E-CONTROL-003", problem, remedy, part="operational_dynamics")
     solved = np.linalg.solve(M, transposed(J))
     mobility = J @ solved
@@ -95,7 +96,7 @@ def operational_dynamics(
 
 
 class _Freedoms(NamedTuple):
-    """Task Jacobian J, mass matrix M, bias h and Jdot qd in the independent coordinates."""
+    """Task Jacobian J, mass matrix M, bias forces h and product Jdot qd, for independent joints."""
 
     J: np.ndarray
     M: np.ndarray
@@ -140,7 +141,7 @@ def operational_torques(
     Returns
     -------
     D : ndarray, shape (..., nv, nv)
-        M J^-1; J must be square and regular.
+        M J^-1; J must be square and nonsingular.
     C : ndarray, shape (..., nv)
         Coriolis and centrifugal forces minus D Jdot qd.
     G : ndarray, shape (..., nv)

@@ -84,7 +84,7 @@ def joint_perturbations(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the changes in the joint motion that produce small changes in a task's motion.
 
-    This is the inverse of `task_perturbations`. J must be square and regular.
+    This is the inverse of `task_perturbations`. J must be square and nonsingular.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def joint_perturbations(
 def operational_sensitivities(
     robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, *, task: Task = "position"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sensitivities D, V, P of joint torques to frame motion (Eq 7.4.14 to 7.4.18).
+    """Return the sensitivities of joint torques to the motion of a frame.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def operational_sensitivities(
     Notes
     -----
     Twists are not supported, because they are not time derivatives of coordinates. See Balafoutis
-    and Patel (1991), section 7.4.
+    and Patel (1991), Eq 7.4.14 to 7.4.18.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def operational_sensitivities(
 
 
 def _varied(name: str, robot: Robot, task: Task) -> None:
-    """Raise an error if task or joint variations do not commute with time derivatives."""
+    """Raise an error if the task or a joint has velocities that are not rates of coordinates."""
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     if checked_task(task) == "twist":
         problem = "a twist has no coordinates to vary"

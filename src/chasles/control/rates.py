@@ -20,7 +20,7 @@ def resolved_rate(
     singular: float = 0.05,
     passes: int | None = None,
 ) -> ResolvedRate:
-    """Return a compiled function from desired frame velocities to joint velocities within limits.
+    """Return a compiled function that tracks desired frame velocities within the joint limits.
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ def resolved_rate(
     dt
         Time step (s), during which positions must not pass their limits.
     acceleration
-        Maximum joint acceleration (rad/s2 or m/s2): one number, or one per coordinate (nv,).
+        Maximum joint acceleration (rad/s2 or m/s2): one number, or one per degree of freedom (nv,).
     weights
         Weights of the squared errors: one number, or one for each row of the tasks. A row with
         weight 0 is ignored.
     damping, singular
-        Damping near singularities. The damping term is damping^2 (1 - (s / singular)^2)^2 where s <
-        singular, and 1e-10 elsewhere. s^2 = 1 / trace((J J')^-1) vanishes with the smallest
-        singular value of J, whose linear rows are divided by the robot's size.
+        Damping near singularities. The damping term is 1e-10, plus damping^2 (1 - (s /
+        singular)^2)^2 where s < singular. The measure s, with s^2 = 1 / trace((J J')^-1), is zero
+        at a singularity. The linear rows of the Jacobian J are divided by the robot's size.
     passes
         Number of active-set iterations for each priority: by default nv + 4, at most 12. With fewer
         iterations, velocities stay within all limits but may not be optimal.
@@ -48,8 +48,9 @@ def resolved_rate(
     Returns
     -------
     ResolvedRate
-        `step(q, qd, rates, preferred=None, out=None)`. The robot's position and velocity limits
-        apply. To change the limits, assign to their arrays, for example `step.velocity[:] = 0.5`.
+        Callable `step(q, qd, rates, preferred=None, out=None)`, which returns the joint velocities
+        for the next time step. The robot's position and velocity limits apply. To change the
+        limits, assign to their arrays, for example `step.velocity[:] = 0.5`.
 
     Notes
     -----

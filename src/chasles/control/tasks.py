@@ -16,7 +16,7 @@ Array = Any
 Task = Literal["twist", "position", "pose"]
 
 SINGULAR = 1e13
-"""Condition number above which the inverse of a matrix has no significant digits."""
+"""Smallest condition number at which a matrix is treated as singular."""
 
 
 def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose") -> np.ndarray:
@@ -53,7 +53,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
         return robot.forward_kinematics(q, frame=frame)[..., :3, 3]
     time: tuple[Any, ...] = ()
     if robot.model.driven:
-        robot.forward_kinematics(q, frame=frame)  # raise an error if no time is given
+        robot.forward_kinematics(q, frame=frame)  # raises an error if the robot has no time
         time = (robot.mechanism.t,)
     return _pose(robot, frame, -1)(q, *time)
 
@@ -202,7 +202,7 @@ def checked_task(task: Task) -> Task:
 
 
 def check_regular(name: str, matrix: np.ndarray, remedy: str) -> None:
-    """Raise an error if a matrix cannot be inverted. Non-finite matrices are accepted."""
+    """Raise an error if a matrix is singular; matrices with non-finite entries are not checked."""
     known = np.all(np.isfinite(matrix), axis=(-1, -2), keepdims=True)
     bad = np.linalg.cond(np.where(known, matrix, np.eye(matrix.shape[-1]))) >= SINGULAR
     if np.any(bad):

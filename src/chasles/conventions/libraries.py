@@ -30,7 +30,7 @@ def _library(name: str) -> dict[str, Numbers]:
 
 
 LIBRARIES = {name: _library(name) for name in ("Pinocchio", "MuJoCo", "Drake")}
-"""Coordinates of each joint type in each library."""
+"""Coordinate conventions of each library, by joint type."""
 
 LINEAR_FIRST = ("Pinocchio",)
 """Libraries in which the linear part of twists, wrenches and Jacobians comes first."""
@@ -42,7 +42,7 @@ FREE_IN_WORLD = ("MuJoCo",)
 
 
 class _Turn(NamedTuple):
-    """Index lists for joint velocities that a library expresses in parent axes.
+    """Indices of joint velocities that a library expresses in the axes of the parent body.
 
     - attitude: indices of the quaternion (or angle) in q.
     - spin: indices of the angular velocity in qd.
@@ -56,7 +56,7 @@ class _Turn(NamedTuple):
     there: list[int]
 
     def rotation(self, q: np.ndarray) -> np.ndarray:
-        """Return the rotation from body axes to parent axes: (..., 3, 3) or (..., 2, 2)."""
+        """Return the rotation matrix from body to parent axes: 3x3, or 2x2 for a planar joint."""
         turn = q[..., self.attitude]
         if turn.shape[-1] == 4:
             return matrix(turn)
@@ -468,7 +468,7 @@ class Convention:
         return out
 
     def _drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return T' (dT/dt) qd, the velocity-dependent term in the library's accelerations."""
+        """Return T' (dT/dt) qd, which is zero at rest: a term in the library's accelerations."""
         out = np.zeros_like(qd)
         for turn in self._turns:
             out[..., turn.here] = turn.drift(qd)
@@ -621,7 +621,10 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
         raise ModelError("E-CONVENTION-001", problem, "reverse the joint, or lock it", part=library)
     if data.kind not in rows:
         why = data.traits.elsewhere.get(library, f"it supports {', '.join(rows)}")
-        problem = f"{at} has type {data.kind}, whose coordinates differ in the library ({why})"
+        problem = (
+            f"{at} has type {data.kind}, which the library does not support with the same "
+            f"coordinates ({why})"
+        )
         remedy = "lock it, or replace it with joints that both libraries support"
         raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
@@ -630,7 +633,7 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
             f"{at} has type {data.kind} and normal {tuple(data.axis)}, but its x and y match "
             "the library's only for the normal (0, 0, 1)"
         )
-        remedy = "rotate the joint's frame instead"
+        remedy = "rotate the joint's frame so that the normal is (0, 0, 1)"
         raise ModelError("E-CONVENTION-003", problem, remedy, part=library)
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)

@@ -224,5 +224,5 @@ def matrix(quaternion: np.ndarray) -> np.ndarray:
 
 
 def stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """Assemble matrices (..., rows, columns) from nested sequences of entries (...)."""
+    """Stack rows of arrays (...), one for each entry, into matrices (..., rows, columns)."""
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -33,7 +33,7 @@ POSTURES = 256
 
 
 class Posing(Machine, Protocol):
-    """Protocol for robots that can return random configurations."""
+    """Protocol for robots with a method that returns random configurations."""
 
     def random(self, rng: Any = None, size: Any = ()) -> np.ndarray:
         """Return random configurations (*size, nq) within the joint limits."""
@@ -46,17 +46,17 @@ class Avoid:
     Parameters
     ----------
     obstacles
-        {name: shape} as in `distance`. An array (..., 4) of centers and radii defines one sphere
-        for each problem in a batch. Obstacles other than spheres, capsules, boxes and planes are
-        replaced by enclosing spheres, at most 64 per shape. The spheres extend up to 1 cm beyond
-        small obstacles, and farther beyond large ones.
+        {name: shape} as in `Robot.distance`. An array (..., 4) of centers and radii defines one
+        sphere for each problem in a batch. Obstacles other than spheres, capsules, boxes and planes
+        are replaced by enclosing spheres, at most 64 per shape. The spheres extend up to 1 cm
+        beyond small obstacles, and farther beyond large ones.
     margin
         Smallest allowed distance (m).
     shapes
         Spheres and capsules attached to frames of the robot. The default is
         `robot.enclosing_shapes()`, which encloses the collision shapes in the model file.
     pairs
-        Pairs of names, as in `distance`.
+        Pairs of links, or of a link and an obstacle, to keep apart; see `Robot.distance`.
     weight
         Weight of overlaps relative to the other targets, used if not all targets can be reached.
     tolerance
@@ -99,7 +99,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # targets need a frame name; any frame will do
+    frame = robot.model.source.links[0].name  # distances do not depend on it
     before = given.get(frame)
     if before is None:
         others = []
@@ -132,9 +132,9 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return obstacle shapes by name, and centers and radii of spheres that vary in a batch.
+    """Return the shapes of all obstacles, and the centers and radii (..., 4) of spheres in arrays.
 
-    Among the shapes, a placeholder sphere represents each batched obstacle.
+    The position and radius of such a sphere differ between problems; its shape is a placeholder.
     """
     if obstacles is None:
         return None, {}
@@ -154,25 +154,23 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
     array = some_numbers(f"obstacle {name!r}", given, PART).astype(float)
     good = array.shape[-1:] == (4,) and np.isfinite(array).all()
     if not good or not (array[..., 3] > 0.0).all():
-        problem = (
-            f"obstacle {name!r} must be an array (..., 4) of finite centers and positive radii"
-        )
+        problem = f"obstacle {name!r} must have shape (..., 4): finite centers and positive radii"
         raise InputError("E-DIST-053", problem, part=PART)
     return array
 
 
 def _round(element: Element) -> list[Any]:
-    """Return [element] for a supported kind of obstacle, and enclosing spheres for other kinds."""
+    """Return the shape in a list, or enclosing spheres if its kind is not supported."""
     if element.kind in OBSTACLES:
         return [element]
     return list(enclosed(element, "spheres", FINE, MANY))
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Return the pairs of shapes to keep apart, grouped by pair of links or obstacles.
+    """Return the pairs of shapes to keep apart, grouped by pair of links or link and obstacle.
 
-    Pairs of links that are closer than `margin` in all random configurations are omitted, with a
-    warning.
+    Pairs of links that are closer than `margin` in all of `POSTURES` random configurations are
+    omitted, with a warning.
     """
     names = {e.owner for e in scene.closed_obstacles}
     inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]

@@ -8,7 +8,7 @@ from chasles.functions.doors import check_robot
 from chasles.motion.contract import Array, Machine
 
 KEPT = 8
-"""Maximum number of scenes cached per robot."""
+"""Maximum number of scenes (links, obstacles and options) that are cached for each robot."""
 
 
 def distance(

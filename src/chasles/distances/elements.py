@@ -63,7 +63,7 @@ class Element:
 
     @cached_property
     def round(self) -> Round:
-        """Sphere or capsule for closed-form distances, with end points in `frame`."""
+        """Sphere or capsule as a `Round` in `frame`, for closed-form distances."""
         half = 0.5 * self.size[1] * self.R[:, 2] if self.kind == "capsule" else np.zeros(3)
         return Round(self.frame, self.size[0], place(self.r - half), place(self.r + half))
 
@@ -169,7 +169,7 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
 
 
 def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
-    """Return the planes in a model file, optionally restricted to some links.
+    """Return the planes in a model file that can collide, optionally those of some links only.
 
     Fixed planes are expressed in the world frame.
     """
@@ -197,7 +197,10 @@ def _absent(model: Model, missing: Sequence[ShapeData]) -> ModelError:
     some = ", ".join([*files][:2]) + (", ..." if len(files) > 2 else "")
     packages = [name for name in dict.fromkeys(map(package_of, files)) if name]
     found = f"add the folder that contains {packages[0]} to ROS_PACKAGE_PATH" if packages else ""
-    remedy = f"{found or 'restore the files'}, or pass pairs without {', '.join([*links][:3])}"
+    remedy = (
+        f"{found or 'restore the files'}, or pass `pairs` that do not contain "
+        f"{', '.join([*links][:3])}"
+    )
     problem = f"mesh files for collision shapes were not found ({len(files)}): {some}"
     return ModelError("E-DIST-001", problem, remedy, part=f"robot {model.name!r}")
 
@@ -228,7 +231,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
     path = mesh_file(shape.file, file)
     if path is None:
         problem = f"mesh file {shape.file!r} was not found"
-        raise ModelError("E-DIST-002", problem, "check the path", part=PART)
+        raise ModelError("E-DIST-002", problem, "correct the path of the mesh", part=PART)
     try:
         found = mesh_files.triangles(path)
     except MissingPackageError:
@@ -238,7 +241,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
         raise ModelError("E-DIST-003", problem, "export the mesh again", file=path) from None
     if not found:
         raise ModelError(
-            "E-DIST-004", "the mesh has no triangles", "export the mesh again", file=path
+            "E-DIST-004", "the mesh has no triangles", "export it with triangles", file=path
         )
     first, vertices, faces = 0, [], []
     for points, corners in found:
@@ -297,7 +300,8 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
         name = shape.link if isinstance(shape, ShapeData) else getattr(shape, "frame", "")
         if not isinstance(name, str):
             problem = f"{shape!r:.80} is not attached to a frame"
-            raise ArgumentError("E-DIST-007", problem, "attach it to a link by name", part=PART)
+            remedy = "give the name of its link or frame"
+            raise ArgumentError("E-DIST-007", problem, remedy, part=PART)
         model.frame(name)
         if isinstance(shape, ShapeData):
             found.append(of_data(shape, name, name, model.source.where, "hull"))
@@ -307,7 +311,10 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
 
 
 def of_world(obstacles: Any) -> Iterator[Element]:
-    """Yield an `Element` for each obstacle: {name: shape, (shape, pose), or a list of these}."""
+    """Yield an `Element` for each shape in a dict of obstacles.
+
+    Each value of the dict is a shape, a tuple (shape, pose), or a list of these.
+    """
     if obstacles is None:
         return
     if not isinstance(obstacles, Mapping):

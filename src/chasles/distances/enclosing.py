@@ -1,7 +1,7 @@
 """Enclose the collision shapes of links in spheres or capsules.
 
 Each collision shape is first enclosed in a convex polyhedron (for a mesh, its convex hull). The
-polyhedron is split into convex cells. A sphere or capsule is fitted around the corners of each
+polyhedron is split into convex cells. A sphere or capsule is fitted around the vertices of each
 cell, and therefore contains the whole cell.
 """
 
@@ -24,10 +24,10 @@ from chasles.motion.geometry.shapes import place
 PART = "enclosing_shapes"
 
 ROUNDING = 1e-12
-"""Relative increase in fitted radii, which keeps all corners inside despite rounding errors."""
+"""Relative increase in fitted radii, which keeps all vertices inside despite rounding errors."""
 
 CENTERED = 200
-"""Number of iterations used to find the center of the smallest enclosing sphere."""
+"""Number of iterations of the search for the smallest enclosing sphere."""
 
 
 def enclosing_shapes(
@@ -91,7 +91,7 @@ def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator
 
 
 def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield a capsule-shaped element as a capsule, or spheres whose union contains it."""
+    """Yield a capsule unchanged or, if `kind` is "spheres", spheres whose union contains it."""
     radius, length = element.size
     start, end = np.array(element.round.start), np.array(element.round.end)
     if kind == "capsules":

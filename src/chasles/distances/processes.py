@@ -15,10 +15,12 @@ FEWEST = 16
 def in_processes(
     work: Callable[..., None], count: int, processes: int, results: Sequence[np.ndarray]
 ) -> None:
-    """Split range(count) into parts, and call work(part, *results) for each in a forked process.
+    """Split range(count) into parts, and call work(part, *results) for all parts in parallel.
 
-    The processes write their rows of `results` to shared memory. The calling process does the work
-    itself if `os.fork` is not available, if there are few rows, or if a process fails.
+    The calling process handles one part, and forked processes handle the others. All processes
+    write their rows of `results` to shared memory. If `os.fork` is not available, or if there are
+    few rows, the calling process does all the work. Parts whose processes fail are repeated in the
+    calling process.
     """
     number = min(processes, count // FEWEST)
     if number < 2 or not hasattr(os, "fork"):
@@ -49,7 +51,10 @@ def _shared(array: np.ndarray) -> np.ndarray:
 
 
 def _forked(work: Callable[..., None], rows: range, shared: Sequence[np.ndarray]) -> int:
-    """Start work(rows, *shared) in a forked process that exits without cleanup; return its ID."""
+    """Run work(rows, *shared) in a forked process; return the ID of this process.
+
+    The process exits without running Python's cleanup.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fork warns about threads, which the child does not use
         child = os.fork()

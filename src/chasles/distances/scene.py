@@ -1,8 +1,8 @@
 """Compute distances between robot links, and from links to obstacles.
 
-A compiled program (`functions.rounds`) computes distances between spheres and capsules, from both
-to fixed planes, and from spheres to fixed boxes. Coal (extra `contact`) computes all other
-distances.
+A compiled program (`functions.rounds`) computes distances between spheres and capsules, from
+spheres and capsules to fixed planes, and from spheres to fixed boxes. Coal (extra `contact`)
+computes all other distances.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,12 +98,12 @@ class Distances:
 
     @property
     def nearest(self) -> Any:
-        """Names of the closest pair; for a batch, indices (...) of the closest pairs in `pairs`."""
+        """Names in the closest pair; for a batch, indices (...) of the closest pairs in `pairs`."""
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",
-                "there are no pairs of shapes, and therefore no nearest pair",
-                "pass pairs or obstacles",
+                "no pair is the nearest, because there are no pairs of shapes",
+                "pass obstacles or pairs of links",
                 part=PART,
             )
         which = self.distance.argmin(-1)
@@ -178,7 +178,7 @@ class Scene:
     def _arrange(self, count: int) -> None:
         """Assign each pair of shapes to the compiled program or to the library Coal.
 
-        The first `count` elements belong to the robot, and the others are obstacles.
+        The first `count` entries of `elements` belong to the robot, and the others to the world.
         """
         owned: dict[str, list[int]] = {}
         for k, element in enumerate(self.elements):
@@ -195,8 +195,9 @@ class Scene:
             first, second = owned[a], owned[b]
             if min(first) >= count and min(second) >= count:
                 problem = f"the pair {a!r} and {b!r} consists of two obstacles"
-                raise InputError("E-DIST-033", problem, "use a link and an obstacle", part=PART)
-            self.swapped[p] = max(first) >= count  # obstacles and fixed planes come second
+                remedy = "replace one of them with a link of the robot"
+                raise InputError("E-DIST-033", problem, remedy, part=PART)
+            self.swapped[p] = max(first) >= count  # the first element must be a link
             if self.swapped[p]:
                 first, second = second, first
             group = []
@@ -227,9 +228,9 @@ class Scene:
         )
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of shapes, by index, whose bit masks allow collisions.
+        """Return the index pairs of shapes whose bit masks allow collisions.
 
-        If the masks allow none, all pairs of shapes are returned.
+        If no masks allow collisions, return all pairs, so that a distance can still be computed.
         """
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
@@ -285,8 +286,8 @@ class Scene:
         q : ndarray, shape (..., nq)
             Configurations. For a CuPy array, the computation runs on its GPU.
         threads : int or None
-            Number of threads; None uses all cores for large batches. Coal uses the same number of
-            processes, or one process if None.
+            Number of threads; None uses all cores for large batches. Coal uses as many processes,
+            or a single process if `threads` is None.
         points : bool
             If True, also compute the nearest points and normals.
 
@@ -356,7 +357,7 @@ class Scene:
     def _resident(self, q: Any, *, points: bool) -> Any:
         """Compute distances for a CuPy array on its GPU, in float32 if q is float32."""
         if self._cast or len(self.groups) != len(self.pairs):
-            problem = "distance computations on a GPU support only spheres and capsules"
+            problem = "GPU computations require closed-form distances, as for spheres and capsules"
             remedy = "pass shapes=robot.enclosing_shapes(), or q as a NumPy array"
             raise InputError("E-DIST-036", problem, remedy, part=PART)
         kernel = self.rounds.resident("float32" if q.dtype == np.float32 else "float64", points)
@@ -381,7 +382,7 @@ class Scene:
         places: np.ndarray,
         ways: np.ndarray,
     ) -> None:
-        """Replace distances, points and normals where Coal finds a smaller distance."""
+        """Compute distances with Coal; replace results for which Coal finds a smaller distance."""
         n = len(self.pairs)
         used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
         poses = {k: self._pose(self.elements[k], q) for k in used}
@@ -397,7 +398,7 @@ class Scene:
         both: np.ndarray,
         normals: np.ndarray,
     ) -> None:
-        """Update distances, points and normals for the configurations `which` with Coal's results.
+        """Update the rows `which` of the results where Coal finds a smaller distance.
 
         `poses` maps the index of a shape to its orientations (n, 3, 3) and origins (n, 3).
         """

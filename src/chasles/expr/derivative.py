@@ -1,6 +1,6 @@
 """Automatic differentiation of programs in forward and reverse mode.
 
-The result is a program as well, and the derivatives are exact.
+Differentiation of a program gives another program, which computes exact derivatives.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""Nonzero derivatives of one value, by component index of the direction or covector."""
+"""Nonzero derivatives of a value, by the index of the input (forward) or output (reverse mode)."""
 
 
 def jacobian(
@@ -179,11 +179,11 @@ def _variable(program: Program, name: str) -> Variable:
             return variable
     known = ", ".join(v.name for v in program.inputs)
     problem = f"program {program.name!r} has no input {name!r}"
-    raise InputError("E-EXPR-001", problem, f"its inputs are {known}")
+    raise InputError("E-EXPR-001", problem, f"use one of its inputs: {known}")
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Return a program's inputs and the extra inputs, and raise an error for duplicate names."""
+    """Return the inputs of a program followed by `extra`; raise an error for duplicate names."""
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:
@@ -199,7 +199,7 @@ def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ..
 def _push_forward(
     program: Program, values: list[Number], arena: Arena, start: dict[tuple[str, int], Tangent]
 ) -> list[Tangent]:
-    """Propagate tangents from the inputs to all instructions, and return them."""
+    """Return the tangents of all instructions (forward-mode differentiation from the inputs)."""
     tangents: list[Tangent] = []
     for k, (op, args, data) in enumerate(program.code):
         if op == "input":
@@ -254,7 +254,11 @@ def _scaled(build: Callable[..., Number], slope: Number, tangent: Tangent) -> Ta
 
 
 def _times(build: Callable[..., Number], slope: Number, t: Number) -> Number:
-    """Return slope * t, which is zero wherever `select` makes t zero, even for infinite slopes."""
+    """Return the product of a partial derivative (`slope`) and a tangent or adjoint t.
+
+    If t is a `select` expression and one of its values is 0, this value remains 0 in the product,
+    even if `slope` is infinite.
+    """
     if isinstance(t, Scalar) and t.op == "select":
         c, a, b = (x.data if x.op == "const" else x for x in t.args)
         if any(type(x) is float and x == 0.0 for x in (a, b)):

@@ -13,7 +13,7 @@ from chasles.expr.scalar import Scalar, Seat
 
 
 class Lane(NamedTuple):
-    """Kind of the limb that a node belongs to, and index of the limb among those of its kind."""
+    """Limb to which a node belongs: index of its kind (equal structure), and index in its kind."""
 
     kind: int
     lane: int
@@ -60,7 +60,10 @@ def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[S
 
 
 def _lane(node: Scalar, seats: Mapping[Scalar, Seat], lane: Mapping[Scalar, Lane]) -> Lane | None:
-    """Return the lane of an input or, for an operation, of its first argument that has a lane."""
+    """Return the lane (limb) of an input or operation, or None if it does not belong to a limb.
+
+    The lane of an operation is that of its first argument with a lane.
+    """
     if node.op == "input":
         seat = seats.get(node)
         return Lane(seat.kind, seat.lane) if seat else None

@@ -102,8 +102,8 @@ _ONE = {"sines and cosines": "sine or cosine"}
 class Interface:
     """Inputs and outputs of a program.
 
-    `nonzero` lists the quaternions among the inputs, which must not be zero. Each quaternion is
-    represented by the index of the input and the index of the first of its four entries.
+    `nonzero` lists the quaternions in the inputs; none of them may be zero. Each quaternion is
+    specified by the index of the input and the index of the first of its four entries.
     """
 
     name: str
@@ -142,8 +142,10 @@ class Program(Interface):
     not affect results, to vectorize the instructions."""
 
     tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Names of inputs and outputs that are stored as SIMD vectors, with one state per lane, between
-    the programs of an iteration (`llvm.iterated`)."""
+    """Names of inputs and outputs that are stored as SIMD vectors, with one state per lane.
+
+    Programs that are run in turn by an iterative solver (`llvm.iterated`) share these arrays.
+    """
 
     batched: bool = field(default=False, compare=False, repr=False)
     """True if a single state runs as a batch of one, which is slower but compiles in half the
@@ -369,7 +371,7 @@ class Program(Interface):
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the printed program, which is the same on every machine."""
+        """SHA-256 hash of the program in text form; the hash is the same on every machine."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     @cached_property
@@ -403,7 +405,7 @@ class Program(Interface):
 
 
 def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes on which the roots depend, each after its arguments."""
+    """Return all nodes on which the output nodes `roots` depend, each after its arguments."""
     done: set[Scalar] = set()
     order = []
     for root in roots:
@@ -424,7 +426,7 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 
 
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes on which the roots depend, in the order of the trace.
+    """Return all nodes on which the output nodes `roots` depend, in the order of the trace.
 
     Inputs and constants come first.
     """

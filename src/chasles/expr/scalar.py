@@ -12,7 +12,10 @@ from chasles.errors import ArgumentError, InputError
 from chasles.expr.ops import OPS
 
 Number = Any
-"""A `float` or a `Scalar`. `mathematics`, `model` and `algorithms` work with both."""
+"""A `float` or a `Scalar`.
+
+The packages `mathematics`, `model` and `algorithms` of chasles work with both types.
+"""
 
 Rule = Callable[..., "Number | None"]
 """Simplification rule: takes an arena and arguments, and returns a simpler expression or None."""
@@ -50,9 +53,9 @@ _COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
 class Scalar:
     """Expression node, created with Python operators and the functions of `chasles.expr`.
 
-    Arguments of commutative operations are sorted by `digest`. The digest depends only on the
-    structure of the expression, not on memory addresses or the order of tracing. In an `ordered`
-    arena, the digest is the number of nodes created earlier.
+    Arguments of commutative operations are sorted by `digest`. In an `ordered` arena, the digest is
+    the number of nodes created earlier. In any other arena, the digest depends only on the
+    structure of the expression, not on memory addresses or the order of tracing.
     """
 
     __slots__ = ("arena", "args", "data", "digest", "op")
@@ -173,7 +176,7 @@ class Arena:
     where
         Function called for each new operation. `origins` stores the returned value for each node.
     apart
-        Do not share equal operations between different origins.
+        Create separate nodes for equal operations if `where` returns different values for them.
     ordered
         Preserve the order and segments of the trace (see `cut`) in programs, and sort commutative
         arguments by the order of their creation. Bodies that are traced in the same way then have
@@ -195,7 +198,7 @@ class Arena:
         self.seats: dict[Scalar, Seat] = {}
         self._paused: AbstractContextManager[None] = uncollected()
         self.cuts: list[int] = []
-        """Number of nodes at the start of each segment of the trace (see `cut`)."""
+        """Number of nodes at each call of `cut`, which divides the trace into segments."""
 
     def __enter__(self) -> "Arena":
         self._paused = uncollected()
@@ -211,7 +214,7 @@ class Arena:
 
     @property
     def nodes(self) -> ValuesView[Scalar]:
-        """All nodes, from oldest to newest."""
+        """All nodes of the trace, from oldest to newest."""
         return self._nodes.values()
 
     def cut(self) -> None:
@@ -481,7 +484,7 @@ def cos(x: Number) -> Number:
 
 
 def atan2(y: Number, x: Number) -> Number:
-    """Return the angle of the point (x, y), in (-pi, pi].
+    """Return the angle from the x axis to the point (x, y), in [-pi, pi].
 
     Parameters
     ----------
@@ -579,7 +582,7 @@ def less(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        Condition for `select`, which is 0.0 if a or b is NaN.
+        Condition for `select`; 0.0 if a or b is NaN.
 
     Examples
     --------
@@ -601,7 +604,7 @@ def less_equal(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        Condition for `select`, which is 0.0 if a or b is NaN.
+        Condition for `select`; 0.0 if a or b is NaN.
 
     Examples
     --------
@@ -623,7 +626,7 @@ def equal(a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        Condition for `select`, which is 0.0 if a or b is NaN.
+        Condition for `select`; 0.0 if a or b is NaN.
 
     Examples
     --------

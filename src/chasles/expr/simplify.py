@@ -239,7 +239,7 @@ BOOK: dict[str, Rule] = {
     "neg": lambda arena, a: a.args[0] if a.op == "neg" else None,
     "select": _select,
 }
-"""Rules for counting operations as textbooks count them by hand.
+"""Rules for counting operations in the same way as textbooks.
 
 Trivial operations with 0 and 1, sign changes, and x - x are not counted. Multiplication by
 2 counts as an addition.
@@ -276,5 +276,5 @@ def _mul_of_any_sign(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 UNIFORM: dict[str, Rule] = RULES | {"mul": _mul_of_any_sign}
-"""Variant of `RULES` that keeps the signs of constants. Bodies whose parameters differ only in sign
-then have the same instructions."""
+"""Variant of `RULES` that treats positive and negative constants alike. Bodies whose parameters
+differ only in sign, such as left and right legs, then have the same instructions."""

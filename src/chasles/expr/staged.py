@@ -20,7 +20,7 @@ class Staged(Interface):
 
     @cached_property
     def count(self) -> Count:
-        """Number of operations of each kind, including the matrix products."""
+        """Number of operations of each kind, including those of the matrix products."""
         before, n = self.head.count, self.products
         return replace(
             before, multiplications=before.multiplications + n, additions=before.additions + n

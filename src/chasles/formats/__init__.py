@@ -3,6 +3,7 @@
 from chasles.formats.files import (
     FORMATS,
     Format,
+    a_path,
     endings,
     inputs,
     is_name,
@@ -16,6 +17,7 @@ from chasles.formats.files import (
 __all__ = [
     "FORMATS",
     "Format",
+    "a_path",
     "endings",
     "inputs",
     "is_name",

@@ -1,7 +1,7 @@
 """Read and write serial robots in the data format of Legnani et al. (1996), part II, fig. 6.
 
-A file contains the records below, in this order, in SI units and radians. A record may span several
-lines, as the original program's `fscanf` allows, and ends at the end of a line.
+A file contains the records below, in this order, in SI units and radians. A record ends at the end
+of a line, and may span several lines, because the C program in the paper reads it with `fscanf`.
 
 - the number of links;
 - for every link: joint type (0 revolute, 1 prismatic; not in the paper: 2 helical, 3 cylindrical),
@@ -43,10 +43,10 @@ GRIPPER = "gripper"
 """Name of the gripper frame, at which the forces and couples in the file act."""
 
 KINDS = spelled("DAT")
-"""Joint type for each code in the file (0 and 1 are from SPACELIB; the others are extensions)."""
+"""Joint types by their codes in files. Codes 0 and 1 are SPACELIB's; the others are extensions."""
 
 _HELICAL = spelling("helical", "DAT")
-"""Code for a helical joint; its record also contains the pitch."""
+"""Code of a helical joint in the file. Its record has an additional entry, the pitch."""
 
 _LINKS = ("number of links",)
 _JOINT = ("type", "theta", "s", "b", "a", "alpha")
@@ -88,8 +88,8 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
     """Read the forces (N) and couples (N m) on the gripper from a data file, shape (n, 6).
 
     Each row contains a force and a couple about the gripper's origin, expressed in the gripper
-    frame. The original program transforms forces and couples from the last link's frame to the
-    base. A file has either one row for the whole motion or one row per sample.
+    frame. The program of Legnani et al. also interprets them in this frame. A file has either one
+    row for the whole motion or one row per sample.
     """
     source = _Source(os.fsdecode(path), snap=False)
     source.rows()
@@ -99,7 +99,7 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 class _Source:
-    """Reader that reads a data file record by record."""
+    """Data file that is read record by record."""
 
     def __init__(self, file: str, snap: bool) -> None:
         files.check_bearable(file)
@@ -131,7 +131,7 @@ class _Source:
         return found
 
     def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
-        """Read the next record, like `record`; return None at the end of the file."""
+        """Read the next record as `record` does, but return None at the end of the file."""
         words: list[str] = []
         first = 0
         for line in self._lines:
@@ -206,13 +206,13 @@ class _Source:
 
 
 def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
-    """Write a serial robot using Denavit-Hartenberg frames; reading the file restores the robot.
+    """Write a serial robot to a .dat file; reading the file gives a robot with the same motion.
 
     `gripper` is the frame on the last link that becomes the last Denavit-Hartenberg frame; if
-    empty, the link frame is used. Names, limits and the base are omitted, because the format does
-    not store them. An error names any part that affects the motion but cannot be represented: other
-    joint types, branches, armature, damping, friction, mimic joints, axes other than z, and frames
-    that Denavit-Hartenberg parameters cannot describe.
+    empty, the link frame is used. Names, limits and the inertia of the base are omitted, because
+    the format does not store them. A part that affects the motion but cannot be represented raises
+    an error: other joint types, branches, armature, damping, friction, mimic joints, axes other
+    than z, and frames that Denavit-Hartenberg parameters cannot describe.
     """
     chain = _serial(description)
     near = [_between(joint) for joint in chain]
@@ -236,7 +236,7 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
 
 def _refused(code: str, joint: JointData, problem: str) -> ModelError:
     problem += ", which a .dat file cannot represent"
-    return ModelError(code, problem, "write a URDF file", part=f"joint {joint.name!r}")
+    return ModelError(code, problem, "save the robot as a .urdf file", part=f"joint {joint.name!r}")
 
 
 def _serial(description: Description) -> tuple[JointData, ...]:
@@ -272,7 +272,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
 
 
 def _between(joint: JointData) -> tuple[float, float, float, float, float]:
-    """Return a, b, alpha, theta, s; the joint pose is T(a, b, 0) Rx(alpha) Rz(theta) Tz(s)."""
+    """Return a, b, alpha, theta, s of a joint pose T(a, b, 0) Rx(alpha) Rz(theta) Tz(s)."""
     a, alpha, theta, d, tilt, across = factors(matrix(joint.pose))
     cos = math.cos(alpha)
     b = 0.0
@@ -286,7 +286,7 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
 
 
 def _far_end(description: Description, link: str, gripper: str) -> tuple[float, float, float]:
-    """Return a, b, alpha; the gripper's pose on the last link is T(a, b, 0) Rx(alpha)."""
+    """Return a, b and alpha of the gripper pose T(a, b, 0) Rx(alpha) relative to the last link."""
     if not gripper:
         return 0.0, 0.0, 0.0
     for frame in description.frames:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from chasles.errors import ModelError
+from chasles.errors import ArgumentError, ModelError
 from chasles.expr import Number
 from chasles.formats.writable import writable
 from chasles.model import Description
@@ -89,12 +89,36 @@ def endings(*, written: bool = False) -> str:
     return f"{', '.join(most)} or {last}"
 
 
+def a_path(path: str | os.PathLike[str], part: str) -> str:
+    """Return the path of a file with the home folder (~) expanded.
+
+    Raise an error if it is not a path, is empty, or is the text of a file.
+    """
+    if not isinstance(path, str | bytes | os.PathLike):
+        problem = f"path must be a file name, not {type(path).__name__}"
+        raise ArgumentError("E-FILE-411", problem, part=part)
+    text = os.path.expanduser(os.fsdecode(path))
+    if not text:
+        raise ModelError("E-FILE-412", "the path is empty", "give a file name", part=part)
+    if ("\n" in text or text.lstrip().startswith("<")) and not os.path.exists(text):
+        problem = "path must be a file name, not the text of a file"
+        raise ModelError("E-FILE-413", problem, "save the text to a file", part=part)
+    return text
+
+
 def is_name(path: str | os.PathLike[str]) -> bool:
-    """Return True if a path is not a file but may be the name of a robot, such as "arm_v1.2"."""
+    """Return True if a path is not a file but may be the name of a robot, such as "arm_v1.2".
+
+    A directory with this name, such as an output folder, does not hide the robot.
+    """
     text = os.fsdecode(path)
     file = Path(text)
     is_bare = bool(text) and file.name == text
-    return is_bare and file.suffix.lower() not in suffixes() and not os.path.exists(file)
+    return (
+        is_bare
+        and file.suffix.lower() not in suffixes()
+        and (os.path.isdir(file) or not os.path.exists(file))
+    )
 
 
 def read(
@@ -144,7 +168,8 @@ def written(
         problem = (
             f"the file has {len(description.links)} links, but at most {MAX_LINKS} are supported"
         )
-        raise ModelError("E-FILE-002", problem, "check the file", file=os.fsdecode(path))
+        remedy = "merge links that are connected by fixed joints"
+        raise ModelError("E-FILE-002", problem, remedy, file=os.fsdecode(path))
     return description
 
 
@@ -184,7 +209,7 @@ def inputs(description: Description) -> set[str]:
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
-    """Return the format for a path's suffix; `written` excludes formats that can only be read."""
+    """Return the file format of a path; `written` excludes formats that can only be read."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = (
@@ -236,7 +261,7 @@ def load(file: str) -> bytes:
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES)
     except OSError as error:
-        remedy = "check the file"
+        remedy = "check that the file is readable"
         raise ModelError("E-FILE-005", error.strerror or str(error), remedy, file=file) from error
     if not data.strip():
         raise ModelError("E-FILE-006", "the file is empty", "export the robot again", file=file)
@@ -270,7 +295,7 @@ def lines(file: str) -> Iterator[Line]:
                 if text:
                     yield Line(file, number, text, end)
     except OSError as error:
-        remedy = "check the file"
+        remedy = "check that the file is readable"
         raise ModelError("E-FILE-009", error.strerror or str(error), remedy, file=file) from error
 
 
@@ -280,7 +305,7 @@ def short(text: str) -> str:
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
-    """Convert a mesh path relative to `robot_file` to a path relative to the robot file `other`."""
+    """Return a mesh path relative to the file `other`, given its path relative to `robot_file`."""
     folder, place = (os.path.dirname(os.path.abspath(file)) for file in (robot_file, other))
     if not robot_file or folder == place or "://" in name or os.path.isabs(name):
         return name
@@ -310,7 +335,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the maximum numbers of significant digits and decimal places that occur in files."""
+    """Return the largest numbers of significant digits and of decimal places in files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -321,7 +346,7 @@ def printed(files: Iterable[str]) -> Precision:
 
 
 def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
-    """Return k if an angle represents k pi/2, else 0; add a note if the angle is not exact."""
+    """Return k if an angle represents k pi/2, else 0; call `note` if the angle was rounded."""
     k = right_angles(angle)
     if k and float(angle) != radians(k):
         numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")

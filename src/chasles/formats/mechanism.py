@@ -40,7 +40,7 @@ MOST_POWERS = 9
 
 
 def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Wrap a conversion so that it raises ValueError unless `holds` is True for its result."""
+    """Return the conversion with a check: ValueError unless `holds(value)` for its result."""
 
     def converted(value: Any) -> Any:
         made = convert(value)
@@ -116,7 +116,7 @@ _KINDS = {
     "coupling": {"kind": _CONTACT},
     **machine.KINDS,
 }
-"""Value types of keys in particular tables, which override `_KEYS`."""
+"""Value types for keys of specific tables; they take precedence over `_KEYS`."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
@@ -155,7 +155,7 @@ _KEYS = (
     }
     | machine.KEYS
 )
-"""Value type of each key; `_KINDS` contains exceptions, such as `kind` in the table [[shape]]."""
+"""Value type of each key. `_KINDS` contains the keys whose type depends on the table."""
 
 _POSE = ("position", "rpy", "rotation")
 _MOVES = (
@@ -190,7 +190,7 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """Read a robot from a TOML file, whose key `format` is "mechanism" or "dh" (a DH table).
+    """Read a robot from a TOML file with format = "mechanism" or format = "dh" (a DH table).
 
     If `snap` is True, replace each angle in rad that is written as a rounded multiple of pi/2 with
     the exact multiple, and add a note. If `floating` is True, attach the root link to the world by
@@ -307,7 +307,10 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
             )
         sized = len(row.get("size", ())) == SHAPES[kind] and not {"scale", "file"} & set(row)
         if kind != "mesh" and not sized:
-            problem = f"a {kind} requires only `size`, with {SHAPES[kind]} numbers"
+            problem = (
+                f"a {kind} requires `size`, a list of length {SHAPES[kind]}, and does not accept "
+                "`file` or `scale`"
+            )
             raise source.error("E-TOML-010", problem, "", *here)
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
         file, color, role = row.get("file", ""), row.get("color"), row.get("role", ROLES[0])

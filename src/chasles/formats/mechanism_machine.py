@@ -1,4 +1,4 @@
-"""Read and write tendons, actuators, keyframes and fluid in mechanism files."""
+"""Read and write tendons, actuators, keyframes and fluid properties in mechanism files."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -100,7 +100,7 @@ KINDS: dict[str, dict[str, Field]] = {
         "rest": Field(_rest, "a list with one length, or with the shortest and the longest length")
     },
 }
-"""Value types of keys in particular tables, which override `KEYS`."""
+"""Value types of keys that have a special meaning in a table, by table; used before `KEYS`."""
 
 _TENDON = ("offset", "stiffness", "rest", "damping", "forces", "limits", "friction")
 _ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))
@@ -116,7 +116,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
-    """Yield the tendons, and the rotors that are driven by several joints."""
+    """Yield a tendon, or a rotor driven by several joints, for each [[rotor]] table."""
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}
@@ -124,21 +124,23 @@ def rotors(rows: Rows) -> Iterator[RotorData]:
 
 
 def actuators(rows: Rows) -> tuple[ActuatorData, ...]:
-    """Return the actuators; their order is the order of the control inputs."""
+    """Convert the [[actuator]] tables to actuators, in the order of the control inputs."""
     return tuple(ActuatorData(**row, where=where) for row, where in rows)
 
 
 def keyframes(rows: Rows) -> tuple[KeyframeData, ...]:
-    """Return the keyframes."""
+    """Convert the [[keyframe]] tables to keyframes."""
     return tuple(KeyframeData(**row, where=where) for row, where in rows)
 
 
 def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) -> FluidData | None:
-    """Return the fluid with the boxes that approximate the links; None if there is no fluid."""
+    """Return the fluid, with the boxes that approximate the links; None if there is no fluid."""
     found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
     given = tuple(rows)
     if len(given) > 1 or (found and not given):
-        problem = f"found {len(given)} [[fluid]] tables, not one, and {len(found)} [[box]] tables"
+        problem = (
+            f"expected one [[fluid]] table for {len(found)} [[box]] tables, but found {len(given)}"
+        )
         raise ModelError("E-TOML-020", problem, "give one [[fluid]] table for all boxes", file=file)
     for row, _ in given:
         wind = Vector(row.get("wind", (0.0, 0.0, 0.0)))

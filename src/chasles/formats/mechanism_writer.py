@@ -26,8 +26,8 @@ from chasles.writing import store
 def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism in SI units and radians; reading the file gives the same mechanism.
 
-    Numbers are written at full precision. Custom joint types, and couplings that are neither
-    polynomials nor contacts, raise an error.
+    Numbers are written at full precision. Couplings must be polynomials, or contacts of a blade, a
+    wheel or a ball. Other couplings, and custom joint types, raise an error.
     """
     text = ["# Mechanism; m, kg, rad", 'format = "mechanism"']
     top = {"name": source.name, "gravity": source.gravity, "inertia_about": "frame"}
@@ -36,11 +36,13 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         top["precision"] = {k: x for k, x in vars(source.precision).items() if x is not None}
     text += lines(top)
     if source.notes:
-        folder = os.path.join(os.path.dirname(source.where), "")  # removed from notes for privacy
+        folder = os.path.join(os.path.dirname(source.where), "")
+        # omit the folder of the source file, whose name may be private
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))
-    others = source.couplings[len(gears) :]  # includes later gears, to keep the order
+    # also contains the gears after the first other coupling, to preserve the order of couplings
+    others = source.couplings[len(gears) :]
     for table, rows in (
         ("link", map(_link_row, source.links)),
         ("joint", map(_joint_row, source.joints)),
@@ -112,7 +114,7 @@ def _gear_row(data: CouplingData) -> Row:
 
 
 def _coupling_row(data: CouplingData) -> Row:
-    """Return a contact or a polynomial as a [[coupling]] table."""
+    """Return a coupling (a contact or a polynomial) as a [[coupling]] table."""
     if isinstance(data, RollingData):
         frame, on = (*data.frames, None)[:2]
         row = {"name": data.name, "kind": data.kind, "frame": frame, "on": on}

@@ -31,7 +31,7 @@ MOST_GROUPED = 5 * 10**7
 
 @lru_cache(maxsize=512)
 def loaded(path: Path) -> list[Any]:
-    """Return the meshes with faces in a file, as trimesh objects in the file's frame."""
+    """Read a mesh file; return the meshes with faces as trimesh objects in the file's frame."""
     try:
         import trimesh
     except ImportError:
@@ -99,13 +99,16 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return infinity if faces times materials exceeds `MOST_GROUPED`, otherwise 0."""
+    """Return infinity if an .obj file has too many faces and materials to load, else 0.
+
+    The limit for the product of the two counts is `MOST_GROUPED`.
+    """
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 
 
 def _dae(data: bytes) -> float:
-    """Return the size of the scene in bytes, including each instance of a geometry."""
+    """Return the size of the scene in a .dae file (bytes), counting each instance of a mesh."""
     from lxml import etree  # imported here because it is slow and rarely needed
 
     plain = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
@@ -121,7 +124,7 @@ def _dae(data: bytes) -> float:
     sizes: dict[str, float] = {}
 
     def shown(element: etree._Element) -> float:
-        """Return the size of an element in bytes, including the elements that it instantiates."""
+        """Estimate the size of an element in bytes, including the elements that it references."""
         size = 0.0
         for part in element.iter(etree.Element):
             size += len(part.text or "")
@@ -139,10 +142,11 @@ def _dae(data: bytes) -> float:
 
 
 def _glb(data: bytes) -> float:
-    """Return the size of all mesh instances, plus all accessors, in bytes."""
+    """Return the memory (bytes) needed to load a .glb file with all instances of its meshes."""
     length, kind = struct.unpack_from("<II", data, 12)
     if kind != 0x4E4F534A or length > len(data):
-        raise ModelError("E-FILE-068", "the first chunk is not JSON", "export the mesh again")
+        problem = "the .glb file is invalid: its first chunk is not JSON"
+        raise ModelError("E-FILE-068", problem, "export the mesh again")
     said: Mapping[str, Any] = json.loads(data[20 : 20 + length])
     accessors = [4.0 * float(x["count"]) for x in said.get("accessors", ())]
 

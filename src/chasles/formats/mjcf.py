@@ -113,7 +113,7 @@ def _link(source: Source, i: int) -> LinkData:
     """Return the link for a body.
 
     MuJoCo stores the principal moments of inertia about the center of mass. If the inertial frame
-    equals the body frame to within rounding error, MuJoCo uses the body frame instead.
+    differs from the body frame only by rounding errors, MuJoCo uses the body frame instead.
     """
     axes = pose(source["body_ipos"][i], source["body_iquat"][i])
     if source["body_sameframe"][i] == "body":
@@ -129,7 +129,7 @@ def _link(source: Source, i: int) -> LinkData:
 
 
 def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
-    """Return the joints from a body's parent to the body, and the massless links between them."""
+    """Return the massless links and the joints between a body and its parent."""
     body, parent = source.bodies[i], source.bodies[source["body_parentid"][i]]
     place, between, joints = pose(source["body_pos"][i], source["body_quat"][i]), [], []
     first, count = source["body_jntadr"][i], source["body_jntnum"][i]
@@ -174,7 +174,7 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
         forces=forces,
         lifted=bool(source["jnt_actgravcomp"][k]),
     )
-    if data.traits.floating:  # the coordinates are the body's pose in the world
+    if data.traits.floating:  # the coordinates of a free joint are its body's pose in the world
         return replace(data, pose=Transform.identity())
     if kind in _ABOUT_A_POINT:
         anchor = pose(source["jnt_pos"][k])
@@ -302,7 +302,7 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
         source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
     if absent := source["absent"]:
         names = ", ".join(absent[:4]) + (", ..." if len(absent) > 4 else "")
-        what = f"missing files that are not needed ({len(absent)}): {names}"
+        what = f"{len(absent)} missing files, not needed to load the robot: {names}"
         source.notes.append(f"{source.file}: {what}")
     for joint in joints:
         if joint.traits.floating and joint.friction:

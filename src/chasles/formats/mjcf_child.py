@@ -28,7 +28,7 @@ ARRAYS = (
     *("geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale", "hfield_size"),
 )
-"""Fields of mjModel that are returned unchanged; see MuJoCo's documentation."""
+"""Fields of MuJoCo's mjModel that this child process sends unchanged."""
 
 KINDS = {
     "body_sameframe": mujoco.mjtSameFrame,
@@ -50,7 +50,10 @@ MOST_HEIGHTS = 200_000
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """Compile a file; return arrays, missing files ("absent") and placeholder shapes ("stubs")."""
+    """Compile an MJCF file; return arrays by name.
+
+    "absent" lists missing files, and "stubs" lists the shapes that stand for missing meshes.
+    """
     absent: list[str] = []
     stubs: list[Any] = []
     try:
@@ -69,8 +72,8 @@ def answer(file: str, parts: str) -> dict[str, Any]:
 def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
     """Replace missing meshes by small spheres, and missing textures by plain colors.
 
-    Return the names of the missing files, and the spheres. Raise an error if the mass of a body
-    depends on a missing mesh.
+    Return the names of the missing files, and the shapes that became spheres. Raise an error if the
+    mass of a body depends on a missing mesh.
     """
     absent, stubs = [], []
     for texture in spec.textures:
@@ -159,7 +162,7 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return the triangle corners of each mesh in its own frame; {} without a rangefinder."""
+    """Return the triangle vertices of each mesh in its frame; {} if there is no rangefinder."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -200,7 +203,7 @@ def entries(model: Any, name: str) -> list[Any]:
 
 
 def names(model: Any, kind: Any, count: int) -> list[str]:
-    """Return the names of all objects of a type; "" for an unnamed object."""
+    """Return the names of all MuJoCo objects of one type ("" if an object has no name)."""
     return [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
 
 
@@ -213,7 +216,7 @@ def colors(model: Any) -> Any:
 
 
 def path(model: Any, start: int) -> str:
-    """Return the path at an offset in `model.paths`; "" if the offset is negative."""
+    """Return the file path that begins at an offset in `model.paths`; "" for a negative offset."""
     return "" if start < 0 else model.paths[start:].partition(b"\0")[0].decode("utf-8", "replace")
 
 
@@ -223,7 +226,7 @@ def word(member: Any) -> str:
 
 
 def unused(model: Any) -> dict[str, int]:
-    """Count the mocap bodies and the shapes with contacts, which chasles ignores by default."""
+    """Count features that are ignored by default: motion of mocap bodies, contacts of shapes."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     return {
         "bodies moved by the user (mocap), fixed at their initial pose": int(model.nmocap),
@@ -301,7 +304,7 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """Return the fluid and the edge lengths of each body's equivalent box; {} without a fluid."""
+    """Return fluid properties, and the edges of each body's equivalent box; {} without a fluid."""
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}
@@ -327,7 +330,7 @@ def fluid(model: Any) -> dict[str, Any]:
 
 
 def actuator(model: Any, k: int) -> dict[str, Any]:
-    """Return an actuator's data; "unsupported" names its first unsupported feature, or is ""."""
+    """Return an actuator's data. The entry "unsupported" is an unsupported feature, or ""."""
     out = int(model.actuator_outadr[k]) if hasattr(model, "actuator_outadr") else k
     ctrl = int(model.actuator_ctrladr[k]) if hasattr(model, "actuator_ctrladr") else k
     words = {
@@ -385,7 +388,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:
-    """Return True if MuJoCo (3.5+) wraps a servo's set point to the nearest equivalent angle."""
+    """Return True if MuJoCo (3.5+) moves a servo to the nearest angle equivalent to its target."""
     servo = words["gain"] == "fixed" and words["bias"] == "affine"
     servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
     servo = servo and words["dyn"] in ("none", "integrator")

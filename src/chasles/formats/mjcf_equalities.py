@@ -29,10 +29,10 @@ _LOOPS = spelled("MJCF equality")
 """Loop joint type for each type of equality between bodies."""
 
 _STIFF = {"weld": {"torquescale": "100"}}
-"""MJCF attributes that stiffen an equality, by type of equality.
+"""MJCF attributes that make an equality constraint stiffer, by type of constraint.
 
-MuJoCo scales the rotational part of a weld by the inertias of the two welded bodies and ignores the
-rest of the mechanism, which often makes the weld a hundred times too soft.
+MuJoCo computes the rotational stiffness of a weld from the inertias of the two welded bodies only,
+which often makes the weld a hundred times too soft.
 """
 
 _POWERS = 4
@@ -48,7 +48,7 @@ Bodies = Mapping[str | None, etree._Element]
 
 @dataclass
 class Equalities:
-    """Loops, couplings, mimic joints and fixed joints that equalities define.
+    """Loops, couplings, mimic joints and fixed joints that a file's equality constraints define.
 
     `followers` contains the mimic relation of each mimic joint, by name. `held` contains the
     constant coordinate of each fixed joint, by name.
@@ -62,7 +62,10 @@ class Equalities:
 
 @dataclass(frozen=True)
 class _Equality:
-    """The k-th equality in a file; `ends` are the indices of its two objects (-1 if missing)."""
+    """Equality constraint number k of a file.
+
+    `ends` contains the indices of the two constrained objects, or -1 for a missing object.
+    """
 
     source: Source
     k: int
@@ -93,7 +96,7 @@ def equalities(source: Source) -> Equalities:
             sides = [_tendon(equality, t) for t in equality.ends]
             found.couplings.append(_coupling(equality, *sides))
         else:
-            problem = f"type {equality.kind} is not supported"
+            problem = f"equality constraints of type {equality.kind!r} are not supported"
             raise equality.error("E-MJCF-003", problem, "remove it from the file")
     return found
 
@@ -114,7 +117,7 @@ def _active(source: Source) -> Iterator[_Equality]:
 
 
 def _bodies(equality: _Equality) -> list[int]:
-    """Return the two bodies that an equality connects, or [] for other types of equality."""
+    """Return the two bodies that an equality connects, or [] if it does not connect bodies."""
     if equality.kind not in _LOOPS:
         return []
     if equality.source["eq_objtype"][equality.k] == "site":
@@ -138,7 +141,7 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """Return the rotation from frame `at` on a body to a frame with z along the last hinge."""
+    """Return the rotation that aligns z of `at` with the body's last hinge; None without hinges."""
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip
@@ -276,10 +279,10 @@ def _add_loop(
 
 
 def _sites(source: Description, loop: LoopData) -> list[str]:
-    """Return two existing frames that can be used as the sites of a loop joint, or [].
+    """Return the names of two frames that can serve as the sites of a loop joint, or [].
 
-    Each frame has the same origin as the joint frame on its link. Both frames are rotated equally
-    relative to the joint frames.
+    Each frame has the same origin as the joint frame on its link. The rotation between site and
+    joint frame is the same on both links.
     """
 
     def near(link: str | None, at: Transform) -> list[tuple[str, Matrix]]:
@@ -299,7 +302,7 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """Return two ball joints on the axis of a revolute loop joint, or any other joint unchanged."""
+    """Replace a revolute loop joint by two ball joints on its axis; keep other joints unchanged."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])
@@ -322,8 +325,8 @@ def _polynomial(data: CouplingData) -> dict[str, str]:
             for powers, factor in others.items():
                 c[powers[1 - k]] = -factor / found[own]
             return {"joint1": follower, "joint2": data.freedoms[1 - k], "polycoef": words(c)}
-    problem = f"does not give one coordinate as a polynomial of degree {_POWERS} or less in another"
-    raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if it is a polynomial")
+    problem = f"is more general than a degree-{_POWERS} polynomial q1 = p(q2)"
+    raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if the coupling is a polynomial")
 
 
 def placed(pose: Transform) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Read tendons, actuators, keyframes and fluid from a compiled MJCF model."""
+"""Read tendons, actuators, keyframes and fluid properties from a compiled MJCF model."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from chasles.model.machine import (
 _BRANCHES = (
     "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
-"""Note for tendons whose armature MuJoCo treats differently than documented."""
+"""Note on a tendon with armature that spans several branches of the kinematic tree."""
 
 _KINDS = {
     "joint": "joint",
@@ -39,7 +39,7 @@ _KINDS = {
 """`ActuatorData.kind` for each MuJoCo transmission type."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
-"""Numbers of position and velocity coordinates for each joint type."""
+"""Number of position coordinates and number of velocity coordinates for each joint type."""
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
@@ -75,7 +75,10 @@ def unsupported(source: Source) -> Iterator[str]:
 
 
 def fluid(source: Source) -> FluidData | None:
-    """Return the fluid; as in MuJoCo, each body is approximated by a box with the same inertia."""
+    """Return fluid properties, and the boxes that approximate the bodies.
+
+    As in MuJoCo, each box has the same inertia as its body. Return None if there is no fluid.
+    """
     if not (given := source["fluid"]):
         return None
     boxes = []
@@ -163,7 +166,7 @@ class Tendons:
         return made if kept else None
 
     def _spatial(self, t: int, data: RotorData, what: str) -> RotorData | None:
-        """Return a spatial tendon; lengths after a pulley are divided by its divisor."""
+        """Read a spatial tendon; return None if it wraps around an unsupported object."""
         source, start, factor = self.source, -1, 1.0
         path, bodies = list[StretchData](), set[int]()
         for w in range(source["tendon_adr"][t], source["tendon_adr"][t] + source["tendon_num"][t]):
@@ -273,13 +276,13 @@ def _actuator(
 
 
 def _range(given: Sequence[float] | None) -> Interval:
-    """Return a range as an interval, which is unbounded if the range is None."""
+    """Convert a range to an interval; None means that there are no limits."""
     lower, upper = UNBOUNDED if given is None else given
     return (lower, upper)
 
 
 def _triple(kind: object, given: Sequence[float]) -> Triple:
-    """Return the coefficients of a gain or bias: constant, length and velocity terms."""
+    """Return the constant, length and velocity coefficients of an actuator's gain or bias."""
     a, b, c = given
     return {"none": (0.0, 0.0, 0.0), "fixed": (a, 0.0, 0.0)}.get(str(kind), (a, b, c))
 
@@ -300,7 +303,7 @@ def keyframes(source: Source, driven: Sequence[ActuatorData]) -> Iterator[Keyfra
 
 
 def _named(names: Sequence[str], given: Sequence[float]) -> Named:
-    """Return pairs of names and finite values, or () if the sequences differ in length."""
+    """Pair names with values, omitting infinite values; return () if the lengths differ."""
     if len(names) != len(given):
         return ()
     return tuple((name, (x,)) for name, x in zip(names, given, strict=True) if math.isfinite(x))

@@ -1,4 +1,4 @@
-"""Write springs, tendons, actuators, keyframes and fluid to an MJCF model."""
+"""Write springs, tendons, actuators, keyframes and fluid properties to an MJCF model."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,10 @@ def _ends(part: JointData | RotorData | ActuatorData, interval: Interval) -> str
 
 
 def add_fluid(option: etree._Element, source: Description) -> None:
-    """Write the fluid properties without the boxes, which MuJoCo computes from the inertias."""
+    """Write density, viscosity and wind of the fluid.
+
+    MuJoCo computes the boxes on which the fluid acts from the inertias.
+    """
     if (flow := source.fluid) is not None:
         option.set("density", words([flow.density]))
         option.set("viscosity", words([flow.viscosity]))
@@ -62,7 +65,7 @@ def add_fluid(option: etree._Element, source: Description) -> None:
 
 
 def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> None:
-    """Write fixed tendons, and spatial tendons with one pulley branch per path segment."""
+    """Write tendons; each straight segment of a spatial tendon is a separate pulley branch."""
     tendons = root.find("tendon")
     tendons = added(root, "tendon") if tendons is None else tendons
     named, taken = {joint.name for joint in source.joints}, {frame.name for frame in source.frames}
@@ -105,13 +108,13 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
         found["actuatorfrcrange"] = _ends(rotor, rotor.forces)
     by_length = (x for x in source.actuators if x.kind == "tendon" and x.target == rotor.name)
     if rotor.offset and any(x.gain[1] or x.bias[1] for x in by_length):
-        problem = "has both an offset and an actuator that depends on its length"
+        problem = "has a length offset, on which the force of one of its actuators depends"
         raise refusal("E-MJCF-402", rotor, problem, _ELSE)
     return found
 
 
 def add_actuators(root: etree._Element, source: Description) -> list[str]:
-    """Write actuators; return notes on omitted actuators, which exert no force."""
+    """Write actuators; return a note on each actuator that exerts no force and is omitted."""
     actuators, notes = added(root, "actuator"), []
     for data in source.actuators:
         if not data.kind:
@@ -188,7 +191,7 @@ def add_keyframes(root: etree._Element, source: Description, order: Sequence[str
 
 
 def _neutral(joint: JointData) -> tuple[float, ...]:
-    """Return the zero coordinates of a joint, with an identity quaternion (1, 0, 0, 0)."""
+    """Return a joint's zero position: all coordinates 0, except a quaternion (1, 0, 0, 0)."""
     return tuple(float(unit == "1" and k == 0) for k, unit in enumerate(joint.traits.units))
 
 

@@ -43,8 +43,10 @@ def sensors(
         try:
             found.append(_sensor(source, k, name, held, tendons))
             if found[-1].kind in ("force", "torque") and _pulled(source):
-                what = f"{found[-1].where}: sensor {name!r} ignores forces from the actuators,"
-                left.append(f"{what} limits and friction of spatial tendons")
+                left.append(
+                    f"{found[-1].where}: sensor {name!r} ignores forces from the actuators, "
+                    "limits and friction of spatial tendons"
+                )
         except _Unsupported as reason:
             what = f"{source.where('sensor', k)}: sensor {name!r} ({source['sensor_type'][k]})"
             left.append(f"{what} is ignored: {reason}")
@@ -151,7 +153,7 @@ def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
 
 
 def _at_rest(source: Source, kind: str, i: int) -> Vector:
-    """Return an object's quaternion in the reference configuration, with MuJoCo's sign."""
+    """Return an object's world quaternion in the reference configuration, signed as in MuJoCo."""
     body, _, quaternion = _owner(source, kind, i)
     found = Vector(tuple(quaternion))
     while body > 0:
@@ -188,7 +190,7 @@ def _zone(source: Source, site: int) -> Surface:
 
 
 def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
-    """Convert the size of a MuJoCo shape to the sizes in `ShapeData`."""
+    """Convert MuJoCo's sizes of a shape, such as half lengths, to those of `ShapeData`."""
     if kind == "plane":
         return tuple(2.0 * x if x > 0.0 else math.inf for x in halves[:2])
     halved = SHAPE_TRAITS[kind].halved
@@ -196,7 +198,7 @@ def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
 
 
 def _seen(source: Source, body: int) -> Iterator[Surface]:
-    """Yield the shapes that a ray can hit, which are all visible shapes on other bodies."""
+    """Yield the shapes that a ray sensor on a body can hit: visible shapes on other bodies."""
     triangles = 0
     for k, kind in enumerate(source["geom_type"]):
         owner = source["geom_bodyid"][k]

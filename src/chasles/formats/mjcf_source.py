@@ -26,8 +26,8 @@ MUJOCO = Tool(
 )
 """MuJoCo's compiler, with limits on time and memory.
 
-Most models in gymnasium and dm_control need less than 1 s and 0.2 GB. The fruit fly model in
-dm_control needs 4 s. The rodent model there, which reserves memory for many contacts, needs 3.2 GB.
+Most models in gymnasium and dm_control need less than 1 s and 0.2 GB. In dm_control, the fruit fly
+model needs 4 s, and the rodent model, which reserves memory for many contacts, needs 3.2 GB.
 """
 
 MAX_PARTS = 20_000
@@ -46,7 +46,7 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""Kind of element that each XPath selects in an MJCF file."""
+"""Kind of MJCF element by XPath."""
 
 
 @dataclass
@@ -161,4 +161,5 @@ def compiled(file: str) -> dict[str, Any]:
     line = _LINE.search(answer["error"])
     what = "; ".join(part.strip() for part in answer["error"].strip().split("\n"))
     place = file if line is None else f"{file}:{line[1]}"
-    raise ModelError("E-MJCF-002", what[:400], "correct the file", part=MUJOCO.name, file=place)
+    remedy = "correct the MJCF file"
+    raise ModelError("E-MJCF-002", what[:400], remedy, part=MUJOCO.name, file=place)

@@ -34,7 +34,7 @@ from chasles.model.machine import UNBOUNDED
 from chasles.writing import store
 
 WORLD = "world"
-"""MuJoCo's name for the fixed world."""
+"""Name of MuJoCo's fixed world body."""
 
 _LEAST = 1e-15
 """Smallest mass and principal moment that MuJoCo accepts for a moving body (mjMINVAL)."""
@@ -102,7 +102,11 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _apart(joint: JointData) -> bool:
-    """Return True if the joint frame and body frame differ, which MuJoCo does not allow."""
+    """Return True if a joint frame differs from the body frame in a way that MuJoCo forbids.
+
+    The frame of a free joint must be the body frame. The frame of a ball joint must be parallel to
+    the body frame.
+    """
     turned = Matrix.identity() != joint.child_pose.R
     moved = joint.traits.floating and not joint.child_pose.is_identity
     return moved or (spelling(joint.kind, "MJCF") == "ball" and turned)
@@ -132,7 +136,7 @@ class _Writer:
         self.taken = {WORLD, *self.links}
 
     def bodies(self, world: etree._Element) -> dict[str | None, etree._Element]:
-        """Write all bodies, and frames as sites; return XML elements by link (None: the world)."""
+        """Write all bodies and frames; return the XML elements by link (None: the world)."""
         found: dict[str | None, etree._Element] = {None: world}
         pending: list[tuple[str, list[JointData]]] = []
         for link in reversed(self.source.links):
@@ -156,7 +160,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """Return the link of the next body, and the joints in series from `joint` to this link."""
+        """Return the next link to write as a body, and the chain of joints that lead to it."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]
@@ -166,7 +170,7 @@ class _Writer:
         return series[-1].child, series
 
     def _passed(self, joint: JointData) -> bool:
-        """Return True if a joint's child link has one child joint, no inertia and no frames."""
+        """Return True if a joint's child link is massless and only carries one other joint."""
         link, carried = self.links[joint.child], self.children.get(joint.child, [])
         empty = link.inertia == RigidInertia.zero()
         return empty and len(carried) == 1 and link.name not in self.needed
@@ -177,7 +181,7 @@ class _Writer:
         """Write a body with its pose (all joints at zero), its joints and its inertia."""
         if name == WORLD:
             problem = "MuJoCo reserves this name for the fixed world"
-            raise ModelError("E-MJCF-008", problem, "rename the link", part=f"link {name!r}")
+            raise ModelError("E-MJCF-008", problem, "use another name", part=f"link {name!r}")
         moving = [joint for joint in series if joint.kind != "fixed"]
         place, parent = Transform.identity(), found[series[0].parent if series else None]
         for joint in series:
@@ -197,7 +201,7 @@ class _Writer:
         return body
 
     def _floats(self, joint: JointData, place: Transform) -> Transform:
-        """Return the zero pose of a free joint in the world frame, as MuJoCo requires."""
+        """Convert the pose of a free joint to the world frame, as MuJoCo requires."""
         link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]
@@ -211,7 +215,7 @@ class _Writer:
         return place
 
     def _note_passed(self, body: str, series: list[JointData], frames: list[Transform]) -> None:
-        """Add a note for each massless link that is not written as a body."""
+        """Warn of each massless link that is omitted because it is not a body in MJCF."""
         for joint, frame in zip(series[:-1], frames, strict=False):
             name = unused_name(f"{body}.{joint.name}", self.taken)
             kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
@@ -249,13 +253,13 @@ class _Writer:
     def _range(self, joint: JointData, key: str, lower: float, upper: float) -> dict[str, str]:
         if lower < upper:
             return {key: words([lower, upper])}
-        what = f"{key} {lower:g} to {upper:g} is not a valid range in MuJoCo; it is not written"
+        what = f"{key} {lower:g} to {upper:g} is not written; MuJoCo requires lower < upper"
         self.notes.append(f"joint {joint.name!r}: {what}")
         return {}
 
     def _inertia(self, body: etree._Element, link: LinkData, *, moves: bool) -> None:
         if moves and not self._heavy(link.name):
-            problem = "moves but has no mass or no inertia"
+            problem = "is moved by a joint, but its mass or inertia is zero"
             raise refusal(
                 "E-MJCF-012", link, problem, f"give it mass and inertia, or {_ELSE} or .urdf"
             )
@@ -268,9 +272,8 @@ class _Writer:
         added(body, "inertial", mass=words([mass]), diaginertia=words(moments), **place)
 
     def _heavy(self, name: str) -> bool:
-        """Return True if a moving body has the mass and inertia that MuJoCo requires.
-
-        The mass and inertia of a body that is fixed to the moving body also suffice.
+        """Return True if a moving body has at least the mass and inertia that MuJoCo requires.
+        The mass and inertia may also belong to a body that is fixed to the moving body.
         """
         mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
         if min(mass, *moments) >= _LEAST:
@@ -279,7 +282,7 @@ class _Writer:
         return any(self._heavy(joint.child) for joint in carried if joint.kind == "fixed")
 
     def note_what_is_left(self, description: Description) -> None:
-        """Add notes on omitted limits, free-joint friction and the coordinate order."""
+        """Add notes on omitted limits, free-joint friction, and a changed coordinate order."""
         self.notes += ball_limits(
             j
             for j in description.joints
@@ -365,7 +368,7 @@ def _add_shapes(
                 continue
             given["mesh"] = meshes.setdefault((mesh, shape.size), f"mesh {len(meshes) + 1}")
         else:
-            halved = SHAPE_TRAITS[shape.kind].halved  # MuJoCo halves lengths, but not radii
+            halved = SHAPE_TRAITS[shape.kind].halved  # MuJoCo stores half lengths, but full radii
             given["size"] = words(0.5 * x if k in halved else x for k, x in enumerate(shape.size))
         if shape.link not in bodies:
             notes.append(f"link {shape.link!r} is not a body in MJCF; its shape is not written")

@@ -4,10 +4,10 @@ A motion in a .csv or .parquet table has named columns: t (s) and, for a joint J
 J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion can
 also be the folder or the .npz file that `chasles simulate` writes. Any other file has the layout of
 Legnani et al. (1996), part II, fig. 6: q, qd, qdd of every joint in turn, with one line per joint
-or one line per sample. The first line may contain the time step, which SPACELIB's program reads
-first, although the printed listing only declares it. Forces have the columns fx, fy, fz, cx, cy,
-cz. A .csv file names these columns; any other file contains them in this order. Comments begin with
-#.
+or one line per sample. The first line may contain the time step, as in SPACELIB's program (the
+printed listing declares the time step, but does not read it). Forces have the columns fx, fy, fz,
+cx, cy, cz. A .csv file names these columns; any other file contains them in this order. Comments
+begin with #.
 """
 
 import csv
@@ -46,7 +46,7 @@ with `solved` equal to 0 raises an error.
 """
 
 SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
-"""Pattern for additional columns that `chasles simulate` writes; they are ignored."""
+"""Pattern for columns that `chasles simulate` writes, but that are ignored when a file is read."""
 
 MOTION_FILE = "motion.npz"
 """Name of the motion file in a simulation folder."""
@@ -79,12 +79,12 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""The last line read for a sample, and the values of the sample."""
+"""The values of a sample, and its last line in the file, which error messages refer to."""
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows of values, column indices by quantity, and the time step (None if unknown)."""
+    """Table of a motion file: rows, column indices by quantity, and time step (None if unknown)."""
 
     rows: Iterator[_Row]
     places: dict[str, list[int]]
@@ -125,7 +125,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """Yield the blocks of a motion in a binary file; their `end` is the size of the file."""
+    """Yield the blocks of a motion read from a binary file."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])
@@ -147,7 +147,7 @@ def _empty(file: str) -> ModelError:
 
 
 def _timed(file: str) -> ModelError:
-    problem = "the file already contains times"
+    problem = "the file already contains sample times"
     return ModelError("E-FILE-012", problem, "omit the time step", file=file)
 
 
@@ -224,7 +224,7 @@ def placed(numbers: np.ndarray) -> np.ndarray:
 
 
 def columns(model: Model) -> dict[str, list[str]]:
-    """Return the column names of a motion by quantity, in coordinate order."""
+    """Return the column names of a motion file for each quantity, in coordinate order."""
     names: dict[str, list[str]] = {quantity: [] for quantity in QUANTITIES}
     for body in (model.bodies[i] for i in model.movers):
         for quantity, found in names.items():
@@ -309,7 +309,7 @@ def _csv_motion(file: str, model: Model) -> _Table:
 
 
 def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
-    """Yield the rows; raise an error for a row whose pose was not reached."""
+    """Yield the rows of an inverse-kinematics result; raise an error for a row with solved = 0."""
     for line, numbers in rows:
         if numbers[place] == 0.0:
             problem = "the pose in this row was not reached (solved is 0)"
@@ -358,8 +358,9 @@ def _plain_motion(file: str, model: Model) -> _Table:
     names = [model.bodies[i].data.name for i in model.movers]
     for name, i in zip(names, model.movers, strict=True):
         if (count := model.bodies[i].joint.nq) != 1:
-            problem = f"joint {name!r} has {count} coordinates, which only a .csv motion supports"
-            raise ModelError("E-FILE-021", problem, "write a .csv file with a header", file=file)
+            problem = f"joint {name!r} has {count} coordinates; a file without a header allows one"
+            remedy = "use a .csv file with a header that names the columns"
+            raise ModelError("E-FILE-021", problem, remedy, file=file)
     body = lines(file)
     first = next(body, None)
     step = None
@@ -376,7 +377,10 @@ def _plain_motion(file: str, model: Model) -> _Table:
 
 
 def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
-    """Yield q, qd, qdd of all joints for each sample; a line contains one joint or all joints."""
+    """Yield q, qd, qdd of all joints for each sample.
+
+    Each line of the file contains the values of one joint or of all joints.
+    """
     whole = [f"{name}.{quantity}" for name in names for quantity in QUANTITIES]
     numbers: list[float] = []
     for line in body:
@@ -407,7 +411,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # if every stripped word is a number
+        other = ("a number", line.text)  # reported if each word alone is a number
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

@@ -42,7 +42,7 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
             if zipped
             else "the file is not a .npz file"
         )
-        remedy = "give the file motion.npz that `chasles simulate` writes"
+        remedy = "give a motion.npz file written by `chasles simulate`"
         raise ModelError("E-FILE-027", fault, remedy, file=file) from None
     if named != MOTION_FORMAT:
         problem = f"unknown motion format {short(named)}"
@@ -55,7 +55,7 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
         raise ModelError("E-FILE-029", problem, remedy, file=file)
     if not all(np.all(np.isfinite(each)) for each in found.values()) or np.any(np.diff(t) < 0.0):
         raise ModelError(
-            "E-FILE-030", "some numbers are not finite, or the times decrease", file=file
+            "E-FILE-030", "a number is not finite, or t is not in ascending order", file=file
         )
     return found
 
@@ -80,7 +80,7 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
             block["t"] = block["t"][:, 0]
             if np.any(np.diff(block["t"], prepend=last) < 0.0):
                 remedy = "sort the rows by time"
-                raise ModelError("E-FILE-090", "the times decrease", remedy, file=file)
+                raise ModelError("E-FILE-090", "t is not in ascending order", remedy, file=file)
             last = block["t"][-1]
         first += len(batch)
         yield block
@@ -101,7 +101,7 @@ def _opened(file: str) -> Any:
 
 
 def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarray:
-    """Return the named columns of a batch as a matrix; the batch begins at file row `first`."""
+    """Return columns of a Parquet batch as a matrix; `first` is the row where the batch begins."""
     try:
         found = (
             np.column_stack(
@@ -115,7 +115,7 @@ def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarr
         )
     except (ValueError, TypeError) as error:
         problem = f"a column is not numeric ({said(error)})"
-        raise ModelError("E-FILE-088", problem, "store numbers as doubles", file=file) from None
+        raise ModelError("E-FILE-088", problem, "store it as float64", file=file) from None
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         row, column = bad[0]
@@ -125,4 +125,4 @@ def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarr
 
 
 READERS = {".npz": archive, ".parquet": parquet}
-"""Reader for each file suffix."""
+"""Functions that read a recorded motion, by file suffix."""

@@ -13,7 +13,7 @@ from chasles.errors import ModelError
 from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
-"""Maximum number of files examined in a folder, more than in the robot_descriptions cache."""
+"""Maximum number of files to search in a folder. The robot_descriptions cache contains fewer."""
 
 
 BUILT_IN = (
@@ -36,7 +36,7 @@ def folders() -> dict[str, list[Path]]:
     """Return the existing folders that contain robot files, for each package."""
     data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
     given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
-    cache = Path(os.path.expanduser(given))  # keeps "~" if the user has no home folder
+    cache = Path(os.path.expanduser(given))  # does not fail without a home folder
     places = {"example-robot-data": data, "robot_descriptions": [cache]}
     return {
         name: [path for path in dict.fromkeys(paths) if path.is_dir()]
@@ -54,7 +54,8 @@ def installed() -> list[Found]:
 
     Notes
     -----
-    The packages are example-robot-data and robot_descriptions, whose cache is searched.
+    The packages are example-robot-data and robot_descriptions; for the latter, the download cache
+    is searched.
 
     Examples
     --------
@@ -117,8 +118,11 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
         hint += "`pip install example-robot-data` installs many robots; "
     suffix = Path(name).suffix
     kind = f" and the file type {suffix!r} is unknown" if suffix[1:].isalpha() else ""
-    problem = f"there is no such file{kind}, and no installed robot has this name"
-    raise ModelError("E-FILE-035", problem, f"{hint}`chasles robots` lists all robots", part=name)
+    fault = "the path is a directory" if os.path.isdir(name) else "there is no such file"
+    problem = f"{fault}{kind}, and no installed robot has this name"
+    raise ModelError(
+        "E-FILE-035", problem, f"{hint}run `chasles robots` to list all robots", part=name
+    )
 
 
 def _nearby(name: str) -> list[str]:
@@ -130,7 +134,9 @@ def _nearby(name: str) -> list[str]:
             names = [each.name for each in some if Path(each.name).suffix in suffixes()]
     except OSError:
         return []
-    return [str(path.parent / each) for each in difflib.get_close_matches(path.name, names, n=3)]
+    same = [each for each in names if Path(each).stem == path.name]
+    close = same or difflib.get_close_matches(path.name, names, n=3)
+    return [str(path.parent / each) for each in close[:3]]
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -197,7 +203,7 @@ def candidates(name: str, robot_file: str) -> Iterator[Path]:
 
 
 def _places(folder: Path) -> Iterator[Path]:
-    """Yield folders that may be packages or models, or may contain them."""
+    """Yield folders in which ROS packages and Gazebo models may be found."""
     yield from (folder, *folder.parents)
     for variable in VARIABLES:
         yield from map(Path, filter(None, os.environ.get(variable, "").split(os.pathsep)))

@@ -29,6 +29,7 @@ from chasles.model import (
 )
 from chasles.model.description import spelled
 from chasles.model.graph import from_graph, unused_name
+from chasles.model.model import similar
 
 UNBOUNDED = 1e16
 """Magnitude at or above which a joint limit is treated as infinite."""
@@ -136,7 +137,9 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
         problem = f"type {given!r} is not supported"
-        raise part.error("E-SDF-003", problem, f"use one of {', '.join((*kinds, GEARBOX))}")
+        known = (*kinds, GEARBOX)
+        remedy = similar(given, known) or f"use one of {', '.join(known)}"
+        raise part.error("E-SDF-003", problem, remedy)
     parent, child = (end(node, tag) or document.top for tag in ("parent", "child"))
     if parent is child or child is document.top:
         fault = "it connects a link to itself" if parent is child else "its child is the world"
@@ -292,14 +295,14 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
 
 
 def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
-    """Remove the fixed joint between the model and the world."""
+    """Remove the fixed joint between the model and the world, so that the base floats."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) > 1 or (held and held[0].kind != "fixed"):
         names = ", ".join(repr(joint.name) for joint in held)
         remedy = "omit `floating`"
         raise ModelError(
             "E-SDF-008",
-            f"the model is attached to the world by {names} instead of a single fixed joint",
+            f"the model is attached to the world by {names}, not by a single fixed joint",
             remedy,
             file=document.file,
         )

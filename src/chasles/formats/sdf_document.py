@@ -17,9 +17,9 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Oldest and newest minor SDF versions that are read without a note.
+"""Oldest and newest minor versions of SDF; files of other versions are read with a note.
 
-Files of older versions are converted as in sdformat.
+Older files are converted as in sdformat; newer files are read as version `NEWEST`.
 """
 
 _KEPT = {"name", "type", "version"}
@@ -54,8 +54,8 @@ MANIFEST = "model.config"
 class Document:
     """An SDF file that is being read.
 
-    `world` is the `<world>` element, or `<sdf>` if there is none. `ties` are the names of all
-    joints.
+    `world` is the `<world>` element, or `<sdf>` if the file has no world. `ties` contains the names
+    of all joints.
     """
 
     file: str
@@ -87,10 +87,10 @@ class Document:
 
 @dataclass(frozen=True)
 class _Way:
-    """Context in which a model's contents are read.
+    """Context of the element that is being read.
 
-    `above` contains the enclosing files and models. `static` is True if the contents never move.
-    `bare` is True if names do not begin with the name of the model.
+    `above` contains the names of the enclosing files and models. `static` is True if the element
+    never moves. `bare` is True if names are not prefixed with the name of the model.
     """
 
     above: tuple[str, ...]
@@ -253,7 +253,7 @@ def _overridden(model: Part, include: Part) -> Part:
 
 
 def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
-    """Merge the contents of an included model into a scope; name its frame as in sdformat."""
+    """Add the parts of an included model to a scope, and a frame named as in libsdformat."""
     if truth(part, "static", False) and not way.static:
         part.note("static is ignored for a merged model, as SDF specifies")
     name = f"_merged__{part.text('name')}__model__"

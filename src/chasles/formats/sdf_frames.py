@@ -35,7 +35,7 @@ class Node:
     scope
         Model or world that contains the frame and in which names are looked up; None for the world.
     given
-        Pose relative to the frame named `base`.
+        Pose relative to the frame whose name is in the field `base`.
     on
         Name of the frame to which this frame is attached.
     static
@@ -75,7 +75,7 @@ class Node:
 
     @cached_property
     def pose(self) -> Transform:
-        """Pose of this frame relative to the frame `above`."""
+        """Pose of this frame in its parent frame, `above`."""
         if not self.placement:
             return self.given
         node, placed = self.find(self.placement, self.part), Transform.identity()
@@ -126,7 +126,7 @@ class Node:
         return f"{self.name}::" if self.name else ""
 
     def add(self, node: "Node", name: str) -> "Node":
-        """Add a frame with a unique name; up to SDF 1.6, a joint may have the name of a link."""
+        """Add a frame. Names must be unique; up to SDF 1.6, a joint and a link may share one."""
         if self.into is not None:
             self.into.add(node, name)
         other = self.nodes.setdefault(name, node)

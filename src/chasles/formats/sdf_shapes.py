@@ -67,7 +67,7 @@ def _solid(part: Part, node: Node, file: str) -> solids.Solid | None:
 
 
 def inertial_of(inertial: Part) -> Inertial:
-    """Read an `<inertial>` element; return SDF's default inertia if it has a different tag."""
+    """Read an `<inertial>` element; return SDF's default inertia for any other element."""
     if inertial.tag != "inertial":
         return Inertial(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:

@@ -53,8 +53,11 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "is implied: SDF models float by default, and readers add it as the first joint"
-        notes.append(f"joint {joint.name!r} {what}")
+        what = (
+            "needs no element, because SDF models float by default; loading the file adds it "
+            "as the first joint"
+        )
+        notes.append(f"free joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
     if source.gravity != Description.gravity:
@@ -175,17 +178,20 @@ def _check(joint: JointData) -> None:
 
 
 def _check_free(joint: JointData) -> None:
-    """Raise an error for a free joint whose coordinates are not the pose in the world."""
+    """Raise an error for a free joint that resists motion or is offset from the world frame."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
-        problem = "is free and does not start at the world origin, or has damping or friction"
-        raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start at the origin")
+        problem = (
+            "is a free joint with armature, damping, friction, a spring, "
+            "or an offset from the world origin"
+        )
+        raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or remove these properties")
 
 
 def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
     """Raise an error for a loop that SDF cannot represent.
 
-    A loop must be closed at zero coordinates, because an SDF joint has only one frame. A loop must
+    A loop must be closed at q = 0, because an SDF joint has only one frame. A loop must
     not connect a floating link to the world or to another floating link, because readers would use
     the loop joint as a tree joint.
     """
@@ -195,10 +201,9 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
     if not _is_ball(loop):
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
     if max(map(abs, apart)) > _CLOSED * (1.0 + max(map(abs, first.r))):
-        problem = "is open when all coordinates are zero"
-        raise refusal(
-            "E-SDF-038", loop, problem, f"{_ELSE}, or choose zero coordinates that close it"
-        )
+        problem = "is not closed when all joint positions are zero"
+        remedy = f"{_ELSE}, or define the zero positions so that the loop is closed there"
+        raise refusal("E-SDF-038", loop, problem, remedy)
     if one != other:
         problem = f"includes the free joint of link {other or one!r}"
         raise refusal("E-SDF-039", loop, problem, f"{_ELSE} or .xml")
@@ -309,7 +314,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
             problem = "is not a gear ratio between two revolute joints on one link"
             raise refusal("E-SDF-040", data, problem, "save the robot as .toml or .xml")
         first, second = zip(pair, slopes, strict=True)
-        if first[1] == 1.0:  # readers scale the child joint's coefficient to 1
+        if first[1] == 1.0:  # readers normalize the child joint's coefficient to 1
             first, second = second, first
         if _end(second[0], shared)[0] == WORLD:
             first, second = second, first
@@ -323,7 +328,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
 
 
 def _shared(pair: list[JointData]) -> str | None:
-    """Return the link (or the world) that two revolute joints have in common, or None."""
+    """Return the link (or the world) to which both joints of a revolute pair connect, or None."""
     if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)
@@ -331,5 +336,5 @@ def _shared(pair: list[JointData]) -> str | None:
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:
-    """Return the link that a joint connects to the link `shared`, and the sign of its rotation."""
+    """Return the other link of a joint at link `shared`, and +1 if it is the child, else -1."""
     return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

@@ -103,7 +103,7 @@ _PLAIN: dict[str, Callable[..., Solid]] = {
 
 
 def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
-    """Return a solid from its volume, mean squares of x, y, z, and bounding box edges."""
+    """Create a solid from its volume, means of x^2, y^2 and z^2, and bounding box dimensions."""
     half = np.array(list(edges)) / 2.0
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
     moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))
@@ -156,7 +156,7 @@ def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid |
 
 
 def together(solids: Iterable[Solid]) -> Solid | None:
-    """Combine solids into one body; return None if the total volume is not positive."""
+    """Combine solids into one; return None if their total volume is not positive."""
     parts = list(solids)
     volume = math.fsum(part.volume for part in parts)
     if not volume > 0.0:
@@ -188,5 +188,5 @@ def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> 
 
 
 def six(moments: np.ndarray) -> list[float]:
-    """Return the six moments of a symmetric matrix, in the argument order of `tensor`."""
+    """Return the six independent entries of a symmetric matrix, in the order of `tensor`."""
     return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

@@ -50,6 +50,7 @@ def _pairs(root: etree._Element, file: str) -> Iterator[tuple[str, str]]:
     for part in root.iter("{*}disable_collisions"):
         first, second = part.get("link1"), part.get("link2")
         if not first or not second:
-            problem, where = "disable_collisions needs link1 and link2", f"{file}:{part.sourceline}"
-            raise ModelError("E-SRDF-002", problem, "give two links", file=where)
+            where = f"{file}:{part.sourceline}"
+            problem = "<disable_collisions> requires the attributes link1 and link2"
+            raise ModelError("E-SRDF-002", problem, "give the names of two links", file=where)
         yield first, second

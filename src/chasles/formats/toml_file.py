@@ -18,7 +18,7 @@ from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
 MAX_BYTES, MAX_MARKS, MAX_DOTS, MAX_WORD = 8 * 2**20, 300_000, 4, 1000
-"""Limits on the bytes and marks in a file, the dots in a key, and the length of a key or number.
+"""Maximum numbers of bytes and marks in a file, dots in a key, and characters in a key or number.
 
 Marks are "=", ",", "[", "{" and line ends; they bound the number of keys and values. A robot with a
 hundred links has 10,000 marks. Because `tomllib` stores all prefixes of a dotted key, a 90 kB key
@@ -51,7 +51,7 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
 LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")
 COORDINATES = ("limits", "velocity")
-"""Keys for joint coordinates, whose unit depends on the joint type."""
+"""Keys whose unit is that of the joint coordinates, so it depends on the joint type."""
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*[\"']?([\w-]+)[\"']?\s*\]{1,2}\s*(#.*)?")
 
@@ -148,7 +148,7 @@ class TomlFile:
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
-        """Set the units, and return the top-level values except tables and `format`."""
+        """Read the units, and return all other top-level values except tables and `format`."""
         self._check_keys(self.data, {"format": None, **plain, "units": None, **tables})
         given = self.data.get("units", {})
         self._check_keys(given, _UNITS, "units")
@@ -230,8 +230,10 @@ def _check_size(file: str, data: bytes) -> None:
     """Raise an error if a file would need too much memory to parse."""
     marks = sum(data.count(mark.encode()) for mark in _MARKS)
     if len(data) > MAX_BYTES or marks > MAX_MARKS:
-        size = f"{len(data) / 2**20:.1f} MB with {marks} keys, entries and lines"
-        problem = f"the file is {size}; the limits are {MAX_BYTES // 2**20} MB and {MAX_MARKS}"
+        problem = (
+            f"the file has {len(data) / 2**20:.1f} MB and {marks} keys, entries and lines; "
+            f"the limits are {MAX_BYTES // 2**20} MB and {MAX_MARKS} keys, entries and lines"
+        )
         raise ModelError("E-TOML-012", problem, "check that this is the intended file", file=file)
 
 
@@ -240,7 +242,8 @@ def _check_keys(file: str, text: str) -> None:
     for word in _STATEMENT.split(_TEXTS.sub("0", text)):
         if word.count(".") > MAX_DOTS or len(word.strip()) > MAX_WORD:
             problem = f"a key or number has more than {MAX_DOTS} dots or {MAX_WORD} characters"
-            raise ModelError("E-TOML-019", problem, "use [table] headers", file=file)
+            remedy = "shorten it, or define nested keys under [table] headers"
+            raise ModelError("E-TOML-019", problem, remedy, file=file)
 
 
 def _decoded(file: str, data: bytes) -> str:

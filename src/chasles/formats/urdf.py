@@ -38,6 +38,7 @@ from chasles.model.description import Named, as_bounded, part_of, spelled, spell
 from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name
 from chasles.model.joints import TYPES
 from chasles.model.machine import ActuatorData
+from chasles.model.model import similar
 from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
@@ -102,7 +103,7 @@ def described(
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
-    """Yield all links or all joints; their names must be unique."""
+    """Yield the elements with a tag ("link" or "joint"), whose names must be unique."""
     first: dict[str, str] = {}
     for element in robot.all(tag):
         yield _distinct(element, first)
@@ -167,7 +168,8 @@ def _joint(joint: Part) -> JointData:
     kinds = (k for k, row in TYPES.items() if given in row.names.get("URDF", k).split())
     kind = next(kinds, None)
     if kind is None:
-        remedy = f"use {', '.join(spelled('URDF', own=True))}"
+        known = spelled("URDF", own=True)
+        remedy = similar(given, known) or f"use {', '.join(known)}"
         raise joint.error("E-URDF-004", f"unknown type {short(given)}", remedy)
     name, (parent, child) = joint.text("name"), (joint.need(x).text("link") for x in _ENDS)
     data = JointData(name, kind, parent, child, origin(joint), where=joint.where)
@@ -274,7 +276,9 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a tree at full precision; reading the file gives the same motion and coordinates.
+    """Write a robot without loops; reading the file gives the same motion and coordinates.
+
+    Numbers are written at full precision.
 
     Screw joints, and joints with several degrees of freedom, are written as joints in series
     (`model.graph`). Frames are written as links that are attached by fixed joints. If joints are

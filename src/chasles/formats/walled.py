@@ -19,14 +19,14 @@ from chasles.errors import ModelError
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
 _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKILL"))
-"""Return codes of a process that exceeded its limit on processor time."""
+"""Return codes of a process that was stopped at its limit on processor time."""
 
 
 PATIENCE, TURNS = 10.0, 100
 """`PATIENCE` is the ratio of the elapsed-time limit to the processor-time limit.
 
 On a busy machine, the elapsed time is much longer than the processor time. `TURNS` is the number of
-waiting periods in `run`.
+waiting periods into which `run` divides its timeout.
 """
 
 
@@ -71,9 +71,9 @@ class Tool:
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        # Use one OpenBLAS thread, because threads reserve address space, and no window for MuJoCo.
+        # Use one OpenBLAS thread, because each reserves address space; disable MuJoCo's graphics.
         lean = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
-        with tempfile.TemporaryDirectory() as folder:  # for the tool's log files
+        with tempfile.TemporaryDirectory() as folder:  # receives log files, such as MuJoCo's
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=lean)
             except subprocess.TimeoutExpired:
@@ -99,8 +99,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command; raise TimeoutExpired after `timeout` seconds.
 
-    The timeout is divided into short waiting periods. If the machine sleeps or this process is
-    stopped, at most one waiting period is lost.
+    Time in which the machine sleeps or this process is stopped is not counted, except for a small
+    fraction (1 / `TURNS`) of the timeout.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=cwd, env=env) as process:

@@ -13,7 +13,7 @@ from chasles.model.ranges import LARGEST
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
-    """Return the mechanism as `load` would read it back, and notes about changes."""
+    """Check that a mechanism can be saved; return it as `load` would read it, and its changes."""
     _check_names("robot", [source])
     for what in ("link", "joint", "loop", "coupling", "rotor", "frame"):
         _check_names(what, getattr(source, f"{what}s"))
@@ -37,7 +37,7 @@ def _check_names(what: str, parts: Iterable[Any]) -> None:
 
 
 def _check_inertia(link: LinkData) -> None:
-    """Raise an error for an inertia that cannot be stored as a mass and a center of mass."""
+    """Raise an error for a first moment without mass, NaN, and values above `LARGEST`."""
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):
@@ -45,7 +45,7 @@ def _check_inertia(link: LinkData) -> None:
         raise ModelError("E-FILE-041", problem, "give the link a mass")
     if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # True for NaN as well
         problem = f"link {link.name!r}: mass, center of mass or inertia exceeds {LARGEST:g}"
-        raise ModelError("E-FILE-042", problem, "correct the values")
+        raise ModelError("E-FILE-042", problem, f"give finite values of at most {LARGEST:g}")
 
 
 def _check_shape(shape: ShapeData) -> None:
@@ -55,7 +55,7 @@ def _check_shape(shape: ShapeData) -> None:
         raise ModelError("E-FILE-043", problem, "give positive numbers")
     if shape.color is not None and not all(0.0 <= x <= 1.0 for x in shape.color):
         problem = f"{part} has the invalid color {tuple(shape.color)}"
-        raise ModelError("E-FILE-044", problem, "give numbers from 0 to 1")
+        raise ModelError("E-FILE-044", problem, "give color components from 0 to 1")
 
 
 # Formats other than mechanism files ------------------------------------------------------------

@@ -29,9 +29,9 @@ _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "was not found in the parent folders": "put the package in one of these folders",
 }
-"""Remedies by phrase in the error message; the default remedy is to correct the file."""
+"""Remedies for messages that contain a phrase. Otherwise, the remedy is to correct the file."""
 
-_TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
+_TRUST = "if you trust the file, allow it to run Python with trust=True"
 
 
 def read(
@@ -48,9 +48,9 @@ def read(
     Python expressions and to read any file and environment variable. `snap` and `floating` have the
     same meaning as for URDF files.
 
-    `$(find package)` is a parent folder of the file, or a subfolder of a parent folder. The folder
-    has the name of the package, or its package.xml contains this name. Errors and notes refer to
-    the file and line where an element was written.
+    `$(find package)` gives a parent folder of the file, or a subfolder of a parent folder. This
+    folder has the name of the package, or its package.xml contains this name. Errors and notes
+    refer to the file and line where an element was written.
     """
     file = os.fsdecode(path)
     return described(file, expanded(file, arguments, trust), [], snap=snap, floating=floating)

@@ -62,9 +62,10 @@ def parsed(given: Any, filename: str | None = None) -> Any:
     if given is not None or filename is None:
         return given
     if not os.path.isfile(filename):
-        xacro.filestack.pop()  # report the including file
+        xacro.filestack.pop()  # so that the error names the file that contains the include
         what = f"the included file {os.path.basename(filename)!r} does not exist"
-        raise xacro.XacroException(what, exc=FileNotFoundError())  # ignored for optional files
+        # xacro ignores this error for an <xacro:include> with optional="true"
+        raise xacro.XacroException(what, exc=FileNotFoundError())
     plain = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:
         root = etree.fromstring(Path(filename).read_bytes(), plain)
@@ -111,10 +112,11 @@ def place(error: BaseException) -> str:
 
 
 def found(package: str, file: str) -> str:
-    """Return the folder of a package: a parent folder of the file, or a subfolder of one.
+    """Return the folder of a package.
 
-    A folder with the package's name usually needs no package.xml. The exceptions are the home
-    folder, its parent folders, and subfolders of these parents that do not contain the file.
+    Parent folders of the file, and their subfolders, are searched for a folder with the name of the
+    package, or whose package.xml contains this name. The home folder, its parent folders and their
+    subfolders are accepted only with such a package.xml.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)
@@ -144,7 +146,7 @@ _Loader = substitution_args.yaml.SafeLoader
 _flatten = _Loader.flatten_mapping
 
 reach: list[Path] = []
-"""Package folders that an untrusted file may read, beginning with its own package."""
+"""Package folders that an untrusted file may read. The first is the file's own package."""
 
 
 def distrust(file: str) -> None:
@@ -189,9 +191,9 @@ def argument(name: str) -> Any:
 
 
 def variable(name: str, default: str | None = None) -> str:
-    """Return the default of an environment variable; raise an error if the variable is set.
+    """Return the default of an unset environment variable; refuse to read one that is set.
 
-    The values of environment variables are not available to untrusted files.
+    Untrusted files must not read the values of environment variables.
     """
     if name in os.environ:
         raise Refused(f"environment variable {name!r} is not read")
@@ -229,7 +231,7 @@ def flattened(self: Any, node: Any) -> None:
 def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
     """Split a string at separators.
 
-    Separators with a special meaning in regular expressions raise an error.
+    Square brackets, ^ and backslashes are not supported as separators.
     """
     if set(sep) & set("[]^\\"):
         raise Refused(f"separators {sep!r} are not supported")
@@ -255,7 +257,7 @@ def complaint(file: str, what: str, at: str = "", refused: bool = False) -> Valu
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]
-    line = re.search(r"(?: at line |: line )(\d+)", what)  # message about malformed XML
+    line = re.search(r"(?: at line |: line )(\d+)", what)  # an XML syntax error
     if line is not None:
         at = f"{os.path.abspath(files[-1])}:{line[1]}"
     told = {"at": at or os.path.abspath(files[-1]), "macros": macros, "what": what}

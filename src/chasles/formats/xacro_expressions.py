@@ -85,7 +85,7 @@ METHODS: dict[type, frozenset[str]] = {
 
 
 def _small(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function so that it raises an error for integers above `MOST_DIGITS`."""
+    """Wrap a function so that it refuses integer arguments larger than `MOST_DIGITS`."""
 
     def call(*given: Any) -> Any:
         if any(isinstance(x, int) and abs(x) > MOST_DIGITS for x in given):
@@ -134,9 +134,9 @@ _PRINTED = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,2}(?:\.\d{0,2})?[sdiufFgGeExXor
 class Evaluator:
     """Evaluator for the expressions in a file.
 
-    `functions` are pairs of an allowed function and its replacement. `tables` are the types whose
-    entries can also be written as attributes. `spaces` are the types in `tables` that are
-    namespaces.
+    `functions` are pairs of an allowed function and the function that is called instead. `tables`
+    are the dictionary types whose entries can also be written as attributes (`a.b` for `a['b']`).
+    `spaces` are the types in `tables` that are namespaces.
     """
 
     def __init__(
@@ -168,13 +168,13 @@ class Evaluator:
             raise Refused("the expression is nested too deeply") from None
 
     def spend(self, work: int) -> None:
-        """Count work units; raise an error if the file exceeds `MOST_WORK`."""
+        """Subtract from the work left (`MOST_WORK` per file); raise an error if none is left."""
         self.left -= work
         if self.left < 0:
             raise Refused("the expressions of the file take too long to evaluate")
 
     def weigh(self, *values: Any) -> None:
-        """Count work units for the entries and characters in values, including nested values."""
+        """Subtract the size of values, including nested values, from the remaining work limit."""
         pending = list(values)
         while pending:
             value = pending.pop()
@@ -369,7 +369,7 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _handed(self, function: Any) -> Callable[..., Any]:
-        """Wrap an allowed function that is passed to another function."""
+        """Wrap a function that is passed as an argument, so that its calls are limited as well."""
         known = self._known(function)
         return lambda *given: self._called(known, given, {})
 
@@ -396,7 +396,7 @@ class _Walk(ast.NodeVisitor):
         return call
 
     def _known(self, function: Any) -> Callable[..., Any]:
-        """Return the replacement for an allowed function; raise an error for other functions."""
+        """Return the safe version of a function; raise an error if the function is not allowed."""
         if id(function) in self._bounds.functions:
             return self._bounds.functions[id(function)][1]
         if callable(function):

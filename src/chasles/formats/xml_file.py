@@ -194,7 +194,7 @@ class Part:
     def words(self, key: str, count: int, default: str = "") -> list[str]:
         """Return the finite numbers in an attribute or child element as strings."""
         text = self.text(key, default)
-        if not text:  # already in `faults`
+        if not text:  # the missing value is already in `faults`
             return default.split() or ["0"] * count
         child = None if key in self.element.attrib else self.find(key)
         if child is not None:
@@ -244,7 +244,7 @@ class Part:
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Return the cosine and sine of an angle, which are exact if it represents k pi/2."""
+        """Return the cosine and sine of an angle; `snap` makes rounded multiples of pi/2 exact."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
@@ -269,9 +269,9 @@ class Part:
 class Inertial(NamedTuple):
     """Inertia of a link as stored in a file.
 
-    `mass` is in kg. `pose` is the inertial frame, with its origin at the center of mass, relative
-    to the link frame. `moments` contains xx, yy, zz, xy, xz, yz about the center of mass in the
-    inertial frame.
+    `mass` is in kg. `pose` places the inertial frame, whose origin is the center of mass, in the
+    link frame. `moments` contains the entries xx, yy, zz, xy, xz, yz of the inertia tensor about
+    the center of mass, in the inertial frame.
     """
 
     mass: float

@@ -1,4 +1,4 @@
-"""Read malformed XML documents whose meaning is clear."""
+"""Parse XML documents that are malformed but unambiguous."""
 
 import codecs
 import re
@@ -48,7 +48,7 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
     parser = etree.XMLParser(recover=True, remove_pis=True, resolve_entities=False)
     try:
         root = etree.fromstring(text.encode(), parser)
-    except etree.XMLSyntaxError:  # nothing can be recovered
+    except etree.XMLSyntaxError:  # lxml cannot recover anything
         return None
     if root is None or not all(error.type in (_UNBOUND, *_MISNAMED) for error in parser.error_log):
         return None

@@ -1,1 +1,1 @@
-"""Functions of a model: method selection, tracing, differentiation, compilation and calls."""
+"""Select methods for robot functions; trace, differentiate, compile and call the functions."""

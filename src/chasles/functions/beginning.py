@@ -1,4 +1,4 @@
-"""Search program that finds a closed-form posture within the joint limits.
+"""Program that searches for a closed-form inverse-kinematics solution within the joint limits.
 
 The closed form of a redundant arm requires the position of one joint, called the redundant joint.
 Each step of the search tries another position of this joint, until a solution is within the limits.
@@ -28,7 +28,7 @@ STATUS, COST, COUNT, PART, MEMORY = range(5)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of the search.
 
 - STATUS: 0 (running), 1 (posture found) or 2 (given up).
-- COST: always 0. In the iterative search, this entry is the squared error.
+- COST: squared error in the iterative search; always 0 in this search.
 - COUNT: number of steps.
 - PART: next position of the redundant joint, as a fraction of its range.
 """
@@ -37,9 +37,9 @@ MOST = 12
 """Maximum number of positions of the redundant joint to try."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Step (modulo 1) between tried positions of the redundant joint, as a fraction of its range.
+"""Golden ratio: difference between positions of the redundant joint, as a fraction of its range.
 
-With the golden ratio, the positions cover the range evenly.
+Positions wrap around at the end of the range, and cover it evenly.
 """
 
 
@@ -86,7 +86,7 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return the limits of a joint, in rad or in units of `size`.
+    """Return the limits of a joint, in rad or as multiples of the length `size`.
 
     The range of a revolute joint is reduced to at most one turn.
     """
@@ -110,7 +110,7 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """Return the joint position (rad or m) for a solution `move`, clamped to the joint limits."""
+    """Convert `move`, (cosine, sine) or (displacement,), to a joint position within the limits."""
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

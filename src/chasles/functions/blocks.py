@@ -1,4 +1,4 @@
-"""Newton's method for equations that decompose into blocks with separate steps and damping."""
+"""Newton's method for independent blocks of equations, each with its own step and damping."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -64,7 +64,10 @@ def solve(
 
 
 class _Search:
-    """Damped Newton iteration for all blocks of one size, with arrays of shape (states, blocks)."""
+    """Damped Newton iteration for blocks of equations of the same size, in all states at once.
+
+    Arrays such as `size` and `damping` have shape (states, blocks).
+    """
 
     def __init__(self, blocks: Blocks, r: np.ndarray, enough: float) -> None:
         self.blocks, self.enough = blocks, enough
@@ -76,7 +79,7 @@ class _Search:
     def propose(
         self, some: np.ndarray, A: np.ndarray, r: np.ndarray, rank: float, step: np.ndarray
     ) -> None:
-        """Write the steps of active blocks to `step`; stop blocks whose matrix is not finite."""
+        """Write the steps of active blocks to `step`; drop blocks whose matrix is not finite."""
         s, k = np.nonzero(self.moving[some])
         rows, v = self.blocks.rows[k], self.blocks.v[k]
         part = A[s[:, None, None], rows[:, :, None], v[:, None, :]]

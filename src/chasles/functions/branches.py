@@ -32,7 +32,8 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Tolerance for the joint positions of equal solutions (rad, or relative to the arm size)."""
+"""Solutions count as equal up to this difference of joint positions (rad, or relative to the arm
+size)."""
 
 BEYOND = 1e-9
 """Amount by which a posture may exceed a limit before it is rejected (rad, or relative to the arm
@@ -54,10 +55,11 @@ TURN = 2.0 * math.pi
 class Form:
     """Closed form of the inverse kinematics of an arm.
 
-    `given` is the joint whose position must be given, or None. `backward` is True if the chain is
-    solved from its end. `kind` is "wrist", "plane" or "elbow". `first` is the index of the first of
-    the three intersecting or parallel axes, counted in the direction of solution. For "elbow", the
-    arm angle must be given, and `given` is the index after the last joint.
+    `kind` is "wrist" (three intersecting axes), "plane" (three parallel axes) or "elbow" (seven
+    joints whose first and last three axes intersect). `first` is the index of the first of the
+    three axes, counted in the direction of solution. `backward` is True if the chain is solved from
+    its end. `given` is the index of the joint whose position must be given, or None. For "elbow",
+    the arm angle must be given instead, and `given` is the number of joints.
     """
 
     given: int | None
@@ -79,7 +81,10 @@ class Arm:
     size: float
 
     def displacement(self, goal: Sequence[Number]) -> Displacement:
-        """Return the displacement from the home pose to a goal (12): rotation by rows, position."""
+        """Return the displacement from the home pose to a goal pose.
+
+        `goal` contains the rotation matrix by rows and the position in m.
+        """
         R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         p = Vector(tuple(goal[9:])) * (1.0 / self.size)
         return Displacement(R, p) @ self.home.inverse
@@ -165,8 +170,10 @@ def _move(joint: Joint, position: Number, size: float) -> Angle | Slide:
 def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
     """Yield the closed forms that apply to an arm.
 
-    With seven joints, the position of one joint must be given. Forms in which this joint is first
-    or last in the chain come first, because their programs are shorter.
+    For an arm with seven joints, a closed form requires the arm angle or the position of one joint.
+    `given` is the index of this joint. If it is None, the closed form for the arm angle comes
+    first, followed by those for a given position of the last joint, the first joint and the others.
+    Programs for the last and first joints are shorter.
     """
     n = len(chain.joints)
     if n == 7 and given is None and _bends(chain.joints):
@@ -189,7 +196,10 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
 
 
 def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
-    """Return the first closed form that reproduces random postures, and True if it is exact."""
+    """Return the first closed form that reproduces random postures, and a flag: True if exact.
+    Postures must be reproduced to within `FOUND`. An exact form has a median error below `EXACT`.
+    If there is no such form, return None and False.
+    """
     for form in forms(chain, given):
         try:
             away = sorted(_missed(chain, form, seed) for seed in range(TRIALS))
@@ -201,7 +211,7 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
 
 
 def _missed(chain: Arm, form: Form, seed: int) -> float:
-    """Return the distance from a random configuration to the nearest solution for its pose."""
+    """Return the error of a closed form: how far its solutions miss a random configuration."""
     q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
     q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
     reached = chain.home
@@ -241,7 +251,7 @@ def _meets(joints: Sequence[Joint]) -> bool:
 
 
 def _bends(joints: Sequence[Joint]) -> bool:
-    """Return True if axes 1 to 3 intersect, axes 5 to 7 intersect, and joint 4 is revolute."""
+    """Return True if joint 4 is revolute, and axes 1 to 3 and axes 5 to 7 each meet at a point."""
     return _meets(joints[:3]) and _meets(joints[4:]) and not joints[3].slides
 
 
@@ -251,7 +261,7 @@ def _parallel(joints: Sequence[Joint]) -> bool:
 
 
 def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0) -> list[Branch]:
-    """Return the solutions (up to eight) of a closed form for a goal pose."""
+    """Return the closed-form solutions (up to eight) for a goal pose."""
     G, joints = chain.displacement(goal), list(chain.joints)
     if form.kind == "elbow":
         return elbow(jointed(joints), G, Angle(cos(given), sin(given)))
@@ -259,7 +269,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
         held = joints.pop(form.given)
         by = _by(held, given, chain.size)
         before, after = joints[: form.given], joints[form.given :]
-        if len(before) < len(after):  # displace the side with fewer joints
+        if len(before) < len(after):  # displace the shorter part of the chain
             G, before = by.inverse @ G, [joint.displaced(by.inverse, 1) for joint in before]
         else:
             G, after = G @ by.inverse, [joint.displaced(by, 1) for joint in after]
@@ -273,10 +283,10 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return the joints of a seven-joint arm with new reference points.
+    """Return the joints of a seven-joint arm, with their reference points moved along the axes.
 
-    The reference point is the shoulder for the first three joints and the wrist for the last three
-    joints. The fourth joint is unchanged.
+    The new reference point is the shoulder for the first three joints and the wrist for the last
+    three joints. The fourth joint is unchanged.
     """
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None
@@ -307,10 +317,11 @@ Limits = tuple[np.ndarray, np.ndarray]
 
 
 def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Program:
-    """Return the program for all postures, from a goal (12) and the redundant joint's position (1).
+    """Return the program that computes all closed-form postures for a goal pose.
 
-    The output `q` contains the joint positions of each branch. The output `found` contains the
-    flags described in `postures`.
+    The inputs are `goal` (12) and, for an arm with seven joints, `given` (1): the redundant joint's
+    position or the arm angle. The output `q` contains the joint positions of each branch. The
+    output `found` contains the flags described in `postures`.
     """
     arena = Arena(RULES)
     goal = [arena.input("goal", k) for k in range(12)]
@@ -354,7 +365,10 @@ def postures(
 def _limited(
     joint: Joint, move: Angle | Slide, size: float, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[Number, Number]:
-    """Return a joint position, shifted into the limits by full turns, and 1 if it fits, else 0."""
+    """Return a joint position, and 1 if it is within the joint limits, else 0.
+
+    If an angle is outside the limits, full turns are added or subtracted to bring it inside.
+    """
     low, high = float(lower[joint.number]), float(upper[joint.number])
     if isinstance(move, Slide):
         value = move.t * size
@@ -372,10 +386,10 @@ def _limited(
 
 
 def _turns(low: float, high: float) -> list[int]:
-    """Return the numbers of full turns that can shift angles from [-pi, pi] into the limits.
+    """Return the numbers of full turns that can shift an angle in [-pi, pi] into the limits.
 
-    Values closest to zero come first. The list ends at the first shift that brings all of [-pi, pi]
-    into the limits.
+    The numbers closest to zero come first. The list ends at the first number of turns that shifts
+    all of [-pi, pi] into the limits.
     """
     found = []
     for turns in sorted(range(-_MOST, _MOST + 1), key=abs):

@@ -1,4 +1,4 @@
-"""Callables that wrap compiled functions: with external loads, at a fixed time, or with checks.
+"""Wrappers of compiled functions that add external loads, a fixed time, or checks.
 
 `target` returns the kernel that a wrapped function runs, so that a robot's fast entry (a C
 callable) can call it directly.
@@ -20,7 +20,7 @@ Caller = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Loaded:
-    """Function with external loads. The load values are appended to the array arguments."""
+    """Function with external wrenches, which are appended to the array arguments of each call."""
 
     here: Caller
     keys: tuple[WrenchKey, ...]
@@ -31,9 +31,10 @@ class Loaded:
 
 
 class Guarded(NamedTuple):
-    """Function whose last result contains the squared closure error and the margin of each state.
+    """Function whose last result shows if its other results are valid.
 
-    The margin is small if the compiled loop equations are nearly singular. Results are valid if no
+    For each state, the last result contains the squared closure error of the loops, and a margin
+    that is small if the compiled loop equations are nearly singular. Results are valid if no
     squared closure error exceeds `gap` and every margin exceeds `margin`. `shown` is the number of
     results, not counting the last one. The callable stores this object in its attribute `guarded`.
     """
@@ -52,7 +53,7 @@ def learnable(ready: Any) -> bool:
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Return the `Target` (C entry and input sources) of a callable, or None if there is none.
+    """Return the C entry point of a callable and its input sources, or None if unavailable.
 
     `f_ext` contains the external loads of the call.
     """

@@ -38,7 +38,7 @@ class Displacement(NamedTuple):
 
 
 class Slide(NamedTuple):
-    """Position of a prismatic joint. `real` is 1 if the position solves the equation, else 0."""
+    """Solution for the position of a prismatic joint; `real` is 1 for a real solution, else 0."""
 
     t: Number
     real: Number = 1.0
@@ -86,11 +86,11 @@ class Joint:
         return replace(self, by=by @ self.by, block=block)
 
     def through(self, point: np.ndarray) -> "Joint":
-        """Return the joint with another reference point on its axis, given in the home posture."""
+        """Return the joint with `point`, which lies on its home axis, as the reference point."""
         return replace(self, home_point=tuple(snapped(point)))
 
-    # `turn` rotates vectors and `shift` moves points, by the joint displacement or its inverse
-    # (`back`)
+    # `turn` rotates a vector and `shift` moves a point by the displacement of this joint, or by the
+    # inverse displacement if `back` is True
 
     def turn(self, move: Move, v: Vector, *, back: bool = False) -> Vector:
         if isinstance(move, Slide):
@@ -105,7 +105,7 @@ class Joint:
         return self.point + self.turn(move, x - self.point, back=back)
 
     def angle(self, start: Vector, end: Vector) -> Angle:
-        """Return the angle from `start` to `end` in the plane normal to the axis."""
+        """Return the angle about the axis from vector `start` to vector `end`."""
         a = self.axis
         return between(start.dot(end) - a.dot(start) * a.dot(end), a.dot(start.cross(end)))
 
@@ -125,9 +125,9 @@ chain size)."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
-    """Return the intersection point of joint axes in the home posture, or None if there is none.
+    """Return the common point of joint axes in the home posture, or None if they have none.
 
-    Also return None if a joint is prismatic, or if the joints were displaced differently (`block`).
+    Return None also if a joint is prismatic, or if the joints differ in `block`.
     """
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None

@@ -18,14 +18,18 @@ from chasles.model import Model
 
 
 def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
-    """Return the program that computes all postures for a pose.
+    """Return the program that computes all closed-form postures for a goal pose.
 
-    The inputs are goal (12), base (nq), tolerances (6) and absent (2). `base` contains the
-    coordinates outside the chain and the redundant joint's position. `absent` contains fill values
-    for the coordinates and residuals of missing postures. The outputs are q (branches, nq),
-    residual (branches, 2) and told (2). `residual` is the largest angular and linear error of each
-    posture. `told` contains two counts: branches within the tolerances, and branches outside.
-    Postures within the tolerances come first.
+    The inputs are goal (12), base (nq), tolerances (6) and absent (2). `goal` contains the rotation
+    matrix by rows and the position. `base` contains the coordinates outside the chain and the
+    redundant joint's position. `tolerances` contains the limits for the three angular and the three
+    linear errors of the pose. `absent` contains two fill values for rows without a posture: one for
+    the coordinates and one for the residuals.
+
+    The outputs are q (branches, nq), residual (branches, 2) and told (2). Each row of `q` is a
+    posture within the tolerances, or a fill value. `residual` contains the largest angular and
+    linear error of each posture. `told` contains two counts: postures within the tolerances, and
+    postures that were rejected because they exceed the tolerances.
     """
     arena = Arena(RULES)
     sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("absent", 2))
@@ -68,9 +72,9 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return the rows whose flag is 1 and the number of these rows.
+    """Move the rows with flag 1 to the front of a list; return the list and their number.
 
-    Rows keep their order. The list is padded to its original length with copies of `nothing`.
+    These rows keep their order. Copies of `nothing` replace all other rows at the end of the list.
     """
     before: list[Number] = [0.0]
     for flag in flags:

@@ -30,11 +30,11 @@ from chasles.model import Model
 
 @dataclass(frozen=True, eq=False)
 class Clearance(Target):
-    """Distance of at least `margin` (m) between pairs of round shapes and obstacles.
+    """Target of inverse kinematics: pairs of shapes are at least `margin` (m) apart.
 
     `rounds`, `kinds` and `pairs` are defined in `functions.rounds.Rounds`. `given` contains the
-    parameters (..., n) of all obstacles. The target is met if each distance is at least `margin`.
-    Solver steps aim at a distance of `margin` plus `tolerance`.
+    parameters (..., n) of all obstacles. Solver steps aim at a distance of `margin` plus
+    `tolerance`.
     """
 
     rounds: tuple[Round, ...]
@@ -87,13 +87,13 @@ class Clearance(Target):
         robot: Sequence[Segment],
         forces: dict[int, list[tuple[Vector, Vector]]],
     ) -> list[Number]:
-        """Return the joint torques due to forces on the round shapes."""
+        """Return the joint torques due to forces on the spheres and capsules of the robot."""
         by_frame: dict[str, tuple[Vector, Vector]] = {}
         for i, some in forces.items():
             frame = self.rounds[i].frame
             if frame is None:
                 continue
-            if robot[i].along is None:  # sphere: all forces act at the center
+            if robot[i].along is None:  # a sphere: apply the total force at its center
                 whole = Vector.zero()
                 for _, force in some:
                     whole = whole + force
@@ -112,7 +112,11 @@ class Clearance(Target):
 
 
 def _overlap(a: Segment, b: Solid, wanted: Number) -> tuple[Number, tuple[Vector, Vector], Vector]:
-    """Return the overlap, the closest points of both shapes, and the overlap times the normal."""
+    """Return the overlap of shapes a and b, their closest points, and the overlap times the normal.
+
+    The normal points from a to b. For two round shapes, the closest points are on the axes instead
+    of the surfaces, which does not change the torques.
+    """
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         length, n = unit(y - x)

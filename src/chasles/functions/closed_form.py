@@ -20,11 +20,11 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.trigonometric import Angle, between, conic, line, quadratic
 
 BESIDE, TINY = 1e-4, 1e-24
-"""Numerical thresholds for the arm angle.
+"""Numerical thresholds for the arm angle, which is the elbow's angle about the shoulder-wrist line.
 
-If the squared sine of the angle between the first axis and the line from shoulder to wrist is below
-`BESIDE`, the arm angle is measured from another direction. `TINY` is the smallest squared length
-used as a divisor.
+If the squared sine of the angle between this line and the first joint axis is below `BESIDE`, the
+arm angle is measured from another direction. `TINY` is the smallest squared length used as a
+divisor.
 """
 
 Branch = list[tuple[Joint, Move]]
@@ -64,7 +64,7 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Return the function times a scalar, or a scalar function times a vector."""
+        """Multiply the function by `factor`; only one of the two may be a vector."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
@@ -101,9 +101,9 @@ def moved(joint: Joint, x: Vector) -> Affine:
 
 
 def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
-    """Return the component along e of a rotated vector, as a function of the joint position.
+    """Return e . (R v) as a function of the joint position, where R is the rotation by the joint.
 
-    The joint rotates v, in the opposite direction if `back` is True.
+    If `back` is True, R is the inverse of this rotation.
     """
     along, across = e.dot(joint.axis) * joint.axis.dot(v), e.dot(joint.axis.cross(v))
     return Affine((along, e.dot(v) - along, -across if back else across))
@@ -114,11 +114,11 @@ def distance(x: Affine) -> list[Number]:
     terms = x.product(x)
     if x.slides:
         return terms
-    return [terms[0] + terms[3], terms[1], terms[2]]  # k1 and k2 have the same norm
+    return [terms[0] + terms[3], terms[1], terms[2]]  # terms[5] equals terms[3], and terms[4] is 0
 
 
 def zeros(terms: Sequence[Number], slides: bool) -> list[Move]:
-    """Return the joint positions at which a linear or quadratic function is zero."""
+    """Return the joint positions at which a function with the coefficients `terms` is zero."""
     if slides and len(terms) == 2:
         return [Slide(-terms[0] / terms[1])]
     if slides:
@@ -136,10 +136,11 @@ def _less(terms: Sequence[Number], constant: Number) -> list[Number]:
 
 
 def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch]:
-    """Return all solutions (up to four) of E_a E_b E_c x = y.
+    """Return all solutions (up to four) of E_a E_b E_c x = y for the positions of joints a, b, c.
 
-    E_a changes neither the coordinate of the point E_b E_c x along the axis of a nor its distance
-    from a point on the axis. These two quantities give two equations for the other two joints.
+    If joint a is revolute, E_a changes neither the coordinate of the point E_b E_c x along the axis
+    of a nor its distance from a point on the axis. These two quantities give two equations for the
+    other two joints. If joint a is prismatic, the two coordinates normal to its axis give them.
     """
     solve = {(0, 0): _turns, (0, 1): _turn_and_slide, (1, 0): _slide_and_turn, (1, 1): _slides}
     found: list[Branch] = []
@@ -160,8 +161,8 @@ def _turns(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
     u, away, g = b.point - a.point, y - a.point, f.plus(-b.point)
     along = a.axis.dot(b.axis)
     z = g.dot(b.axis)
-    # Let w be the component of E_b E_c x perpendicular to the axis of b. Then a.axis . w = height
-    # and u . w = level.
+    # Let w be the component of E_b E_c x - b.point perpendicular to the axis of b. Then the
+    # equations for w are a.axis . w = height and u . w = level.
     height = z.scaled(-along).plus(a.axis.dot(y - b.point))
     if point is not None:
         for third in zeros(_less(distance(g), away.dot(away)), f.slides):
@@ -299,9 +300,10 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of zero arm angle.
+    """Return the reference direction for the arm angle.
 
-    The direction is the first axis or, if this axis is nearly parallel to `away`, a normal to it.
+    The direction is the axis of the first joint or, if this axis is nearly parallel to the line
+    `away` from shoulder to wrist, a vector normal to this axis.
     """
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
@@ -328,8 +330,9 @@ def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vect
 def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
     """Return the solutions for six joints whose second to fourth axes are parallel.
 
-    The three parallel joints preserve the direction of their axes and the coordinate of a point
-    along this direction. The two conditions are equations for the first and fifth joints.
+    Rotations about the three parallel axes change neither the direction of these axes nor the
+    coordinate of a point along this direction. These two conditions give two equations for the
+    first and fifth joints.
     """
     a, p, q, r, b, c = joints
     found = []

@@ -59,11 +59,14 @@ _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
-"""Compiled functions by cache key. Graphs traced by other libraries look them up here."""
+"""Compiled functions by cache key, for graphs of other libraries, which store only the key."""
 _Traced = WeakValueDictionary[tuple[Recipe, tuple[tuple[str, int], ...]], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Traced programs by specification (without backend and dtype) and the options `staged` and
-`similar` of `runnable`. A program is kept as long as a compiled function uses it."""
+"""Traced programs, by specification (without backend and dtype) and tracing options.
+
+The tracing options are `staged` and `similar` (see `programs.runnable`). A program is kept as long
+as a compiled function uses it.
+"""
 is_traced: Callable[[], bool] = bool
 """Return True if PyTorch is loaded and its compiler is tracing the call."""
 
@@ -87,7 +90,7 @@ class Compiled:
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         self._differentials: dict[Differential, Compiled] = {}
         self.quick: dict[type, Callable[..., Any]] = {}
-        """Faster callables for arrays of other libraries, by type of the first array."""
+        """Faster callables for arrays of other libraries, keyed by the type of the first array."""
         self.residents: dict[str, Any] = {}
         """GPU entry points (`cuda.resident.Resident`) by library name."""
         self.key = self.key_of(recipe)
@@ -127,12 +130,12 @@ class Compiled:
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
-        """Return the cache key for a specification that differs only in backend or dtype.
+        """Return the cache key of this function for any backend and data type.
 
         Parameters
         ----------
         recipe : Recipe
-            Function, options, backend and data type.
+            Specification of this function, with any backend and data type.
 
         Returns
         -------
@@ -162,7 +165,7 @@ class Compiled:
     def compiled(self) -> Program | Staged:
         """The program to compile.
 
-        The results of this program may be matrix products (`Staged`), and similar limbs may have
+        Results may be kept as products of matrices (`Staged`), and similar limbs may be traced to
         the same instructions (`Program.alike`).
         """
         recipe, backend = self.recipe, backends.row(self.recipe.backend)
@@ -200,7 +203,7 @@ class Compiled:
             quick = self.quick.get(kind)
             if quick is not None and not is_traced():
                 return quick(*arguments, **named)
-        return self.call(*arguments, **named)  # PyTorch's compiler traces this path
+        return self.call(*arguments, **named)  # PyTorch's compiler traces this call
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         """Call the function through Python, for arguments that the C callable `fast` rejects.
@@ -253,7 +256,7 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """True if the function has only default options."""
+        """True if all options of the function have their default values."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
@@ -382,7 +385,7 @@ class Compiled:
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
-        """The same function as a C callable, with a call overhead of tens of nanoseconds."""
+        """C callable for this function, with a call overhead of tens of nanoseconds."""
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
@@ -392,14 +395,17 @@ class Compiled:
     def entry(
         self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
     ) -> Callable[..., Any]:
-        """Return a C callable with the signature and docstring of `method` or `fallback`."""
+        """Return a C callable with the signature and docstring of `method` (default: `fallback`).
+
+        `fallback` handles the calls that the C code cannot handle.
+        """
         facts: dict[str, Any] = {"holder": holder, "fallback": fallback, "again": self.again}
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Handle a call that a C callable rejects, for example because the memory layout changed.
+        """Handle a call that a C callable rejects, for example for an array with a new layout.
 
-        Return NotImplemented if only the Python path can handle the call.
+        Return NotImplemented if the call must be handled by Python code.
         """
         quick = self.quick.get(type(arguments[0])) if arguments else None
         if quick is not None and (not named or (len(named) == 1 and "out" in named)):
@@ -422,7 +428,7 @@ class Compiled:
         try:
             found = self.fast(*plain.arrays, **named)
         except ChaslesError:
-            return NotImplemented  # the Python path reports the index in the user's arrays
+            return NotImplemented  # Python code reports the index of the invalid state
         if flat:
             return found
         several = found if isinstance(found, tuple) else (found,)
@@ -465,7 +471,7 @@ def recall(key: str) -> Compiled:
     found = _KNOWN.get(key)
     if found is not None:
         return found
-    for function in list(_ALIVE):  # use the function of an equal robot if the original was freed
+    for function in list(_ALIVE):  # an equal robot has the same functions
         if function.key == key:
             return _KNOWN.setdefault(key, function)
     remedy = "keep a reference to the result of chasles.compile while the graph is in use"
@@ -489,9 +495,10 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Object on which unpickling looks up a fast entry (a C callable) by name.
+    """Owner of the fast entry (a C callable) of a compiled function.
 
-    Every name yields the attribute `fast` of the compiled function.
+    Python pickles the fast entry as this object and an attribute name. Every attribute of this
+    object is the fast entry, whatever its name.
     """
 
     compiled: Compiled
@@ -511,7 +518,7 @@ def entry_of(
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:
-    """Return the parameters of a function without annotations, as for built-in functions."""
+    """Return the parameter list of a function as text, without annotations."""
     parameters = inspect.signature(function).parameters.values()
     bare = [p.replace(annotation=p.empty) for p in parameters]
     return str(inspect.Signature(bare))[1:-1]
@@ -527,9 +534,9 @@ class Functions:
     def __call__(
         self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
     ) -> Compiled:
-        """Return a compiled function with the given options, which is compiled on first use.
+        """Return the function with the given options, compiled on first use.
 
-        With tier="quick", the function starts with code from a fast compilation (`Tiered`) unless
+        With tier="quick", the function starts with code that compiles quickly (`Tiered`) unless
         the best code is already available.
         """
         key = self.key(function, **options)
@@ -542,7 +549,7 @@ class Functions:
         return self.made(key)
 
     def made(self, key: tuple[Any, ...]) -> Compiled:
-        """Return the compiled function for a key (see `key`), compiled on first use."""
+        """Return the function for a key (see `key`), compiled on first use."""
         if key not in self._made:
             with COMPILING:
                 if key not in self._made:
@@ -572,7 +579,10 @@ class Functions:
         check_hash(function, "dissipation", dissipation)
         right = isinstance(wrenches, tuple) and all(isinstance(w, WrenchKey) for w in wrenches)
         if not (right and isinstance(derivative, Derivative | None)):
-            problem = "wrenches must be a tuple of WrenchKey, and derivative a Derivative"
+            problem = (
+                "wrenches must be a tuple of WrenchKey objects, and derivative must be a "
+                "Derivative object or None"
+            )
             raise ArgumentError("E-CALL-117", problem, part=function)
         for name in some_names("parameters", parameters, function):
             shape(self.model.source, name)

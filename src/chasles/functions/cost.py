@@ -1,4 +1,4 @@
-"""Operation counts by statement, and explanations of program selection."""
+"""Operation counts of functions by source statement, and reasons for the selected methods."""
 
 import ast
 import inspect
@@ -96,7 +96,7 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """Return the statement being executed in the innermost public function of `algorithms`.
+    """Return the current statement of the innermost running function in `algorithms`.
 
     `begun` stores the order in which functions were first called, by file and first line.
     """
@@ -147,14 +147,14 @@ def _statements(file: str) -> dict[int, int]:
 
 _PACKAGE = Path(algorithms.__file__).parents[2]
 SHORT = 12
-"""Number of program lines that an explanation prints before the results."""
+"""Number of lines before the gap in a listing that omits the middle of a program."""
 
 
 class Tried(NamedTuple):
-    """Candidate program: its method, its model passes, and its weighted operation count.
+    """Candidate program: its method, its model passes, and its weight.
 
-    A division, root, sine or cosine counts as eight multiplications. The program with the smallest
-    weight runs.
+    The weight is the number of operations, where a division, square root or trigonometric function
+    counts as eight operations. The candidate with the smallest weight runs.
     """
 
     method: str
@@ -176,10 +176,11 @@ class Explanation:
 
     `function` is the traced function. For `forward_dynamics` of a robot with loops, it is
     "constrained_dynamics". `method` is the selected method. `candidates` lists all programs tried.
-    The first one with the smallest weight runs. `given` counts the operations before any model
-    pass. `passes` lists the passes that changed the model, with the operation count after each.
-    `source` and `lines` are the file of the algorithm and its first and last line. `sources` lists
-    all files that contributed operations. `program` is the program itself.
+    The candidate with the smallest weight runs (the first one in case of a tie). `given` counts the
+    operations before any model pass. `passes` lists the passes that changed the model, with the
+    operation count after each. `source` and `lines` are the file of the algorithm and its first and
+    last line. `sources` lists all files that contributed operations. `program` is the program
+    itself.
     """
 
     robot: str

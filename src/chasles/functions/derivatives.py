@@ -26,10 +26,10 @@ from chasles.model import Model
 
 @dataclass(frozen=True)
 class Differential:
-    """A derivative applied to tangent vectors (pushforward) or to covectors (pullback).
+    """Forward-mode (pushforward) or reverse-mode (pullback) derivative with respect to `wrt`.
 
-    Tangent vectors and covectors have the shapes of the arrays (nq entries for q), because array
-    libraries do not support tangent spaces.
+    Tangent vectors and covectors have the shapes of the arrays that they belong to. For q, they
+    have nq entries instead of nv, because array libraries do not support tangent spaces.
     """
 
     kind: Literal["pushforward", "pullback"]
@@ -83,7 +83,7 @@ def all_derivatives(
 def pullback(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> Program:
-    """Return the program that maps a covector of the result to covectors of the inputs."""
+    """Return the program for the transposed derivatives of the result times a covector."""
     pulled = pulled_back(model, program, wrt, positions)
     covector = Variable("covector", program.outputs[0].shape)
     return replace(pulled, inputs=(*program.inputs, covector))
@@ -92,10 +92,11 @@ def pullback(
 def pulled_back(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> Program:
-    """Return the program that maps covectors of the results to covectors of the inputs in `wrt`.
+    """Return the program for reverse-mode derivatives with respect to the inputs in `wrt`.
 
-    The covectors of the results are the inputs `bar_<result>`, with the shapes of the results.
-    Covectors of positions are in the tangent space (nv entries).
+    Additional inputs `bar_<result>`, with the shapes of the results, are the gradients of a scalar
+    with respect to the results. The program returns the gradients with respect to the inputs.
+    Gradients with respect to positions are in the tangent space (nv entries).
     """
     moved, names = _along_steps(model, program, wrt, positions)
     pulled = reverse(moved, names)
@@ -128,7 +129,7 @@ def _along_steps(
 
 
 def _at_rest(derived: Program, original: Program) -> Program:
-    """Return a derivative program with its inputs `<name>_step` set to zero."""
+    """Return a derivative program at zero displacement: its inputs `<name>_step` are set to 0."""
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
         kept = {v.name for v in original.inputs}

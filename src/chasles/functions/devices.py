@@ -63,12 +63,12 @@ class Report:
         return turns(self.timings)
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
-        """Return the device for a batch of `count` states."""
+        """Return the faster device for a batch of `count` states."""
         return "cuda" if bisect.bisect_right(self.turns, count) % 2 else "cpu"
 
     @property
     def verdict(self) -> str:
-        """The selected device for each range of batch sizes, as text."""
+        """Text that names the device selected for each range of batch sizes."""
         if self.gpu is None:
             return "always on the CPU, because no GPU is available"
         if not self.turns:
@@ -141,7 +141,7 @@ class Automatic:
         Returns
         -------
         device : {"cpu", "cuda"}
-            The faster device, including the time for copies.
+            The faster device for this batch, with the time for copies included.
         """
         if count < 0:
             raise InputError("E-GPU-019", f"the number of states must be non-negative, not {count}")
@@ -214,7 +214,7 @@ def report(function: Compiled) -> Report:
 
 
 def measured(function: Compiled) -> tuple[Timing, ...]:
-    """Time a function on both devices with random inputs."""
+    """Time a function on the CPU and on the GPU for several batch sizes, with random inputs."""
     rng = np.random.default_rng(0)
     inputs, outputs = function.interface.inputs, function.interface.outputs
     dtype = np.dtype(function.recipe.dtype)

@@ -1,4 +1,4 @@
-"""Check function arguments: wrenches, time derivatives, values by joint, array libraries."""
+"""Check the arguments of robot functions, such as wrenches and time derivatives."""
 
 import importlib
 import math
@@ -29,9 +29,9 @@ from chasles.model.spaces import WrenchesSpace
 class Wrench:
     """External wrench on the robot at a frame: moment (N m) and force (N).
 
-    `value` is an array (..., 6). `axes` is "world" or "frame", the axes of the components. `at` is
-    the reference point of the moment: "frame" for the frame origin, "world" for the world origin,
-    or a point (x, y, z) in the frame.
+    `value` is an array (..., 6). `axes` is "world" or "frame": the axes in which the moment and the
+    force are expressed. `at` is the reference point of the moment: "frame" for the frame origin,
+    "world" for the world origin, or a point (x, y, z) in the frame.
     """
 
     value: Any
@@ -66,7 +66,7 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
 
 
 def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the time derivatives passed by keyword, which follow the positional ones."""
+    """Return the time derivatives passed by keyword, in order of differentiation."""
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
@@ -102,9 +102,10 @@ def derivative_names(
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
         remedy = (
-            "differentiate functions with one result, for example mass_matrix or forward_dynamics"
+            "pass the name of a function with one result, such as mass_matrix or forward_dynamics"
         )
-        raise InputError("E-CALL-032", f"{function} has several results, not one", remedy)
+        problem = f"{function} has several results and cannot be differentiated"
+        raise InputError("E-CALL-032", problem, remedy)
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else some_names("wrt", wrt, function)
@@ -121,7 +122,7 @@ def derivative_names(
 
 
 class Load(NamedTuple):
-    """External wrenches: keys (frame, axes and reference point) and values."""
+    """External wrenches. Each has a key (frame, axes and reference point) and a value."""
 
     keys: tuple[WrenchKey, ...] = ()
     forces: Sequence[Any] = ()
@@ -153,10 +154,10 @@ def _fields() -> tuple[int, ...] | None:
 
 
 def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
-    """Return the wrenches in the order of `f_ext`, and the index of each key in this order.
+    """Describe the wrenches in `f_ext` for a fast entry (a C callable).
 
-    The wrenches are for a fast entry (a C callable). Return None if such an entry cannot read
-    `f_ext`.
+    Return a description of each wrench, in the order of `f_ext`, and the index of each key in this
+    order. Return None if a fast entry cannot read `f_ext`.
     """
     where, known = _fields(), {key.frame: key for key in keys}
     if type(f_ext) is not dict or where is None or f_ext.keys() != known.keys():
@@ -292,12 +293,15 @@ def refuse(function: str, *arguments: Any) -> None:
         row = library_of(argument)
         if row is not None:
             problem = f"this function accepts only NumPy arrays, not {row.name} arrays"
-            remedy = "convert the arrays to NumPy; derivatives are not propagated"
+            remedy = (
+                "convert the arrays to NumPy (automatic differentiation does not continue "
+                "through this function)"
+            )
             raise ArgumentError("E-CALL-041", problem, remedy, part=function)
 
 
 def module(package: str) -> Any:
-    """Import and return the module that handles arrays of a library."""
+    """Import and return the module of chasles for the arrays of a package such as JAX."""
     return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
 
 
@@ -305,17 +309,17 @@ _TAKERS: dict[str, Callable[..., Any]] = {}
 
 
 def caller(package: str) -> Callable[..., Any]:
-    """Return the function that calls compiled functions with arrays of `package` (PyTorch, JAX)."""
+    """Return the function that calls compiled functions with arrays of a package such as JAX."""
     if package not in _TAKERS:
         _TAKERS[package] = module(package).call
     return _TAKERS[package]
 
 
 def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """Return the function for arrays of another library, or None if the kernel accepts them.
+    """Return the function that passes arrays of a library, such as JAX, to a compiled function.
 
-    Kernels accept NumPy arrays, and kernels of the CUDA backend accept CuPy arrays. If the arrays
-    belong to several libraries, raise an error that names two of them.
+    Return None if the compiled function accepts the arrays directly: NumPy arrays or, with the CUDA
+    backend, CuPy arrays. Raise an error if the arrays belong to several libraries.
     """
     title = function.recipe.function
     chosen = common(title, function.interface.inputs, arguments)

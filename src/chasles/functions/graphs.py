@@ -1,4 +1,4 @@
-"""CUDA graphs of captured functions: arrays have fixed addresses, and each call is one launch."""
+"""Capture functions in CUDA graphs, which launch all GPU kernels of the functions at once."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,15 +10,18 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.functions.doors import module
 
 LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
-"""Libraries that support CUDA graphs, by package. Each module has a function `captured`."""
+"""Array libraries that support CUDA graphs: import name and display name.
+
+The module in `functions/libraries` for each library defines the function `captured`.
+"""
 
 
 class Graph:
     """Functions captured in a CUDA graph, which `graph()` launches all at once.
 
-    `inputs` contains the arrays that every launch reads, by name. Write to these arrays in
-    place, or call the graph with arrays to copy. `outputs` is the array, or tuple of arrays, that
-    every launch overwrites.
+    `inputs` contains the arrays that every launch reads, by name. To change the inputs, write to
+    these arrays in place, or pass new values to `graph(...)`, which copies them. `outputs` is the
+    array, or tuple of arrays, that every launch overwrites.
     """
 
     def __init__(
@@ -42,7 +45,8 @@ class Graph:
         if arguments:
             if len(arguments) != len(self._targets):
                 names = ", ".join(self.inputs)
-                problem = f"expected no arrays or all of {names}, but got {len(arguments)}"
+                count = len(arguments)
+                problem = f"expected arrays for all inputs ({names}) or for none, but got {count}"
                 raise ArgumentError("E-GPU-024", problem, part="graph")
             for target, argument in zip(self._targets, arguments, strict=True):
                 self._copy(target, argument)
@@ -60,14 +64,15 @@ def captured(
     library: str,
     device: int | None,
 ) -> Graph:
-    """Capture a function with initial inputs on a device (default: the current device)."""
+    """Record the GPU operations of a function as a graph; `values` are its initial inputs."""
     if library not in LIBRARIES:
         remedy = f"use one of {', '.join(LIBRARIES)}"
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
     try:
         door = module(library)
     except ImportError as error:
-        problem = f"library={library!r} needs {LIBRARIES[library]} ({said(error)})"
+        reason = said(error)
+        problem = f"{LIBRARIES[library]} is required, but cannot be imported ({reason})"
         remedy = f"install {LIBRARIES[library]}"
         raise MissingPackageError("E-GPU-026", problem, remedy, part="graph") from None
     found: Graph = door.captured(function, values, device)
@@ -79,7 +84,7 @@ def shapes_of(
     known: Mapping[str, tuple[int, ...]],
     given: Mapping[str, tuple[int, ...]],
 ) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each argument of a function for one state, by name.
+    """Return the shapes of a function's arguments for a single state, by argument name.
 
     `known` contains default shapes. `given` contains shapes that replace or extend the defaults.
     """
@@ -87,7 +92,8 @@ def shapes_of(
     shapes = {**known, **given}
     for name in names:
         if name not in shapes:
-            remedy = f"rename it to one of {', '.join(known)}, or pass shapes={{{name!r}: (...)}}"
+            shape = f"shapes={{{name!r}: (...)}}"
+            remedy = f"rename the argument to one of {', '.join(known)}, or pass its shape: {shape}"
             problem = f"the shape of argument {name!r} is unknown"
             raise ArgumentError("E-GPU-027", problem, remedy, part="graph")
     return {name: tuple(shapes[name]) for name in names}

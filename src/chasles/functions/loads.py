@@ -9,16 +9,17 @@ from chasles.functions.programs import program
 from chasles.model import Model
 
 RATES = ("q", "qd", "qdd")
-"""Inputs of the program: q and its derivatives with respect to the path parameter."""
+"""Inputs: position q on the path, and its first and second derivatives along the path."""
 
 
 def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
-    """Return a kernel for the torques along a path; `limited` marks the torques to compute.
+    """Return a kernel that computes coefficients of the joint torques along a path.
 
     On a path q(s), the torques are a d2s/dt2 + b (ds/dt)^2 + c. The inputs are q and its
-    derivatives q' and q'' with respect to s. The outputs are c (at rest), c + a (accelerations q'),
-    and c + b (velocities q', accelerations q''). Return None if no torque is limited, or if the
-    robot has closed loops or depends on time.
+    derivatives q' and q'' with respect to s. The outputs are three vectors of torques: c for a
+    robot at rest, c + a for zero velocities and accelerations q', and c + b for velocities q' and
+    accelerations q''. The vectors contain only the torques for which `limited` is True. Return None
+    if no torque is limited, or if the robot has closed loops or depends on time.
     """
     if model.constraints or model.timed or not any(limited):
         return None
@@ -27,13 +28,13 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
         return _program(model, limited)
 
     own = any(joint.custom is not None for joint in model.source.joints)
-    text = trace().hash if own else ""  # the code of user-defined joints may change
+    text = trace().hash if own else ""  # identifies the code of user-defined joints
     recipe = ("torques along a path", model.source, model.mimics, limited, text)
     return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 
 
 def _program(model: Model, limited: Sequence[bool]) -> Program:
-    """Trace the program for the outputs of `loads`. Body poses are computed only once."""
+    """Return the program for `loads`, which computes the poses of the bodies only once."""
     arena, torques = Arena(RULES), program(model, "inverse_dynamics")
     assert tuple(v.name for v in torques.inputs) == RATES, "no other inputs"
     inputs = [Variable(v.name, v.shape) for v in torques.inputs]

@@ -45,6 +45,9 @@ FOREIGN = {
     "neutral_configuration": "neutral",
     "random_configuration": "random",
     "q0": "neutral",
+    "n": "nv",
+    "num_positions": "nq",
+    "num_velocities": "nv",
     "dof": "nv",
     "ndof": "nv",
     "njoints": "nv",
@@ -54,13 +57,30 @@ FOREIGN = {
     "body_names": "bodies",
     "frame_names": "frames",
     "joint_limits": "limits",
+    "qlim": "limits",
+    "q_lower": "limits.lower",
+    "q_upper": "limits.upper",
+    "lower": "limits.lower",
+    "upper": "limits.upper",
+    "lower_limits": "limits.lower",
+    "upper_limits": "limits.upper",
+    "lowerpositionlimit": "limits.lower",
+    "upperpositionlimit": "limits.upper",
+    "velocity_limits": "limits.velocity",
+    "velocitylimit": "limits.velocity",
+    "effort_limits": "limits.effort",
+    "effortlimit": "limits.effort",
     "end_effector": "tool",
     "visualize": "show",
+    "view": "show",
+    "display": "show",
+    "render": "show",
+    "animate": "show",
     "step": "simulate",
     "forward": "simulate",
 }
-"""Lower-case function names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox, and the
-corresponding names in chasles."""
+"""Lower-case function and attribute names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox, and
+the corresponding names in chasles."""
 
 
 def suggested(name: str, known: Mapping[str, object]) -> str:

@@ -39,7 +39,10 @@ def exponential(matrix: np.ndarray) -> np.ndarray:
 
 
 def _approximant(A: np.ndarray) -> np.ndarray:
-    """Return (V - U)^-1 (V + U), where U and V are the odd and even terms of the Pade numerator."""
+    """Return the Pade approximant (V - U)^-1 (V + U) of the matrix exponential of A.
+
+    U contains the odd terms and V the even terms of the numerator.
+    """
     b, one = _PADE, np.eye(A.shape[-1])
     A2 = A @ A
     A4 = A2 @ A2
@@ -96,7 +99,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
 
 STEPS = 100
 """Maximum number of Newton steps. From a good initial guess, 4 to 10 steps are enough. A double
-root, at a dead point of a linkage, needs about 30 steps."""
+root, as at a dead point of a linkage, needs about 30 steps."""
 
 REACH = 0.5
 """Maximum step of a coordinate, relative to its scale; longer steps may jump to another branch."""
@@ -104,7 +107,7 @@ REACH = 0.5
 
 @dataclass(frozen=True)
 class Found:
-    """Result of Newton's method for each state: q, the remaining residual, and its norm.
+    """Result of Newton's method for a batch of states: q, the final residual, and its norm.
 
     The norm is infinite if the residual is undefined.
     """
@@ -161,7 +164,7 @@ def solve(
 
 
 def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
-    """Minimize |A x + r|^2 + damping |x|^2; return x, scaled to entries of at most REACH."""
+    """Minimize |A x + r|^2 + damping |x|^2; scale x down if an entry exceeds REACH."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > rank * s[:, :1]
     gain = np.where(kept, s, 0.0) / np.where(kept, s * s + damping[:, None], 1.0)
@@ -203,16 +206,19 @@ def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
 # Base parameters: combinations of inertial parameters that determine the joint torques ------------
 
 _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
-"""Exponents of length in the units of the ten inertial parameters: mass, first moment, inertia."""
+"""Powers of length in the units of the ten inertial parameters: kg, kg m (3), kg m2 (6)."""
 
 _EQUAL = 1e-6
-"""Relative tolerance within which candidate columns count as equally long. The first of these
-columns is kept, so that the choice does not depend on rounding errors."""
+"""Columns whose norms agree to within this relative tolerance count as equally long. The first of
+them is chosen, so that the choice does not depend on rounding errors."""
 
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """Base parameters: Y p = Y[..., columns] @ (combination @ p) for every state.
+    """Base parameters: linear combinations of inertial parameters that determine the torques.
+
+    For the regressor Y in any state and the inertial parameters p, Y p is equal to
+    Y[..., columns] @ (combination @ p).
 
     `columns` contains the ascending indices (b,) of a minimal set of regressor columns.
     `combination` is the matrix (b, k) that maps all parameters to the base parameters. A column was
@@ -255,7 +261,7 @@ class BaseParameters:
 
 
 class States(NamedTuple):
-    """Random states (count, nv): steps from the neutral posture, velocities and accelerations."""
+    """Random displacements from the neutral posture, velocities and accelerations (count, nv)."""
 
     steps: np.ndarray
     qd: np.ndarray
@@ -294,7 +300,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
     left, kept, shares = R.copy(), [], []
     for _ in range(min(R.shape)):
         new = np.linalg.norm(left, axis=0)
-        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # first of the longest columns
+        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # first of the largest columns
         if new[k] <= tolerance:
             break
         unit = left[:, k] / new[k]
@@ -318,7 +324,11 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
 
 
 def twist_matrices(twists: np.ndarray) -> np.ndarray:
-    """Return the matrices [w~ v; 0 0] (..., 4, 4) of twists (..., 6)."""
+    """Return the matrices [w~ v; 0 0] (..., 4, 4) of twists (..., 6).
+
+    A twist consists of an angular velocity w and a linear velocity v. w~ is the skew-symmetric
+    matrix of w.
+    """
     found = np.zeros((*twists.shape[:-1], 4, 4), twists.dtype)
     x, y, z = np.moveaxis(twists[..., :3], -1, 0)
     for row, column, entry in ((2, 1, x), (0, 2, y), (1, 0, z)):
@@ -330,8 +340,11 @@ def twist_matrices(twists: np.ndarray) -> np.ndarray:
 def motion_matrices(motion: np.ndarray) -> np.ndarray:
     """Return the matrices [R^(k) R' r^(k); 0 0] (..., order, 4, 4) for k = 1, 2, ...
 
-    `motion` (..., order, 6) contains derivatives of the angular velocity w, and of the position r
-    of the body point at the origin. Rdot = w~ R, and higher derivatives follow from Leibniz' rule.
+    R^(k) is the k-th time derivative of a body's rotation matrix R, and R' is the transpose of R.
+    r^(k) is the k-th time derivative of the position of the body point at the origin. Entry k of
+    `motion` (..., order, 6) contains the derivative of order k - 1 of the angular velocity w, then
+    r^(k). The first derivative is w~ R with the skew-symmetric matrix w~ of w. Higher derivatives
+    follow from Leibniz' rule.
     """
     w = twist_matrices(motion)[..., :3, :3]
     turned = [np.broadcast_to(np.eye(3, dtype=w.dtype), w[..., 0, :, :].shape)]

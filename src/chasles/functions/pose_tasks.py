@@ -21,7 +21,7 @@ from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
 Matrix = np.ndarray
-"""Array of symbolic expressions (dtype object)."""
+"""NumPy array of symbolic expressions, with dtype object."""
 
 NAMES = ("q", "qd", "qdd")
 
@@ -29,10 +29,10 @@ NAMES = ("q", "qd", "qdd")
 def pose_task(
     model: Model, frame: str, order: int, check: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return the compiled function for pose coordinates, or for their Jacobian.
+    """Return the compiled function for a frame's pose coordinates, or for their Jacobian.
 
-    `order` is -1 for the coordinates, 0 for the Jacobian, and k for its k-th time derivative. The
-    function takes q and `order` time derivatives of q. For a robot with driven joints, the function
+    `order` is -1 for the coordinates, 0 for the Jacobian, and k for its k-th time derivative, which
+    also depends on the first k derivatives of q. For a robot with prescribed motions, the function
     for coordinates also takes the time. `check` is called if the arguments are not plain arrays,
     and raises an error if they are invalid.
     """
@@ -59,9 +59,9 @@ def _traced(model: Model, frame: str, order: int) -> Program:
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
-        """Apply a traced function of the frame, and return its result as a matrix.
+        """Evaluate a robot function for the frame with symbols; return the result as a matrix.
 
-        The default time is 0.
+        If the time is not an input, the function is evaluated at time 0.
         """
         made = program(model, function, frame=frame, **options)
         assert order < 0 or not model.driven
@@ -82,7 +82,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
 
 
 def _coordinates(pose: Matrix) -> Matrix:
-    """Return roll, pitch, yaw, x, y and z."""
+    """Return the coordinates roll, pitch, yaw, x, y and z of a pose."""
     R = pose[:3, :3]
     flat = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
     angles = [atan2(R[2, 1], R[2, 2]), atan2(-R[2, 0], flat), atan2(R[1, 0], R[0, 0])]
@@ -90,9 +90,9 @@ def _coordinates(pose: Matrix) -> Matrix:
 
 
 def _rates(pose: Matrix, J: Sequence[Matrix], motion: Sequence[Matrix]) -> list[Matrix]:
-    """Return the Jacobian of the pose coordinates, and its time derivatives.
+    """Return the Jacobian of the pose coordinates, followed by its time derivatives.
 
-    J contains the Jacobian of the twist, followed by its time derivatives.
+    J contains the geometric Jacobian of the frame, followed by its time derivatives.
     """
     x = pose[:3, 0]
     flat = sqrt(x[0] * x[0] + x[1] * x[1])

@@ -22,13 +22,15 @@ from chasles.model.spaces import PositionSpace, TreeSpace
 from chasles.model.tool import tool
 
 ARM, FEW = 12, 60
-"""Maximum numbers of bodies for which additional candidate programs are traced: for the unchanged
-robot (`ARM`), and for the robot with regrouped inertias but unchanged frames (`FEW`). For more
-bodies, only the candidate that usually has the fewest operations is traced.
+"""Maximum numbers of bodies for tracing additional candidate programs.
+
+The candidate with other body frames and regrouped inertias usually has the fewest operations. With
+at most `FEW` bodies, the candidate with unchanged frames and regrouped inertias is also traced.
+With at most `ARM` bodies, the unchanged robot is traced as well.
 """
 
 DEEP = 16.0
-"""Mean depth of the bodies above which methods for short branches are not tried.
+"""Maximum mean depth of the bodies at which methods for short branches are tried.
 
 The depth of a body is the number of bodies on its path to the base. In deeper trees, these methods
 need more than twice as many operations as other methods.
@@ -37,7 +39,7 @@ need more than twice as many operations as other methods.
 
 @dataclass(frozen=True)
 class Derivative:
-    """Derivative of a function: a first or second derivative, or the pullback of a covector."""
+    """Options of a derivative: first or second derivatives, or a vector-Jacobian product."""
 
     kind: Literal["jacobian", "pullback"]
     wrt: tuple[str, ...]
@@ -46,7 +48,7 @@ class Derivative:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Candidate program: a method, and the model passes that precede it."""
+    """One way to compute a function: a method, and model transformations (passes) before it."""
 
     method: Method
     passes: tuple[str, ...]
@@ -56,7 +58,7 @@ class Candidate:
         return straight(self.staged(model, **options))
 
     def staged(self, model: Model, **options: Any) -> Program | Staged:
-        """Trace the program. With `staged`, results may be products of matrices."""
+        """Trace the program. With `staged`, results may be kept as products of matrices."""
         prepare = partial(applied, passes=self.passes)
         return trace(model, self.method.algorithm, prepare=prepare, **options)
 
@@ -67,7 +69,7 @@ def program(model: Model, function: str, **options: Any) -> Program:
 
 
 def may_be_staged(function: str, derivative: Derivative | None) -> bool:
-    """Return True if the results of a function may be products of matrices (`Staged`)."""
+    """Return True if the results of a function may be kept as products of matrices (`Staged`)."""
     way = METHODS[function][0] if derivative is None else DERIVATIVES.get(function)
     outputs = signature(way.algorithm).outputs if way else ()
     return bool(outputs) and all(isinstance(space, TreeSpace) for space in outputs)
@@ -94,11 +96,11 @@ def runnable(
     A method selected by name runs on the unchanged robot. "fastest" selects the program with the
     fewest operations, after regrouping inertias and trying other body frames. If the function does
     not depend on named parameters, frames, loops or external forces, "fastest" also changes the
-    units, and describes rotationally symmetric end bodies in axes that do not rotate.
+    units, and uses non-rotating frames for axisymmetric leaf bodies.
 
-    `record` creates the arena in which the selected program is recorded. `smooth` is True if the
-    program will be differentiated, which its method must support. Results that need more
-    multiplications than `staged` are kept as products of matrices (`Staged`). For `similar`, see
+    `record` creates the arena in which the selected program is recorded. If `smooth` is True, the
+    method must support derivatives. If multiplying out the matrix products in the result needs more
+    than `staged` multiplications, the products are kept as such (`Staged`). For `similar`, see
     `tracing.trace`; derivatives ignore it.
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
@@ -178,7 +180,10 @@ def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
 def _passes(
     way: Method, *, dissipation: bool, alone: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the passes (model transformations) of a method without and with inertia regrouping."""
+    """Return the model transformations (passes) of a method.
+
+    The first tuple has no regrouping of inertias; the second tuple also regroups inertias.
+    """
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
 
@@ -214,7 +219,7 @@ def _methods(
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
-            problem = "external forces are not supported"
+            problem = "no method of this function supports external forces"
             raise InputError("E-CALL-066", problem, "omit f_ext", part=function)
     fit = {m.name: m.needs(model, given) if m.needs else "" for m in able}
     allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
@@ -234,7 +239,8 @@ def _methods(
     named = tuple(m for m in known if m.name == method)
     if not named:
         problem = f"unknown method {method!r}"
-        raise InputError("E-CALL-068", problem, f"use 'fastest', {_names(known)}", part=function)
+        remedy = f"use one of 'fastest', {_names(known)}"
+        raise InputError("E-CALL-068", problem, remedy, part=function)
     if named[0] not in able:
         lacks = "external forces" if loaded and order == 1 else f"order {order}"
         problem = f"method {method!r} does not support {lacks}"
@@ -251,7 +257,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean number of bodies on the path from a body to the base."""
+    """Return the mean depth of the bodies in the tree: 1 for bodies attached to the world."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1
@@ -284,7 +290,7 @@ def _check_closed_by_steps(model: Model) -> None:
 
 
 def spaces(function: str, order: int = 1) -> Signature:
-    """Return the inputs, outputs and options of a function, for `order` time derivatives of q."""
+    """Return a function's inputs, outputs and options. `order`: number of time derivatives of q."""
     return signature(METHODS[function][0].algorithm, order)
 
 
@@ -341,7 +347,10 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the checked name of a frame (default: tool frame), or a tuple if `several` is True."""
+    """Return the checked name of a frame (default: tool frame).
+
+    If `several` is True, a sequence of names is also accepted, and returned as a tuple.
+    """
     if frame is None:
         return tool(model)
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):

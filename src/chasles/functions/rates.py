@@ -2,12 +2,13 @@
 
 Each priority is a damped least-squares problem with bounds. The solution is the velocity v in
 [low, high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without changing the tasks of
-higher priority. Each problem is solved by a primal active-set method. Each pass fixes some joints
-at their bounds and moves toward the solution as far as the bounds allow. The pass then fixes the
-joint that reached its bound, or releases the joint with the largest velocity away from its bound.
-Every pass ends at a feasible velocity, and no pass increases the cost. Therefore a fixed number of
-passes can be traced as a straight-line program. See Nocedal and Wright 2006, section 16.5; for
-priorities, see Kanoun, Lamiraux and Wieber 2011.
+higher priority, where J is the task Jacobian, x are the task rates, and w scales each row. Each
+problem is solved by a primal active-set method. Each pass fixes some joints at their bounds and
+moves toward the solution as far as the bounds allow. The pass then fixes the joint that reached its
+bound, or releases the joint with the largest velocity away from its bound. Every pass ends at a
+feasible velocity, and no pass increases the cost. Therefore a fixed number of passes can be traced
+as a straight-line program. See Nocedal and Wright 2006, section 16.5; for priorities, see Kanoun,
+Lamiraux and Wieber 2011.
 """
 
 from collections.abc import Sequence
@@ -76,7 +77,7 @@ class Task:
 
     @property
     def rows(self) -> int:
-        """Number of rows, one for each velocity component of the task."""
+        """Number of velocity components of the task (rows of its Jacobian)."""
         return 6 if self.kind == "twist" else 3
 
     def matrix(self, at: Posture) -> Rows:
@@ -89,7 +90,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Step:
-    """Velocity step for a model, with prioritized tasks, a damping law and a number of passes."""
+    """Differential inverse kinematics with prioritized tasks, damping and bounds on velocities."""
 
     model: Model
     levels: tuple[tuple[Task, ...], ...]
@@ -97,7 +98,7 @@ class Step:
     singular: float
     passes: int
     scales: tuple[float, ...] = ()
-    """Scales that make the loop equations dimensionless. Equations with scale 0 are omitted."""
+    """Factors that make the loop equations dimensionless. Equations with factor 0 are omitted."""
     least: float = LEAST["float64"]
 
     @property
@@ -112,7 +113,7 @@ class Step:
         return (self.model.source, self.model.mimics, self.levels, *law)
 
     def program(self) -> Program:
-        """Return the program that computes joint velocities (nv,) from `INPUTS` and dt."""
+        """Return the program that computes joint velocities (nv,) from the `INPUTS` and dt."""
         model, n = self.model, self.model.nv
         sizes = (model.nq, n, self.rows, n, self.rows, model.nq, model.nq, n, n)
         inputs = [Variable(name, (k,)) for name, k in zip(INPUTS, sizes, strict=True)]
@@ -133,7 +134,7 @@ class Step:
         return replace(made, nonzero=tuple((0, first) for first in places))
 
     def _closing(self, at: Posture, dt: Number) -> tuple[Rows, list[Number]]:
-        """Return the scaled loop Jacobian, and the rates that close the loops in one step."""
+        """Return the scaled loop Jacobian J and x. J v = x closes the loops in one step."""
         residual, matrix = at.closure()
         kept = [(scale, k) for k, scale in enumerate(self.scales) if scale]
         rates = [residual[k] * -scale / dt for scale, k in kept]
@@ -163,9 +164,10 @@ class Step:
         return found
 
     def _damping(self, J: Rows, marks: Sequence[Number]) -> Number:
-        """Return the damping for a priority: damping^2 (1 - (s / singular)^2)^2 if s < singular.
+        """Return the damping for a priority, which increases near singularities.
 
-        The square s^2 = 1 / trace((J J')^-1) is between the squared smallest singular value and
+        If s < singular, damping^2 (1 - (s / singular)^2)^2 is added to the minimum damping. The
+        square s^2 = 1 / trace((J J')^-1) is between the squared smallest singular value and
         this value divided by the number of rows. Rows with weight 0 are ignored.
         """
         rows = [Vector(tuple(row)) for row in J]
@@ -186,11 +188,11 @@ class Step:
         return self.least + self.damping**2 * lack * lack
 
     def _bounds(self, given: dict[str, list[Number]]) -> tuple[list[Number], list[Number]]:
-        """Return velocity bounds. Acceleration limits override velocity and position limits.
+        """Return velocity bounds for the position, velocity and acceleration limits.
 
-        The velocity v toward a limit at distance d satisfies v dt + v^2 / (2 a) <= d. The joint can
-        then still stop before the limit after this step, so position and acceleration limits never
-        conflict.
+        The velocity v toward a limit at distance d satisfies v dt + v^2 / (2 a) <= d. After such a
+        step, the joint can still stop before the limit, so position and acceleration limits do not
+        conflict in the next step. If limits conflict, acceleration limits take precedence.
         """
         dt, low, high = given["dt"][0], [], []
         places = dict(rate_places(self.model))
@@ -208,7 +210,7 @@ class Step:
 
 
 def _reach(d: Number, a: Number, dt: Number) -> Number:
-    """Return the maximum speed toward a limit at distance d; negative beyond the limit."""
+    """Return the maximum speed toward a limit at distance d (negative d: past the limit)."""
     d = minimum(d, FAR)
     return 2.0 * d / (dt + sqrt(dt * dt + 2.0 * maximum(d, 0.0) / a))
 
@@ -218,7 +220,7 @@ def _inside(x: Number, low: Number, high: Number) -> Number:
 
 
 class _Search:
-    """State of the active-set method: velocity, active bounds, and rows of higher priorities."""
+    """State of the active-set method: velocity, active bounds, and rows of higher-level tasks."""
 
     def __init__(
         self,
@@ -237,7 +239,7 @@ class _Search:
         self._at_high: list[Number] = [0.0] * n
 
     def solve(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Solve for the next priority, subject to the bounds and the higher priorities."""
+        """Add the tasks of the next priority level, within the bounds and the higher levels."""
         if not self.above:
             self._start(J, x, damping)
         for _ in range(self._passes):
@@ -253,8 +255,8 @@ class _Search:
 
         The entry of a joint at a bound is the step that the joint would make if it were released.
 
-        Rows of higher priorities are orthonormalized over the free joints. The step is projected
-        onto their null space.
+        The rows of higher-priority tasks are orthonormalized over the free joints. The step is
+        projected onto their null space.
         """
         free, n, m = self._free(), len(self.v), range(len(J))
         basis = _orthogonal(self.above, free)
@@ -273,7 +275,8 @@ class _Search:
         ]
         y = solve_symmetric(K, Vector(tuple(lack)))
         way = [rest[i] + sum((rows[k][i] * y[k] for k in m), 0.0) for i in range(n)]
-        return _without([way], basis, free)[0]  # project again: y is large for infeasible rows
+        # Project again, because y is large for infeasible rows and amplifies rounding errors.
+        return _without([way], basis, free)[0]
 
     def _start(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
         """Start at the unconstrained solution, clamped to the bounds. Fix the clamped joints."""
@@ -320,7 +323,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)
-        (left,) = _without([left], found, free)  # two passes are enough (Giraud et al. 2005)
+        (left,) = _without([left], found, free)  # two passes suffice (Giraud et al. 2005)
         whole, square = _inner(row, row, free), _inner(left, left, free)
         counts = less(DEPENDENT * whole, square)
         factor = select(counts, 1.0, 0.0) / sqrt(select(counts, square, 1.0))
@@ -329,7 +332,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
 
 
 def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
-    """Remove the components of rows along a basis, with inner products over the free joints."""
+    """Make rows orthogonal to an orthonormal basis; only free joints count in inner products."""
     found = []
     for row in rows:
         for unit in basis:

@@ -2,8 +2,8 @@
 
 A step is a Gauss-Newton step in the tangent space, with damping proportional to the remaining error
 (Sugihara 2011). A joint at a limit is fixed if the step would move it beyond the limit (active
-set). No coordinate moves by more than `REACH`, and the result is clamped to the limits, so limits
-are respected at every step. A line search is not needed, so each step evaluates the errors once.
+set). No coordinate moves by more than `REACH` in a step, and the result is clamped to the limits.
+Without a line search, each step evaluates the errors only once.
 """
 
 import itertools
@@ -52,8 +52,11 @@ loop) is at most `ROUGH`. `ROUGH_LEAST` is the additive damping constant in floa
 """
 
 NOTHING = 1e-26
-"""Constant added to the squared error if no joint can change some of the errors, so that the search
-terminates."""
+"""Constant added to the squared error if some errors cannot be changed by any joint.
+
+With this constant, the squared error stops decreasing when only such errors remain, and the search
+ends.
+"""
 
 REACH = 1.0
 """Maximum step of a coordinate (rad, or relative to the robot size)."""
@@ -75,11 +78,12 @@ STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY =
 """Indices and size (MEMORY) of the array `memory`, which stores the state of a search.
 
 - STATUS: 0 (running), 1 (solved) or 2 (given up).
-- COST, BEFORE, EARLIER: squared errors now, one step ago, and two steps ago.
+- COST: squared error.
+- BEFORE, EARLIER: part of the squared error that joint motions can change, one and two steps ago.
 - COUNT, MOST: number of steps so far, and maximum number of steps.
-- SHARE: fraction of the earlier error above which the search is given up.
-- FIRM: damping relative to the error for unreachable goals.
-- ANGLE, LENGTH: largest errors in rad and m.
+- SHARE: maximum ratio of the squared error to EARLIER; above it, the search is given up.
+- FIRM: for unreachable goals, ratio of an additional damping term to the norm of the error.
+- ANGLE, LENGTH: largest angular error (rad) and largest position error (m).
 """
 
 
@@ -119,7 +123,7 @@ class Task:
 
     @cached_property
     def idle(self) -> list[int]:
-        """Indices in q of coordinates on which neither the targets nor the loops depend."""
+        """Indices in q of coordinates that affect neither the targets nor the loops."""
         model = self.model
         moving = {i for frame, target in self.targets for i in target.movers(model, frame)}
         moving |= {i for constraint in model.constraints for i in constraint.bodies}
@@ -131,14 +135,14 @@ class Task:
     def step(self) -> Kernel:
         """Kernel for one step of the inverse-kinematics search.
 
-        The kernel maps q, memory (solver state), goals, weights, tolerances and a mask of movable
-        joints to q and memory.
+        The inputs are q, memory (solver state), goals, weights, tolerances and a mask of movable
+        joints. The outputs are the new q and memory.
         """
         return self._compiled("reaching step", self.step_program)
 
     @cached_property
     def settling(self) -> Kernel:
-        """Kernel for one step toward a preferred posture that keeps the targets met.
+        """Kernel for one step toward a preferred posture, during which the targets stay satisfied.
 
         The inputs are those of `step`, followed by the posture and the compliances.
         """
@@ -146,7 +150,7 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel that maps q to the target parameters that q satisfies, or 0 where undefined."""
+        """Kernel that returns the target values reached at q, or 0 where these are undefined."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -184,7 +188,7 @@ class Task:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Mask of the target errors that are lengths, not angles."""
+        """Mask of the target errors: True for position errors, False for angular errors."""
         flags = [[False] * t.angles + [True] * t.lengths for _, t in self.targets]
         return np.array([flag for some in flags for flag in some], dtype=bool)
 
@@ -198,7 +202,7 @@ class Task:
         return errors, [[x * scale for x in matrix[k]] for scale, k in kept]
 
     def step_program(self, *, rough: bool = False) -> Program:
-        """Return the program for `step`, in float32 if `rough` is True."""
+        """Return a program for one iteration, with tolerances for float32 if `rough` is True."""
         least, closed = (ROUGH_LEAST, ROUGH) if rough else (LEAST, CLOSED)
         arena, inputs, given = self._inputs()
         q, memory, *_, movable = given
@@ -211,11 +215,11 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
-        """Return the program for `settling`: a step toward a posture that keeps the targets met.
+        """Return a program for one step toward a preferred posture that keeps the targets met.
 
-        Among all steps that keep the targets met, the step closest to the direct step toward the
-        posture is chosen. Squared distances are weighted by inverse compliances (gradient
-        projection of Liegeois 1977, as a full step).
+        Of all steps that keep the targets met, it takes the one nearest to the direct step toward
+        the posture. The squared difference of each coordinate is divided by its compliance.
+        This is the gradient projection of Liegeois (1977), applied to finite steps.
         """
         nq, nv = self.model.nq, self.model.nv
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
@@ -225,7 +229,7 @@ class Task:
         pair = {"q0": q, "q1": posture}
         way = program(self.model, "difference").applied(pair, arena)[0]
         free, dq = list(movable), [0.0 * x for x in way]
-        for _ in range(2):  # the second pass fixes joints that would leave their limits
+        for _ in range(2):  # the second pass keeps joints fixed that would leave their limits
             soft = [c * f for c, f in zip(compliance, free, strict=True)]
             wanted = [SETTLING * x * f for x, f in zip(way, free, strict=True)]
             dq = _towards(wanted, r, K, soft, DAMPING * costs[1] + LEAST)
@@ -238,7 +242,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
-        """Return a new expression arena, and a step's inputs as variables and symbolic values."""
+        """Return a new expression graph, the input variables of a step, and their symbols."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
@@ -284,8 +288,7 @@ class Task:
         dq: Sequence[Number],
         status: Number,
     ) -> Program:
-        """Return the program for a step, which has no effect if the search has ended.
-
+        """Return the program that moves q by the step dq, unless the search has ended.
         `costs` contains the squared errors returned by `_costs`.
         """
         model, (q, memory, _, weights, *_) = self.model, given
@@ -298,7 +301,7 @@ class Task:
         return Program.from_outputs("reaching", inputs, outputs)
 
     def _largest(self, errors: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
-        """Return the largest angle and length among errors with nonzero weight."""
+        """Return the largest angular and position errors, ignoring errors with weight 0."""
         found: list[Number] = [0.0, 0.0]
         for error, weight, far in zip(errors, weights, self.lengths, strict=True):
             counted = select(less(0.0, weight), absolute(error), 0.0)
@@ -334,7 +337,7 @@ class Task:
         return self._cut(dq)[1]
 
     def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
-        """Return the largest entry of a step, and the step scaled to entries of at most REACH."""
+        """Return a step's largest relative entry, and the step, scaled down if it exceeds REACH."""
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
             longest = maximum(longest, absolute(step) * (1.0 / unit))
@@ -344,7 +347,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """Return 0 for coordinates that are fixed or pushed against a limit, else 1."""
+        """Return 1 for each coordinate, or 0 if it is fixed or pushed against a limit."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)
@@ -377,7 +380,7 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Return the weights of target parameters for ranking starting configurations.
+        """Return the weights of target parameters, for sorting starting configurations by distance.
 
         The weight is 0 for parameters that a configuration does not determine.
         """
@@ -390,11 +393,11 @@ class Task:
 
 
 def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Number], Rows]:
-    """Return two squared errors, the errors that joints can change, and their Jacobian rows.
+    """Separate the errors that joints can change from constant errors.
 
-    The first squared error includes all errors, the second only errors that joints can change.
-    Errors that no joint can change, such as the height of a planar arm, must not increase the
-    damping.
+    Return two squared norms, of all errors and of those that joints can change; the errors that
+    joints can change; and their Jacobian. Constant errors, such as an error in the height of a
+    planar arm, must not increase the damping.
     """
     kept = [k for k, row in enumerate(K) if any(x != 0.0 for x in row)]
     some = [r[k] for k in kept]
@@ -415,7 +418,7 @@ def _towards(
 ) -> list[Number]:
     """Return the step that removes the errors r and is closest to `wanted`.
 
-    Distances are weighted by inverse compliances.
+    Squared differences from `wanted` are divided by the compliances `soft`.
     """
     F = [[x * c for x, c in zip(row, soft, strict=True)] for row in K]
     rows, held = [Vector(tuple(row)) for row in K], [Vector(tuple(row)) for row in F]

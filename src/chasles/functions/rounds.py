@@ -41,7 +41,7 @@ PARALLEL = 1e-12
 """Squared sine of the angle between two segments below which they count as parallel."""
 
 COINCIDENT = 1e-200
-"""Squared distance (m^2) below which centers count as coincident and the normal is the z axis."""
+"""Squared distance (m^2) below which two points coincide, so that the normal is set to z."""
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
 """Number of parameters for each kind of obstacle. Sphere: center and radius. Capsule: end points
@@ -65,7 +65,8 @@ class Round(NamedTuple):
 class Segment(NamedTuple):
     """Capsule in the world.
 
-    `along` is the vector from start to end (None for a sphere), and `square` is its squared length.
+    `along` is the vector from `start` to the other end (None for a sphere), and `square` is the
+    squared length of this vector.
     """
 
     start: Vector
@@ -75,7 +76,7 @@ class Segment(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Box, given by its axes (columns of R), its center and its half lengths."""
+    """Box with its axes (columns of R), its center and half of its side lengths."""
 
     R: Matrix
     center: Vector
@@ -83,7 +84,7 @@ class Box(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """Half-space of all points x with normal . x < level."""
+    """Half-space of all points whose dot product with the normal is less than `level` (m)."""
 
     normal: Vector
     level: Number
@@ -103,11 +104,11 @@ class Nearest(NamedTuple):
 
 @dataclass(frozen=True)
 class Rounds:
-    """Round shapes of a model, kinds of obstacles, and groups of shape pairs.
+    """Distances between spheres or capsules of a model (`rounds`), and from them to obstacles.
 
-    Each group is a tuple of pairs (i, j). i is the index of a round shape. j is the index of a
-    round shape, or len(rounds) plus the index of an obstacle. The distance of a group is the
-    smallest distance of its pairs.
+    `obstacles` contains the kind of each obstacle. Each entry of `groups` is a tuple of pairs
+    (i, j): i is the index of a round shape, and j is the index of a round shape, or len(rounds)
+    plus the index of an obstacle. The distance of a group is the smallest distance of its pairs.
     """
 
     model: Model
@@ -127,15 +128,14 @@ class Rounds:
     def nearest(self) -> Kernel:
         """Kernel for the distance, nearest points and normal of each group.
 
-        The inputs are those of `distances`.
-
-        Points have shape (groups, 2, 3), and normals (groups, 3).
+        The inputs are those of `distances`. The points of all groups have shape (groups, 2, 3), and
+        the normals have shape (groups, 3).
         """
         return self._compiled(nearest=True)
 
     @cached_property
     def resident(self) -> Callable[[str, bool], DeviceKernel]:
-        """Callable that returns the GPU kernel for `nearest` or `distances`, given the dtype."""
+        """Function of (dtype, nearest) that returns the GPU kernel for `nearest` or `distances`."""
 
         @cache
         def made(dtype: str, nearest: bool) -> DeviceKernel:
@@ -157,14 +157,14 @@ class Rounds:
         return found or backends.compile(trace(), backend, dtype, recipe)
 
     def distance_program(self) -> Program:
-        """Return the program for `distances`."""
+        """Return the program that computes the smallest distance of each group of pairs."""
         inputs, solids = self.traced()
         found = [_least(solids, pairs) for pairs in self.groups]
         output = (Variable("distance", (len(found),)), found)
         return Program.from_outputs("distance", inputs, [output])
 
     def nearest_program(self) -> Program:
-        """Return the program for `nearest`."""
+        """Return the program that computes distances, nearest points and normals."""
         inputs, solids = self.traced()
         found = [_nearest(solids, pairs) for pairs in self.groups]
         n = len(found)
@@ -177,7 +177,7 @@ class Rounds:
         return Program.from_outputs("nearest", inputs, outputs)
 
     def traced(self) -> tuple[list[Variable], list[Solid]]:
-        """Return the inputs, and the shapes of the robot and the obstacles in world coordinates."""
+        """Return the program inputs, and all robot and obstacle shapes in world coordinates."""
         arena = Arena(RULES)
         numbers = Variable("obstacles", (sum(OBSTACLES[kind] for kind in self.obstacles),))
         inputs = [Variable("q", (self.model.nq,)), numbers, *clock(self.model)]
@@ -209,7 +209,7 @@ def placed(
 
 
 def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid]:
-    """Yield obstacles created from their kinds and parameters."""
+    """Create obstacles of the given kinds; `numbers` contains the parameters of all obstacles."""
     for kind in kinds:
         n, numbers = numbers[: OBSTACLES[kind]], numbers[OBSTACLES[kind] :]
         if kind == "sphere":
@@ -230,7 +230,7 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
     """Return the smallest distance among all pairs.
 
-    To save square roots, squared distances are compared for pairs with equal sums of radii.
+    Pairs with equal sums of radii are compared by squared distance, which saves square roots.
     """
     squares: dict[float, Number] = {}
     least: list[Number] = []
@@ -251,7 +251,10 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """Return distance, points and normal of the nearest pair (the first of equally near pairs)."""
+    """Return the distance, points and normal of the nearest pair.
+
+    Of several pairs with the same distance, the first is used.
+    """
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]

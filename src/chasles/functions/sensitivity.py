@@ -3,7 +3,7 @@
 At a solution, the errors e(q, g) are zero for the target parameters g. The errors remain zero if
 J dq = (de/dg) dg, where J contains the Jacobian of the errors (`functions.targets`) followed by the
 loop equations. Coordinates at a limit are fixed. The derivative is the minimum-norm solution
-dq = J^+ (de/dg) dg, which is the limit of Gauss-Newton steps from a solution.
+dq = J^+ (de/dg) dg, which is a Gauss-Newton step from the solution for a small change dg.
 """
 
 from functools import partial
@@ -62,7 +62,7 @@ def _compiled(task: Task) -> Kernel:
 
 
 def _traced(task: Task) -> Program:
-    """Trace the Jacobian of the errors and the derivatives d(errors)/d(goals) and dq/d(step)."""
+    """Trace the error Jacobian, d(errors)/d(goals), and dq/dv for a tangent-space step v."""
     model = task.model
     q, goals = Variable("q", (model.nq,)), Variable("goals", (task.numbers,))
     v = Variable("v", (model.nv,))

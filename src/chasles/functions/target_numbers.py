@@ -11,11 +11,11 @@ from chasles.functions.doors import leading_shape
 from chasles.model.given import some_numbers
 
 PART = "inverse_kinematics"
-"""Function name that error messages show."""
+"""Function name shown in error messages."""
 
 
 FARTHEST = 1e100
-"""Maximum coordinate of a point (m), whose square is a finite floating-point number."""
+"""Maximum absolute coordinate of a point (m), for which squared distances do not overflow."""
 
 _SLIP = 1e-5
 """Tolerance for the deviation of a rotation matrix from orthonormal, right-handed rows."""
@@ -32,6 +32,8 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
         remedy = ""
         if shape == (4, 4) and array.shape[-1:] == (3,):
             remedy = "for a position without orientation, use chasles.targets.Position(point)"
+        elif shape == (4, 4):
+            remedy = "give a matrix, or (position, quaternion) with the quaternion as w, x, y, z"
         elif shape == (3,) and array.shape[-2:] == (4, 4):
             remedy = "pass the last column of the pose: T[..., :3, 3]"
         raise InputError("E-CALL-360", problem, remedy, part=PART)
@@ -44,7 +46,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
 
 
 def _index(wrong: np.ndarray | np.bool_) -> str:
-    """Return the text " at index ..." for the first True entry, or "" for a single problem."""
+    """Return the text " at index ..." for the first True entry; "" if `wrong` is a single value."""
     places = np.argwhere(wrong)
     if not wrong.ndim or not len(places):
         return ""
@@ -53,7 +55,7 @@ def _index(wrong: np.ndarray | np.bool_) -> str:
 
 
 def unit(what: str, value: Any) -> np.ndarray:
-    """Return directions (..., 3), normalized to unit length."""
+    """Check direction vectors (..., 3), and return them with unit length."""
     array = sized(what, value, 3)
     none = ~array.any(axis=-1)
     if none.any():
@@ -63,7 +65,7 @@ def unit(what: str, value: Any) -> np.ndarray:
 
 
 def _normalized(vectors: np.ndarray) -> np.ndarray:
-    """Normalize vectors of any length without overflow or underflow."""
+    """Return unit vectors; very long or short vectors cause neither overflow nor underflow."""
     scaled = vectors / np.abs(vectors).max(axis=-1, keepdims=True)
     return np.asarray(scaled / np.linalg.norm(scaled, axis=-1, keepdims=True))
 
@@ -101,13 +103,13 @@ def rotation(what: str, value: Any) -> np.ndarray:
 
 
 def _are_poses(T: np.ndarray) -> bool:
-    """Return True for poses (..., 4, 4), which could be mistaken for four quaternions."""
+    """Return True if 4x4 matrices are poses; otherwise, their rows may be quaternions."""
     last = T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)
     return bool(T.size and last.all() and max(e.max() for e in _slips(T[..., :3, :3])) <= _SLIP)
 
 
 def _slips(R: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield six deviations (n,) of matrices from orthonormal rows and right-handedness."""
+    """Yield six arrays (n,) of errors, which are zero for rotation matrices."""
     a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
     yield np.abs((a * a).sum(0) - 1.0)
     yield np.abs((b * b).sum(0) - 1.0)

@@ -30,13 +30,13 @@ Each = float | Sequence[float] | np.ndarray
 """Weight or tolerance: one value for all errors of a target, or an array (see `Target`)."""
 
 CENTER = "center of mass"
-"""Key for `CenterOfMass` in a mapping from frames to targets."""
+"""Key for a `CenterOfMass` target, in place of a frame name."""
 
 
 class Posture:
-    """Robot in a symbolic configuration, with frame poses and Jacobians in world axes.
+    """Frame poses and Jacobians, in world axes, of a robot in a symbolic configuration q.
 
-    `programs` contains traced programs of model functions, shared with other postures.
+    `programs` is a cache of traced programs, which several `Posture` objects can share.
     """
 
     def __init__(
@@ -100,17 +100,17 @@ class Target:
     weight must be positive. `tolerance` is the maximum error of a solution in rad and m (default:
     1e-6 for both). Each of these fields is one value for all errors, two values for angles and
     lengths, or one value for each error. Errors are angles about the world axes, then lengths
-    along them. A NumPy array (..., n) with at least two axes has a row for each problem, where n is
-    1, 2 or the number of errors.
+    along them. To pass different values for each problem of a batch, use a NumPy array (..., n)
+    with at least two axes, where n is 1, 2 or the number of errors.
     """
 
     weight: Each = field(default=1.0, kw_only=True)
     tolerance: Each = field(default=1e-6, kw_only=True)
 
     angles: ClassVar[int] = 0
-    """Number of angular errors, which come first."""
+    """Number of angular errors of the target, which precede its position errors."""
     lengths: ClassVar[int] = 0
-    """Number of length errors."""
+    """Number of position errors of the target."""
     size: ClassVar[int] = 0
     """Number of parameters (scalars) that define the target."""
 
@@ -164,14 +164,14 @@ class Target:
                 f"{name} of a target must be 1, 2 or {count} finite non-negative numbers, "
                 f"not {given}"
             )
-            remedy = "pass one number, one each for angles and lengths, or one per error"
+            remedy = "pass one number, two numbers (angles, lengths), or one number per error"
             raise InputError("E-CALL-373", problem, remedy, part=PART)
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))
         return np.where(self.each("weight") > 0.0, value, np.inf) if name == "tolerance" else value
 
     def movers(self, model: Model, frame: str) -> set[int]:
-        """Return the bodies whose joints change the errors.
+        """Return the bodies whose joints affect the errors.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Target:
         return set(model.support(model.frame(frame).body))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return target parameters for which this posture is a solution, or [] if undefined.
+        """Return the target that this posture reaches exactly, or [] if it is undefined.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class Target:
         errors : list of Number
             Errors (rad, m).
         rows : sequence
-            One row of the Jacobian for each error.
+            One row of the negative Jacobian for each error.
 
         Examples
         --------
@@ -350,7 +350,7 @@ class Relative(Target):
         wanted = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         turn = vector_from_matrix(B @ wanted @ R.T)
         way = b + B @ Vector(tuple(goal[9:])) - p
-        carried = [  # velocity of the point at p, moving with the other frame
+        carried = [  # Jacobian of the velocity that the other frame has at the point p
             _plus(vb[k], _minus(_times(wb[i], (p - b)[j]), _times(wb[j], (p - b)[i])))
             for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1)))
         ]
@@ -402,7 +402,8 @@ class LookAt(Target):
         return []
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        # If the frame origin moves at velocity v, the direction d rotates at -d x v / distance.
+        # If the frame origin moves at velocity v, the direction d from the origin to the point
+        # rotates at the angular velocity -d x v / distance.
         R, p = at.pose(frame)
         w, v = at.jacobian(frame)
         a, way = R @ Vector(tuple(goal[3:])), Vector(tuple(goal[:3])) - p
@@ -440,7 +441,7 @@ class CenterOfMass(Target):
 
 
 def stated(value: Any) -> Sequence[Target]:
-    """Return the targets for a frame, specified as a target, a list of targets, or a pose."""
+    """Return a frame's targets as a sequence. `value` is a target, a list of targets, or a pose."""
     if isinstance(value, Target):
         return (value,)
     if isinstance(value, list) and value and all(isinstance(each, Target) for each in value):

@@ -1,4 +1,4 @@
-"""Functions that run code from a fast compilation until the best code is ready."""
+"""Functions that run quickly compiled code until fully optimized code is ready."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tiered:
-    """Function that starts with code from a fast compilation and later switches to the best code.
+    """Function that starts with quickly compiled code and later switches to the best code.
 
     The best code is compiled in the background, mostly by other processes, and is used as soon as
     it is ready. The results of both versions are bitwise identical. The function has all attributes
@@ -33,16 +33,16 @@ class Tiered:
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()
-        except Exception as error:  # `wait` raises the error; calls still succeed
+        except Exception as error:  # `wait` raises the error; calls still use the quick code
             self._error = error
 
     @property
     def tier(self) -> Literal["quick", "best"]:
-        """Compilation tier of the code that runs now."""
+        """Compilation tier of the code that calls now use: "quick" or "best"."""
         return "best" if self._now.recipe == self._recipe else "quick"
 
     def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:
-        """Wait for the best code, for at most `timeout` seconds. Return the current tier."""
+        """Wait at most `timeout` seconds for the best code, and return the current tier."""
         self._worker.join(timeout)
         if self._error is not None:
             raise self._error

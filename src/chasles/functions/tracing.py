@@ -51,8 +51,8 @@ class WrenchKey(NamedTuple):
     """Frame of an external wrench, and the meaning of its six entries.
 
     For the normal force of a contact, `at` is "contact" and the entries are the contact point and
-    the force, both in world coordinates. `slot` distinguishes several wrenches on one frame,
-    starting at 1.
+    the force, both in world coordinates. If several wrenches act on one frame, `slot` numbers them
+    from 1.
     """
 
     frame: str
@@ -115,12 +115,12 @@ def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
 
 
 def rate_name(k: int) -> str:
-    """Return the name of the k-th derivative of q: qd, qdd, qddd, ..."""
+    """Return the name of the k-th time derivative of q: "q" followed by k letters "d"."""
     return "q" + "d" * k
 
 
 TIMELESS = (integrate, difference)
-"""Algorithms that depend on configurations only, not on time."""
+"""Algorithms that do not depend on time, even if the model does."""
 
 
 def _space(hint: Any) -> Space | None:
@@ -173,8 +173,8 @@ def _traced(
 ) -> Program | Staged | None:
     """Trace an algorithm, and store its operations in an arena (see `trace`).
 
-    Return None if similar limbs were traced with shared symbols, although `similar` is not set and
-    the results are not kept as matrix products (`Staged`).
+    Return None if the algorithm must be traced again without `staged`: the parameters of similar
+    limbs were replaced with symbols, but `similar` is not set and the result is not `Staged`.
     """
     sign = signature(algorithm, order)
     variables: list[Variable] = []
@@ -255,10 +255,10 @@ def _traced(
 def split(
     sign: Signature, model: Model, flat: Mapping[str, Sequence[Number]], described: Model
 ) -> tuple[dict[str, Any], Model]:
-    """Split flat arrays into the arguments of an algorithm, and return the model at q.
+    """Split flat arrays into the arguments of an algorithm.
 
-    `described` is the model before preparation, which provides the rotors, tendon gear ratios and
-    joint loads.
+    Also return the model with the tendon gear ratios and joint loads at q and qd. These come from
+    `described`, the model before `prepare` changes it (see `trace`).
     """
     values: dict[str, Any] = {}
     model = replace(model, rotors=described.rotors)
@@ -305,12 +305,12 @@ def _acts(block: Matrix) -> bool:
 
 
 def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Matrix:
-    """Return a block of a matrix that is given as a list of columns."""
+    """Return a submatrix of a matrix that is given as a list of columns."""
     return Matrix(tuple(zip(*(tuple(column[rows]) for column in columns[among]), strict=True)))
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Add the limb index of each input and output coordinate to a program; -1 is the trunk."""
+    """Store in a program the limb of each input and output entry (-1 for the trunk)."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
@@ -324,7 +324,7 @@ def with_limbs(program: Program, model: Model) -> Program:
 def _chains(
     model: Model, spaces: Sequence[Space], results: Sequence[Any]
 ) -> list[tuple[Matrix, ...]]:
-    """Return the factor matrices of each result, or [] if a result is not a matrix product."""
+    """Return the factors of each result, or [] unless every result is a product of matrices."""
     found = [
         space.factors(model, value)
         for space, value in zip(spaces, results, strict=True)
@@ -336,7 +336,7 @@ def _chains(
 def _factors(
     name: str, variables: Sequence[Variable], chains: Sequence[tuple[Matrix, ...]]
 ) -> tuple[Program, tuple[tuple[int, ...], ...]]:
-    """Return the program for all factor matrices, and the indices of the factors of each result."""
+    """Return a program that computes all factor matrices, and the factor indices of each result."""
     number = {A: k for k, A in enumerate(dict.fromkeys(A for chain in chains for A in chain))}
     outputs = [
         (Variable(f"factor{k}", A.shape), [x for row in A.rows for x in row])
@@ -347,7 +347,7 @@ def _factors(
 
 
 def _arena(model: Model) -> Arena:
-    """Return a new arena, which keeps the order of operations if the model has many bodies."""
+    """Return an empty arena; for more than `MANY` bodies, it keeps the order of operations."""
     many = len(model.bodies) > MANY
     return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 
@@ -358,7 +358,7 @@ def clock(model: Model) -> list[Variable]:
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
-    """Replace the names in options by frames and joint indices."""
+    """Return options with frame names replaced by frames, and joint names by indices."""
     found = dict(options)
     if isinstance(options.get("frame"), str):
         found["frame"] = model.frame(options["frame"])
@@ -370,7 +370,7 @@ def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) -> Load:
-    """Return the load for a contact normal force, which acts at a point in world coordinates."""
+    """Return a contact's normal force as a load. `point` and `force` are in world coordinates."""
     origin, f = X.E @ -X.r, X @ Force(point.cross(force), force)
     return Load(body, f, origin, False, False, frame, (point, force))
 

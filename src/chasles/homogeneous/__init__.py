@@ -7,8 +7,8 @@ W = hm.change_reference(hm.joint_velocity("revolute", 2.0), M)
 
 Functions accept numbers, sequences, arrays and traced symbols, and return vectors as arrays and
 matrices as typed objects. Combining matrices of incompatible types raises an error. Lengths are in
-m, angles in rad, masses in kg. Subscripts follow the paper (Legnani, Casolo, Righettini, Zappa
-1996): the motion of body j relative to body i, expressed in frame k.
+m, angles in rad, masses in kg. Subscripts i, j and k follow the paper (Legnani, Casolo, Righettini,
+Zappa 1996) and denote the motion of body j relative to body i, expressed in frame k.
 """
 
 from chasles.homogeneous.matrices import (

@@ -1,4 +1,4 @@
-"""Convert arrays to typed 4x4 matrices, and compute inertias J and actions Phi."""
+"""Convert arrays to typed 4x4 matrices, and compute inertia matrices J and action matrices Phi."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia
 
 Array = Any
-"""Any array_like object, whose entries may be traced symbols."""
+"""Any array_like object. Its entries may be traced symbols."""
 
 ORIGIN = (0.0, 0.0, 0.0)
 
 SINGULAR = 1e-14
-"""Relative tolerance for principal moments of inertia: smaller ones count as zero."""
+"""Principal moments of inertia below this fraction of the largest moment count as zero."""
 
 TOLERANCE = 1e-6
 """Tolerance for the structure of a matrix, such as its symmetry.
@@ -152,13 +152,13 @@ def _last(A: Matrix) -> Vector:
 READERS: dict[type, tuple[Callable[[Matrix], Any], str]] = {
     Position: (lambda A: Position(*_pose(A)), "[R t; 0 0 0 1] with a rotation R"),
     Rototranslation: (lambda A: Rototranslation(*_pose(A)), "[R t; 0 0 0 1] with a rotation R"),
-    Velocity: (lambda A: Velocity(*_twist(A)), "[w~ v; 0 0 0 0] with a skew w~"),
-    Screw: (lambda A: Screw(*_twist(A)), "[u~ b; 0 0 0 0] with a skew u~"),
+    Velocity: (lambda A: Velocity(*_twist(A)), "[w~ v; 0 0 0 0] with skew-symmetric w~"),
+    Screw: (lambda A: Screw(*_twist(A)), "[u~ b; 0 0 0 0] with skew-symmetric u~"),
     Inertia: (lambda A: Inertia(Symmetric.of(A), _last(A), A[3, 3]), "symmetric"),
-    Momentum: (lambda A: Momentum(*_twist(A)), "skew: [c~ f; -f' 0]"),
-    Action: (lambda A: Action(*_twist(A)), "skew: [c~ f; -f' 0]"),
+    Momentum: (lambda A: Momentum(*_twist(A)), "skew-symmetric: [c~ f; -f' 0]"),
+    Action: (lambda A: Action(*_twist(A)), "skew-symmetric: [c~ f; -f' 0]"),
 }
-"""For each matrix type, a function that converts a 4x4 array, and a description of its form."""
+"""For each matrix type, a function that converts 4x4 arrays, and the required form of an array."""
 
 T = TypeVar("T")
 
@@ -209,15 +209,15 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     rows = matrix(name, A)
     read, form = READERS[kind]
     X = read(rows)
-    has_form(name, rows, X.matrix(), f"of type {kind.__name__}: {form}")
+    has_form(name, rows, X.matrix(), f"of type {kind.__name__} ({form})")
     return X
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error unless a matrix has the structure of its type, to within `TOLERANCE`.
+    """Raise an error unless the matrix `given` equals `made` to within `TOLERANCE`.
 
-    `made` is the matrix with this structure that has the independent entries of `given`. `form`
-    describes the structure in the error message.
+    `made` is built from the independent entries of `given`, so it has exactly the structure of its
+    type, for example skew-symmetry. `form` describes the structure in the error message.
     """
     if _symbolic(given):
         return
@@ -232,8 +232,8 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
         if error > TOLERANCE * scale:
             raise InputError(
                 "E-MATH-012",
-                f"{name} is not {form}",
-                f"correct the matrix; its largest error is {error:.1e}",
+                f"{name} is not {form}: some entries are off by {error:.1e}",
+                "correct the entries of the matrix",
             )
 
 
@@ -481,9 +481,9 @@ def _check_solid(J: Inertia) -> None:
         return
     moments = np.linalg.eigvalsh(np.array(I.matrix().rows, dtype=float))
     if not m > 0.0 or not moments[0] > SINGULAR * moments[2]:
-        problem = f"J is singular: mass {m:g}, principal moments {moments.round(12)}"
+        problem = f"J is singular: mass {m:g}, principal moments of inertia {moments.round(12)}"
         raise InputError(
-            "E-MATH-042", problem, "use a body with positive mass and three positive moments"
+            "E-MATH-042", problem, "use a body with positive mass and positive principal moments"
         )
 
 
@@ -545,7 +545,9 @@ _PARTED = (Velocity, Screw, Acceleration, Momentum, Action, Block)
 
 
 def angular_part(X: Dense) -> np.ndarray:
-    """Return the angular part of a matrix, such as w for a velocity W (Mitra's m4v3).
+    """Return the angular part of a matrix, such as w for a velocity W.
+
+    Mitra calls this function m4v3.
 
     Parameters
     ----------
@@ -593,7 +595,9 @@ def linear_part(X: Dense) -> np.ndarray:
 
 
 def six_numbers(X: Dense) -> np.ndarray:
-    """Return the angular part of a matrix, followed by the linear part (Mitra's m4v6).
+    """Return the angular part of a matrix, followed by the linear part.
+
+    Mitra calls this function m4v6.
 
     Parameters
     ----------
@@ -616,7 +620,9 @@ def six_numbers(X: Dense) -> np.ndarray:
 
 
 def velocity_from_six(x: Array) -> Velocity:
-    """Return the velocity matrix W from (wx, wy, wz, vx, vy, vz) (Mitra's v6m4).
+    """Return the velocity matrix W from (wx, wy, wz, vx, vy, vz).
+
+    Mitra calls this function v6m4.
 
     Parameters
     ----------
@@ -643,7 +649,9 @@ def velocity_from_six(x: Array) -> Velocity:
 
 
 def three_numbers(P: Array) -> np.ndarray:
-    """Return (x, y, z) for a point (x, y, z, 1) or a direction (x, y, z, 0) (Mitra's v4v3).
+    """Return (x, y, z) for a point (x, y, z, 1) or a direction (x, y, z, 0).
+
+    Mitra calls this function v4v3.
 
     Parameters
     ----------

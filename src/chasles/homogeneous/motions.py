@@ -278,7 +278,9 @@ def _sequence(sequence: str, axes: str) -> None:
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
-    """Return the position M of a frame from its unit axes and origin (Mitra's AO_H, section 2).
+    """Return the position M of a frame from its unit axes and origin.
+
+    This function is called AO_H by its author (Mitra, section 2).
 
     Parameters
     ----------
@@ -775,7 +777,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     block, last = Matrix(tuple(row[:3] for row in rows.rows[:3])), Vector(rows.T.rows[3][:3])
     read = homogeneous.Block(block, last)
     H = Acceleration(W.w, homogeneous.angular(read), homogeneous.linear(read))
-    form = "of type Acceleration: [wd~ + w~ w~, a; 0 0 0 0] with the w of W"
+    form = "of type Acceleration ([wd~ + w~ w~, a; 0 0 0 0], where w is the angular part of W)"
     matrices.has_form("A", rows, H.matrix(), form)
     return H
 

@@ -1,4 +1,4 @@
-"""Motion limits: penalties for violations (with exact gradients), and remaining margins.
+"""Penalties for violated motion limits, with exact gradients, and remaining margins.
 
 A violation is the amount by which a value exceeds its limit, relative to the limit.
 """
@@ -17,9 +17,9 @@ from chasles.robot import Robot
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ALWAYS = 64
-"""Number of random configurations at which link pairs are tested for overlap.
+"""Number of random configurations that determine which pairs of shapes are ignored.
 
-Pairs whose enclosing shapes overlap at all these configurations are ignored.
+A pair is ignored if its enclosing shapes are closer than the clearance in all of them.
 """
 
 
@@ -53,7 +53,7 @@ class Bounds:
 
     @property
     def half(self) -> np.ndarray:
-        """Half widths of the position ranges; 1 for a range that is infinite or empty."""
+        """Half the width of each position range, or 1 if the range is infinite or empty."""
         width = 0.5 * (self.upper - self.lower)
         return np.where(np.isfinite(width) & (width > 0.0), width, 1.0)
 
@@ -97,7 +97,7 @@ class Bounds:
         return function.pullback(("q", "qd", "qdd"))
 
     def _places(self, q: np.ndarray, margin: float) -> Any:
-        """Yield squared clearance and workspace violations (S,), with gradients w.r.t. q."""
+        """Yield the sum of squared violations (S,) of each kind of limit, and its gradient by q."""
         if self.clearance is not None and len(self._enclosed):
             scale = 0.1
             found = self.robot.distance(q, self._enclosed, **self._scene)
@@ -121,22 +121,23 @@ class Bounds:
 
     @cached_property
     def _scene(self) -> dict[str, Any]:
-        """Options with which `robot.distance` uses enclosing capsules and compiled code."""
+        """Arguments of `robot.distance`: capsules that enclose the links, and obstacles."""
         return {"shapes": self.robot.enclosing_shapes("capsules"), "obstacles": self.obstacles}
 
     @cached_property
     def _enclosed(self) -> list[tuple[str, str]]:
-        """Link pairs that are farther apart than the clearance in a random configuration."""
+        """Pairs that are farther apart than the clearance in at least one random configuration."""
         q = self.robot.random(0, size=ALWAYS)
         found = self.robot.distance(q, **self._scene)
         apart = np.any(found.distance > self.clearance, axis=0)
         return [pair for pair, some in zip(found.pairs, apart, strict=True) if some]
 
     def margins(self, at: States) -> dict[str, float]:
-        """Return the relative margin of each limit at states (N, n); negative if violated.
+        """Return the smallest margin to each limit over N states; negative if it is violated.
 
-        Clearance and workspace margins are in m. If enclosing shapes are closer than the
-        clearance, the collision shapes in the model file are used.
+        Margins are relative to the limit, except clearance and workspace margins, which are in m.
+        If enclosing shapes are closer than the clearance, the distances between the collision
+        shapes in the model file are used instead.
         """
         q, qd, qdd = at
         shares = {
@@ -158,8 +159,9 @@ class Bounds:
     def _distance(self, q: np.ndarray) -> float:
         """Return the smallest distance between links, and between links and obstacles.
 
-        If enclosing shapes are closer than the clearance, collision shapes of the model file are
-        used.
+        Distances are first computed between shapes that enclose the links. For configurations in
+        which these shapes are closer than the clearance, the collision shapes in the model file are
+        used instead.
         """
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance
@@ -171,13 +173,14 @@ class Bounds:
 
 
 def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
-    """Check the workspace boxes, and return their corners (2, 3) by frame."""
+    """Check the workspace box of each frame; return a dictionary of corner arrays, shape (2, 3)."""
     found = {}
     for frame, box in (workspace or {}).items():
         robot.model.frame(frame)
         corners = numbers(f"excite: workspace[{frame!r}]", box, 3)
         if corners.shape != (2, 3) or not np.all(corners[0] < corners[1]):
-            problem = f"the workspace of {frame!r} must be two corners, the lower one first"
-            raise InputError("E-IDENT-022", problem, "pass (x, y, z), (x, y, z)", part="excite")
+            problem = f"the workspace of {frame!r} must be the lower and the upper corner of a box"
+            remedy = "pass ((x, y, z), (x, y, z)), with smaller numbers in the first corner"
+            raise InputError("E-IDENT-022", problem, remedy, part="excite")
         found[frame] = corners
     return found

@@ -19,13 +19,12 @@ from chasles.model.given import some_names
 from chasles.robot import Robot
 
 KINDS = ("offset", "placement", "base", "tool")
-"""Kinds of unknowns in a calibration.
-
+"""Unknowns of a calibration: joint offsets, joint placements, base pose and tool pose.
 If the effects of two unknowns coincide, the one listed first in `include` is corrected.
 """
 
 AXES = ("rx", "ry", "rz", "x", "y", "z")
-"""Names of the entries of a twist: rotations (rad), then translations (m)."""
+"""Names of the entries of a small displacement: rotations (rad), then translations (m)."""
 
 ROUNDS, DONE = 50, 1e-12
 """Limits of the Gauss-Newton iteration.
@@ -37,9 +36,10 @@ Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Joint placements (k, 4, 4), base pose (4, 4) and tool pose (4, 4)."""
 
 ALIKE = 1e-4
-"""Minimum norm of a Jacobian column's independent component, relative to the column's norm.
+"""Threshold for identifiable corrections, relative to the norm of the correction's Jacobian column.
 
-Corrections with smaller components are not identifiable.
+A correction is identifiable if the part of this column that is linearly independent of earlier
+columns has a norm above the threshold.
 """
 
 
@@ -109,8 +109,8 @@ def calibrate(
         Frame that carries the tool. Default: `robot.tool`.
     include : sequence of str
         Unknowns: "base" and "tool" (their poses), "offset" (of joints with one degree of freedom),
-        "placement" (position and orientation of each joint in its parent link). If the effects of
-        two unknowns coincide, the first in this order is corrected.
+        "placement" (position and orientation of each joint in its parent link). If two unknowns
+        have the same effect, only the unknown that is listed first is corrected.
 
     Returns
     -------
@@ -124,8 +124,8 @@ def calibrate(
 
     Notes
     -----
-    Positions and angles are weighted by their residuals. See Hollerbach, Khalil and Gautier (2016),
-    Model Identification, Springer Handbook of Robotics, section 8.2.
+    Position and angle errors are divided by their rms values. See Hollerbach, Khalil and Gautier
+    (2016), Model Identification, Springer Handbook of Robotics, section 8.2.
 
     Examples
     --------
@@ -144,10 +144,8 @@ def calibrate(
     kinds = tuple(dict.fromkeys(some_names("include", include, "calibrate")))
     for name in kinds:
         if name not in KINDS:
-            problem = f"{name!r} cannot be calibrated"
-            raise InputError(
-                "E-IDENT-032", problem, f"include {', '.join(KINDS)}", part="calibrate"
-            )
+            problem = f"unknown entry in include: {name!r}"
+            raise InputError("E-IDENT-032", problem, f"use {', '.join(KINDS)}", part="calibrate")
     readings, target = _measured(robot, q, poses, points)
     chain = Chain.from_robot(robot, readings, robot.tool if frame is None else frame)
     return _Search(robot, chain, target, kinds).run()
@@ -216,7 +214,7 @@ class Chain:
     def poses(
         self, placements: np.ndarray, base: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return poses (n, 4, 4) of the joint frames, before joint motion, and of the end frame."""
+        """Return poses (n, 4, 4) of all joint frames before joint motion, and of the end frame."""
         here = np.broadcast_to(base, (self.motions.shape[1], 4, 4))
         found = []
         for before, P, A in zip(self.links[:-1], placements, self.motions, strict=True):
@@ -240,7 +238,7 @@ def _path(robot: Robot, frame: str) -> tuple[str, ...]:
 
 
 def _twist(joint: Any) -> np.ndarray | None:
-    """Return the twist for a unit joint offset.
+    """Return the twist (angular, linear) of a joint for unit velocity, in the joint's frame.
 
     Return None unless the joint is revolute, prismatic or helical.
     """
@@ -255,7 +253,7 @@ def _twist(joint: Any) -> np.ndarray | None:
 
 @dataclass
 class _Search:
-    """Calibration by Gauss-Newton steps, starting from the robot's joint placements."""
+    """Calibration by Gauss-Newton steps, which start from the robot's own joint placements."""
 
     robot: Robot
     chain: Chain
@@ -263,7 +261,7 @@ class _Search:
     kinds: tuple[str, ...]
 
     def run(self) -> Calibrated:
-        """Fit base and tool first, then all corrections that are identifiable."""
+        """Fit the base and tool poses first, then all identifiable corrections together."""
         chain = self.chain
         names, directions, groups = self._unknowns()
         outer = [k for k, name in enumerate(names) if groups[k] < 0]
@@ -291,10 +289,10 @@ class _Search:
     def _fitted(
         self, at: Poses, directions: np.ndarray, groups: np.ndarray, chosen: list[int]
     ) -> tuple[Poses, np.ndarray, np.ndarray]:
-        """Return placements, base and tool after damped Gauss-Newton steps in the chosen unknowns.
+        """Fit the chosen unknowns by damped Gauss-Newton steps.
 
-        Also return the sum of the steps, and the weighted Jacobian, whose columns are zero for
-        unknowns that are not identifiable at the start.
+        Return the fitted placements, base and tool, the sum of the steps, and the weighted
+        Jacobian. Its columns are zero for unknowns that are not identifiable at the start.
         """
         total = np.zeros(len(groups))
         error, J = self._equations(*at, directions, groups)
@@ -359,7 +357,10 @@ class _Search:
         self, placements: np.ndarray, base: np.ndarray, tool: np.ndarray,
         directions: np.ndarray, groups: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Return errors (n, 3 or 6) in the tool's axes, and their Jacobian (rows, unknowns)."""
+        """Return measurement errors (n, 3 or 6) in the tool's axes, and the Jacobian of all errors.
+
+        The Jacobian has a row for each error and a column for each unknown.
+        """
         joints, end = self.chain.poses(placements, base)
         T = end @ tool
         error = self._errors(T)
@@ -374,7 +375,7 @@ class _Search:
         return error, np.array(blocks).reshape(len(blocks), -1).T
 
     def _errors(self, T: np.ndarray) -> np.ndarray:
-        """Return measured minus predicted angles (poses only) and positions, in the tool's axes."""
+        """Return measured minus predicted poses (angles first) or points, in the tool's axes."""
         R = np.swapaxes(T[:, :3, :3], 1, 2)
         if self.target.ndim == 2:
             return np.einsum("nij,nj->ni", R, self.target - T[:, :3, 3])
@@ -383,7 +384,7 @@ class _Search:
         return np.concatenate([turn, shift], axis=1)
 
     def _sizes(self, error: np.ndarray) -> np.ndarray:
-        """Return the rms error per coordinate: of angles (poses only), and of positions."""
+        """Return the rms angle error (poses only) and the rms position error, per coordinate."""
         return np.sqrt(np.mean(error.reshape(len(error), -1, 3) ** 2, axis=(0, 2)))
 
     def _rms(self, placements: np.ndarray, base: np.ndarray, tool: np.ndarray) -> np.ndarray:
@@ -393,7 +394,7 @@ class _Search:
 
 
 def _moved(at: Poses, xi: np.ndarray, groups: np.ndarray) -> Poses:
-    """Return placements, base and tool after corrections by twists (k, 6)."""
+    """Return the poses of joints, base and tool, corrected by small motions, the twists (k, 6)."""
     placements, base, tool = at
     each = [P @ _exp(xi[groups == k].sum(axis=0)) for k, P in enumerate(placements)]
     moved = [X @ _exp(xi[groups == k].sum(axis=0)) for X, k in ((base, -1), (tool, -2))]
@@ -415,7 +416,7 @@ def _independent(W: np.ndarray) -> list[int]:
 
 
 def _exp(xi: np.ndarray) -> np.ndarray:
-    """Return the pose (4, 4) with the rotation vector and the translation of a small twist."""
+    """Convert a small twist (rotation vector, translation) to a pose (4, 4)."""
     T = np.eye(4)
     T[:3, :3] = scipy.spatial.transform.Rotation.from_rotvec(xi[:3]).as_matrix()
     T[:3, 3] = xi[3:]

@@ -31,10 +31,13 @@ decrement is below `DONE`.
 """
 
 GAP = 1e-12
-"""Tolerance of the objective, relative to its minimum or to 1, whichever is larger."""
+"""Convergence tolerance for the objective, relative to the larger of its minimum and 1."""
 
 DEVIATIONS = (1e-9, 1e9)
-"""Range of the prior's standard deviation, outside which the data or the prior has no effect."""
+"""Range of the prior's standard deviation.
+
+Below this range, the data have no effect; above it, the prior has none.
+"""
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 """Indices of the upper triangle of a 4x4 matrix, column by column."""
@@ -42,7 +45,7 @@ PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior of the parameters p of all bodies and joints, with coordinates p = nominal + map z.
+    """Prior of the parameters p = nominal + map z of all bodies and joints, with coordinates z.
 
     The pseudo-inertia of a body is L (1 + Z) L', where L is the Cholesky factor of its prior. The
     coordinates z contain svec(Z) of each body (10 entries), followed by the joint terms.
@@ -68,9 +71,9 @@ class Prior:
 
 
 def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior:
-    """Return the prior at the nominal parameters; the prior of joint terms is zero.
+    """Return the prior: the nominal inertial parameters of bodies, and zero for joint parameters.
 
-    `mass` and `length` are scales for bodies without inertia.
+    `mass` and `length` are a typical mass and length, used for bodies without inertia.
     """
     start, blocks, raised = nominal.copy(), np.eye(len(nominal)), []
     for k in range(bodies):
@@ -105,7 +108,7 @@ UNITS = np.array(_units())
 
 
 def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
-    """Return 1 + Z (bodies, 4, 4), each body's pseudo-inertia relative to its prior."""
+    """Return the matrix 1 + Z of each body (bodies, 4, 4) for coordinates z (see `Prior`)."""
     return np.eye(4) + np.tensordot(z[: 10 * bodies].reshape(bodies, 10), UNITS, 1)
 
 
@@ -113,10 +116,12 @@ def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
 class Problem:
     """Least-squares problem for physically consistent parameters, in the coordinates of `Prior`.
 
-    The objective is 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2.
+    The objective is 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2. The equations A z = b describe the
+    measurements, and Z contains the relative changes of all pseudo-inertias.
 
-    `G` and `g` define the linear inequalities G z + g >= 0, for signs of joint terms and shapes of
-    bodies. `inside` is a vector z that satisfies all inequalities strictly.
+    `G` and `g` define the linear inequalities G z + g >= 0, which keep joint terms such as damping
+    nonnegative and, if requested, the mass of each body within its shape. `inside` is a vector z
+    that satisfies all inequalities strictly.
     """
 
     A: np.ndarray
@@ -128,7 +133,7 @@ class Problem:
     inside: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return the prior's weight of each entry of z: 1/deviation^2, and tiny for joint terms."""
+        """Return the weights of z^2 in the objective: 1/deviation^2, or almost 0 for joints."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
@@ -136,14 +141,14 @@ class Problem:
     def unbounded(self) -> np.ndarray:
         """Return the coordinates z that minimize the objective without constraints.
 
-        A QR factorization is used, since noise-free data may outweigh the prior by 1e26.
+        QR factorization is used, since noise-free data may outweigh the prior by a factor of 1e26.
         """
         whole = np.vstack([self.A, np.diag(np.sqrt(self.weights()))])
         Q, R = np.linalg.qr(whole)
         return np.linalg.solve(R, Q[: len(self.b)].T @ self.b)
 
     def feasible(self, z: np.ndarray) -> bool:
-        """Return True if every body and every joint term is physically possible."""
+        """Return True if all pseudo-inertias are positive definite and all inequalities hold."""
         least = np.linalg.eigvalsh(matrices(z, self.bodies)).min(initial=np.inf)
         return bool(least >= LEAST and np.all(self.slack(z) >= 0.0))
 
@@ -220,10 +225,10 @@ def _barrier(problem: Problem, z: np.ndarray) -> float:
 
 
 def _barrier_rows(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return B and s such that the Hessian of the barrier is B'B and its gradient is B's.
+    """Return B and s such that the barrier has the Hessian B.T @ B and the gradient B.T @ s.
 
-    With W = L L', the derivative of -log det W along U equals the derivative at the identity along
-    L^-1 U L^-T.
+    The barrier of each body is -log det W for a positive definite matrix W. With W = L L', the
+    derivative of -log det W along U equals the derivative at the identity along L^-1 U L^-T.
     """
     bodies, slack = problem.bodies, problem.slack(z)
     B = np.zeros((10 * bodies + len(slack), len(z)))

@@ -37,7 +37,7 @@ WEIGHED = 1e-3
 """Relative standard deviation of a given total mass."""
 
 GUESS = 0.05
-"""Prior mass and radius of gyration of a payload, relative to the robot's mass and size."""
+"""Expected mass and radius of gyration of a payload, relative to the robot's mass and size."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def unknown_bodies(
         if index < 0:
             problem = f"frame {payload!r} does not move"
             raise InputError(
-                "E-IDENT-025", problem, "name a frame on a moving link", part="payload"
+                "E-IDENT-025", problem, "pass the name of a frame on a moving link", part="payload"
             )
         return robot, (Body("payload", np.zeros(10), ((index, moved(pose)),), payload),)
     if not symmetry:
@@ -105,7 +105,7 @@ def consistent(
     deviation: float,
     constraints: Constraints,
 ) -> tuple[Prior, np.ndarray]:
-    """Return the prior, and the physically consistent solution in the prior's coordinates z."""
+    """Return the prior, and the physically consistent solution as coordinates z (see `Prior`)."""
     if kind == "log-cholesky" and constraints.enclosed is not None:
         unable = "prior 'log-cholesky' cannot keep masses within shapes"
         raise InputError("E-IDENT-046", unable, "use prior='pull-back'", part="identify")
@@ -125,7 +125,7 @@ def consistent(
 
 
 def _prior(model: LinearModel) -> Prior:
-    """Return the prior: the robot's parameters, and a guess for a payload."""
+    """Return the prior: the robot's own parameters, and a guess for those of a payload."""
     robot, nominal = model.robot, model.nominal.copy()
     own = robot.inertial_parameters()[::10]
     typical = float(np.max(np.abs(own), initial=0.0)) or 1.0
@@ -138,7 +138,7 @@ def _prior(model: LinearModel) -> Prior:
 
 
 def _weighed(model: LinearModel, mass: float) -> tuple[np.ndarray, float]:
-    """Return the total-mass equation (row, right-hand side), divided by its deviation."""
+    """Return the total-mass equation (row, right-hand side), divided by its standard deviation."""
     row = np.zeros(len(model.names))
     for k, body in enumerate(model.bodies):
         row[10 * k] = len(body.parts)
@@ -149,7 +149,10 @@ def _weighed(model: LinearModel, mass: float) -> tuple[np.ndarray, float]:
 def _inequalities(
     model: LinearModel, start: Prior, constraints: Constraints
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrix G of constraints G x >= 0 on parameters x, and a strictly feasible z."""
+    """Return the matrix G of the constraints G x >= 0 on parameters x, and a feasible point z.
+
+    The point is given by its coordinates z (see `Prior`), and satisfies all constraints strictly.
+    """
     n, bodies = len(model.names), len(model.bodies)
     rows, z = [], np.zeros(n)
     for k, (kind, _) in enumerate(model.unknowns):
@@ -167,7 +170,10 @@ def _inequalities(
         own = inequalities(body, found)
         own = own / np.linalg.norm(own @ start.map[at, at], axis=1, keepdims=True)
         if np.min(own @ within) <= 0.0:
-            problem = f"the shapes of {body.name!r} and its counterpart do not overlap"
+            problem = (
+                f"the shapes of {body.name!r} do not overlap with the mirrored shapes of "
+                "its symmetric link"
+            )
             raise InputError("E-IDENT-027", problem, "omit enclosed=", part="symmetry")
         for each in own:
             rows.append(np.zeros(n))
@@ -177,9 +183,9 @@ def _inequalities(
 
 
 def _large_enough(start: Prior, at: slice, p: np.ndarray) -> np.ndarray:
-    """Return coordinates z of one body, for a sufficiently large multiple of its parameters p.
+    """Multiply the parameters p of one body by a factor, and return its coordinates z.
 
-    The multiple is increased until all eigenvalues of 1 + Z exceed 2 `LEAST`.
+    The factor is increased until all eigenvalues of 1 + Z(z) exceed `2 * LEAST`.
     """
     own = start.map[at, at]
     factor = max(float(start.nominal[at][0] / p[0]), 1e-3)

@@ -31,10 +31,10 @@ class FourierSeries:
 
     @cached_property
     def modes(self) -> np.ndarray:
-        """Sine and cosine coefficients (2 * harmonics, P - 1) of motions with initial qd = qdd = 0.
+        """Basis (2 * harmonics, P - 1) of the coefficients of motions with initial qd = qdd = 0.
 
-        The coefficients of harmonic k are scaled by 1/k, so that all harmonics contribute similar
-        velocities.
+        Each column contains the sine coefficients, then the cosine coefficients. Those of harmonic
+        k are scaled by 1/k, so that all harmonics contribute similar velocities.
         """
         k = np.arange(1, self.harmonics + 1)
         fall, none = 1.0 / k, np.zeros(self.harmonics)
@@ -68,7 +68,7 @@ class Spline:
 
     @property
     def times(self) -> np.ndarray:
-        """Times (2 * harmonics,) of the spline points."""
+        """Times (s) of the spline points, equally spaced from 0 to the duration."""
         return np.linspace(0.0, self.duration, 2 * self.harmonics)
 
     @cached_property

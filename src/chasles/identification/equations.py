@@ -26,7 +26,7 @@ BLOCK = 512
 """Number of states per block, chosen so that their equations fit into the processor's cache."""
 
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""q, qd, qdd, tau and external wrenches (six columns per frame), with one row per state."""
+"""Samples q, qd, qdd, tau and external wrenches, one row per state; six columns per wrench."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Grams:
     """Gram matrices of the identification equations [W_j, e_j], summed over samples.
 
     `sums` has the shape (rows, b + 1, b + 1) for b base parameters. `count` is the number of
-    samples. `used` is the number of samples in motion (not at rest) for each row.
+    samples. `used` is the number of samples used in each row, without samples at rest.
     """
 
     sums: np.ndarray
@@ -45,9 +45,11 @@ class Grams:
         return Grams(self.sums + other.sums, self.count + other.count, self.used + other.used)
 
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
-        """Return triangular factors of [A_j, b_j], for equations A_j x = b_j in all parameters x.
+        """Return factors R_j of the Gram matrices of the equations A_j x = b_j.
 
-        A_j = W_j K and b_j = e_j + W_j K nominal, where K is `base.combination`.
+        R_j' R_j = [A_j, b_j]' [A_j, b_j], and x contains all parameters. These equations follow
+        from those for the base parameters, W_j (beta - beta_0) = e_j. With K = `base.combination`,
+        A_j = W_j K and b_j = e_j + W_j K nominal.
         """
         rows, size, _ = self.sums.shape
         lengths = np.sqrt(np.maximum(np.einsum("rii->ri", self.sums), 0.0))
@@ -71,9 +73,9 @@ class Equations:
     base: Base
 
     def _traced(self) -> tuple[Program, list[list[int]]]:
-        """Return the program that computes the rows [W_j, e_j], and the columns of each W_j.
+        """Return the program for the equations [W_j, e_j], and the column indices of each W_j.
 
-        Rows are stored one after another, each padded with zeros to full SIMD vectors.
+        The equations are stored one after another, each padded with zeros to full SIMD vectors.
         """
         arena, inputs = Arena(RULES), self.inputs()
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
@@ -94,7 +96,7 @@ class Equations:
     def rows(
         self, given: dict[str, list[Scalar]], arena: Arena
     ) -> Iterator[tuple[list[int], list[Number]]]:
-        """Yield the base parameter indices and the symbolic entries [W_j, e_j] of each row j."""
+        """Yield, for each row j of the regression, parameter indices and symbols [W_j, e_j]."""
         model = self.model.bare.model
 
         keys = self.model.wrenches
@@ -122,7 +124,7 @@ class Equations:
             yield kept, row
 
     def _inertias(self, Y: list[Number]) -> list[Number]:
-        """Return the regressor of the unknown bodies, from the regressor Y of all bodies."""
+        """Return the columns of the regressor Y (of all bodies) for the unknown parameters."""
         if self.model.map is None:
             return Y
         rows = np.array(Y, object).reshape(self.model.robot.nv, -1)

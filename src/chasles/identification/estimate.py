@@ -47,10 +47,14 @@ POOR = 100.0
 """Condition number above which a note reports insufficient excitation."""
 
 UNLIKELY = 20.0
-"""Ratio of fitted to prior base parameters above which wrong units are suspected."""
+"""Factor between the norms of the fitted and prior base parameters that suggests wrong units.
+
+A note reports wrong units if the ratio of the norms is more than the factor or less than its
+reciprocal.
+"""
 
 SEVERAL = 0.5
-"""Fraction of the samples below which a note reports that a joint is mostly at rest."""
+"""If a joint moves in less than this fraction of the samples, a note reports the joint."""
 
 Delay = float | Literal["estimate"]
 """Delay (s) of a torque relative to the positions, or "estimate"."""
@@ -223,7 +227,9 @@ def identify(
     logs = Measured(reader, smoothing, cutoff, lag)
     if loads and data is None:
         problem = "`wrenches` refers to log columns, but no logs were given"
-        raise InputError("E-IDENT-043", problem, "pass arrays as f_ext", part="identify")
+        raise InputError(
+            "E-IDENT-043", problem, "pass the wrenches as arrays in f_ext", part="identify"
+        )
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
         model = LinearModel(robot, terms, bodies, slip or SLIP, loads, slowest)
@@ -274,7 +280,7 @@ def _identified(
     gains: Gains | None,
     notes: tuple[str, ...],
 ) -> Identified:
-    """Identify parameters from arrays; `measured` contains measured minus known torques."""
+    """Identify parameters from arrays; known torques are already subtracted from `measured`."""
     factors = factors_of(model, states, measured)
     moving = factors.counts
     fit = fitted(factors, chosen.columns)
@@ -324,7 +330,7 @@ def _empty() -> InputError:
 
 
 def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
-    """Return a note for each torque with few usable samples, because its joint is often at rest."""
+    """Return a note for each joint that is at rest in most samples."""
     found = []
     for name, count in zip(model.robot.independent, moving, strict=True):
         if count < SEVERAL * samples:
@@ -336,7 +342,7 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
     """Return one delay for all torques, or a mapping from joints and frames to delays.
 
-    None stands for a delay that is estimated.
+    A delay is None if it is to be estimated.
     """
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
@@ -344,7 +350,7 @@ def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[Wr
     for name, each in delay.items():
         if name not in robot.joints and (name not in frames or each == "estimate"):
             problem = f"the delay of {name!r} cannot be determined"
-            remedy = "use joint names, or pass the delay of a wrench frame in seconds"
+            remedy = "name a joint, or name a wrench frame and give its delay in seconds"
             raise InputError("E-IDENT-044", problem, remedy, part="delay")
         found[name] = None if each == "estimate" else a_number("delay", each, "identify")
     return found or 0.0

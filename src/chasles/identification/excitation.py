@@ -35,15 +35,15 @@ BATCH = 64
 """Number of motions that are evaluated at once."""
 
 POWERS = (6.0, 40.0)
-"""Initial and final exponents of power sums that approximate the largest and smallest
-eigenvalues."""
+"""The search approximates the largest and smallest eigenvalues by power sums of the eigenvalues.
+These are the exponents of the sums at the start and at the end of the search."""
 
 MARGIN = 0.02
 """Fraction by which the search tightens every limit, because limits may be exceeded between
 samples."""
 
 TURNING = 0.05
-"""Smoothing width for the sign of a velocity in gradients, relative to the largest velocity."""
+"""Width over which gradients smooth the sign of a velocity, relative to the largest velocity."""
 
 INSIDE = 1.0 - 1e-3
 """Largest fraction of a limit that a motion may reach on the fine grid."""
@@ -133,7 +133,8 @@ def excite(
         (N m or N). By default, velocities and torques are limited by `robot.limits`, and
         accelerations are not limited.
     clearance : float, optional
-        Minimum distance (m) between links, and between links and obstacles; None ignores both.
+        Minimum distance (m) between links, and between links and obstacles; None for no
+        limit.
     obstacles : dict, optional
         Obstacles, as in `robot.distance`.
     workspace : dict, optional
@@ -158,7 +159,7 @@ def excite(
     -----
     The final limit check uses time steps ten times smaller than those of the search.
     During the search, links are replaced by enclosing capsules (`robot.enclosing_shapes`); the
-    final check uses the file's collision shapes if the capsules are too close.
+    final check uses the robot's collision shapes if the capsules are too close.
 
     Examples
     --------
@@ -168,13 +169,14 @@ def excite(
     """
     check_robot("excite", robot)
     if robot.nq != robot.nv or len(robot.independent) < robot.nv:
-        problem = "all joints must have one coordinate each, without loops or a floating base"
+        problem = "robots with loops, a floating base or spherical joints are not supported"
         remedy = "use an open chain, or pass measured motions to chasles.identify"
         raise InputError("E-IDENT-021", problem, remedy, part="excite")
     for name, count in (("harmonics", harmonics), ("starts", starts), ("improved", improved)):
-        if count < (2 if name == "harmonics" else 1):
-            problem = f"{name} is too small: {count}"
-            raise InputError("E-IDENT-011", problem, "pass a larger number", part="excite")
+        least = 2 if name == "harmonics" else 1
+        if count < least:
+            problem = f"{name} must be at least {least}, not {count}"
+            raise InputError("E-IDENT-011", problem, f"increase {name}", part="excite")
     for name, value, known in (("shape", shape, CURVES), ("goal", goal, get_args(Goal))):
         if a_name(name, value, "excite") not in known:
             problem = f"{name} must be {' or '.join(map(repr, known))}, not {value!r:.60}"
@@ -190,7 +192,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty state arrays, because base parameters need no states if there are no loops."""
+    """Return empty arrays of measured states, because base parameters use only random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -210,10 +212,12 @@ def _bounds(
         found[name] = numbers(f"excite: {name}", whole, robot.nv).astype(float)
         if np.any(~(found[name] > 0.0)):
             problem = f"{name} must be positive"
-            raise InputError("E-IDENT-012", problem, f"pass a positive {name}=", part="excite")
+            raise InputError(
+                "E-IDENT-012", problem, f"pass positive values for {name}", part="excite"
+            )
     if not np.all(np.isfinite(found["velocity"])):
         problem = "some joints have no velocity limit"
-        raise InputError("E-IDENT-013", problem, "pass velocity=", part="excite")
+        raise InputError("E-IDENT-013", problem, "pass limits as `velocity`", part="excite")
     obstacles, workspace = rest
     if clearance is not None and not obstacles and not robot.collision_pairs():
         clearance = None
@@ -241,12 +245,12 @@ class Search:
 
     @cached_property
     def curve(self) -> FourierSeries | Spline:
-        """Family of motions to search."""
+        """Curves (Fourier series or splines) among which the best motion is searched."""
         return CURVES[self.shape](self.harmonics, self.duration)
 
     @cached_property
     def basis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Basis functions and their derivatives at the sample times of the search."""
+        """Basis functions of the curves, and their two derivatives, at the times of the samples."""
         count = PER_HARMONIC * self.harmonics
         return self.curve.at(np.arange(count) * (self.duration / count))
 
@@ -278,13 +282,13 @@ class Search:
         return theta
 
     def _columns(self, at: States) -> np.ndarray:
-        """Return the base regressor (S, N nv, b) along the motions."""
+        """Return the base regressors (S, N nv, b) of S motions, each with N samples."""
         S, (q, qd, qdd) = len(at[0]), (x.reshape(-1, x.shape[-1]) for x in at)
         A = self.model.matrix(q, qd, qdd)[..., self.base.columns]
         return A.reshape(S, -1, len(self.base))
 
     def conditions(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the condition number and the objective value of each motion, each (S,)."""
+        """Return two arrays (S,): the condition number and the objective of each motion."""
         found, goals = [], []
         for first in range(0, len(theta), BATCH):
             W = self._columns(self.states(theta[first : first + BATCH]))
@@ -299,7 +303,7 @@ class Search:
     def objective(
         self, theta: np.ndarray, weight: float, power: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smoothed objective, plus penalties, of S motions (S,), and its gradient."""
+        """Return the smoothed objective with penalties for S motions, shape (S,), and gradient."""
         at = self.states(theta)
         condition = self.goal == "condition"
         value, bars = self._excitation(at, power) if condition else self._information(at)
@@ -311,10 +315,10 @@ class Search:
         return value + weight * penalty, np.asarray(gradient)
 
     def _excitation(self, at: States, p: float) -> tuple[np.ndarray, States]:
-        """Return 1/(2p) log (sum l^p sum l^-p) for the eigenvalues l of W'W, and its gradient.
+        """Approximate the logarithm of the condition number of the base regressor, with gradient.
 
-        The value approximates the logarithm of the condition number of W, the base regressor with
-        columns of unit length. With the eigenvectors V, the gradient with respect to W is
+        The value is 1/(2p) log (sum l^p sum l^-p), where l are the eigenvalues of W'W, and W is the
+        base regressor with columns of unit length. With the eigenvectors V, the gradient by W is
         W V diag(dl) V', propagated through the scaling of the columns of W. The compiled pullback
         of the regressor propagates this gradient to q, qd and qdd.
         """
@@ -396,7 +400,7 @@ class Search:
         return motion
 
     def best(self, theta: np.ndarray, random: float) -> Excitation:
-        """Return the best motion that satisfies the limits on a finer grid."""
+        """Return the best motion that satisfies the limits at all times of a finer grid."""
         count = FINE * PER_HARMONIC * self.harmonics
         fine = self.curve.at(np.arange(count + 1) * (self.duration / count))
         broken: dict[str, float] = {}

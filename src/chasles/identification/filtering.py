@@ -1,8 +1,9 @@
 """Velocities and accelerations from measured positions, and torque delays.
 
 Positions are smoothed without a time shift, by filters that are flat up to the highest frequency of
-the motion. Torques are not filtered: friction jumps when a velocity changes its sign, and filtering
-the torques alone would reduce the jumps and bias friction. Least squares averages the torque noise.
+the motion. Torques are not filtered: friction torques jump when a velocity changes sign, and
+filtering only the torques would reduce the jumps and bias the estimated friction. Least squares
+averages the torque noise.
 """
 
 from collections.abc import Callable
@@ -19,20 +20,20 @@ Smoothing = Literal["low-pass", "savitzky-golay", "spline"]
 ORDER, DEGREE = 8, 4
 """Parameters of the smoothing filters.
 
-`ORDER` is the order of the low-pass filter in each direction. `DEGREE` is the degree of
-Savitzky-Golay polynomials.
+`ORDER` is the order of the low-pass filter, which is applied forwards and backwards. `DEGREE` is
+the degree of the Savitzky-Golay polynomials.
 """
 
 BANDS = 20
 """Number of frequency bands per decade over which spectra are averaged."""
 
 LEAST = 20
-"""Minimum number of samples in a motion."""
+"""Minimum number of samples of a motion that can be smoothed."""
 
 
 @dataclass(frozen=True)
 class Smoothed:
-    """A motion with its derivatives: times t (n,), other arrays (n, nv), and cut-off (Hz)."""
+    """Smoothed motion: times t (n,), q, qd, qdd and tau (n, nv), and cut-off frequency (Hz)."""
 
     t: np.ndarray
     q: np.ndarray
@@ -68,7 +69,8 @@ def smoothed(
     chosen = chosen_cutoff(q, step) if cutoff is None else float(cutoff)
     if not 0.0 < chosen < nyquist:
         problem = f"the cut-off must lie between 0 and {nyquist:.4g} Hz, not {chosen:.4g}"
-        raise InputError("E-IDENT-017", problem, "pass a cutoff= in this range", part="identify")
+        remedy = "pass cutoff in this range (Hz)"
+        raise InputError("E-IDENT-017", problem, remedy, part="identify")
     place, velocity, acceleration = _METHODS[smoothing](q, step, chosen)
     ends = min(int(np.ceil(0.5 / (chosen * step))) + 2, len(t) // 8)
     kept = slice(ends, len(t) - ends)
@@ -80,11 +82,11 @@ def _resampled(t: np.ndarray, x: np.ndarray, even: np.ndarray) -> np.ndarray:
 
 
 def chosen_cutoff(q: np.ndarray, step: float) -> float:
-    """Return a cut-off (Hz): the frequency above which accelerations are mainly noise.
+    """Return the cut-off frequency (Hz) above which accelerations are mainly noise.
 
     The power of accelerations, f^4 times that of positions, falls above the frequencies of the
     motion and rises where position noise begins. A joint's cut-off is the minimum in between, and
-    the result is the highest cut-off of all joints. Gaps between the frequencies of a motion are
+    the result is the highest cut-off of all joints. Gaps in the spectrum of a motion are
     filled with the largest power within the next two octaves.
     """
     n = len(q)
@@ -157,7 +159,7 @@ _METHODS: dict[str, Callable[[np.ndarray, float, float], Rates]] = {
 
 
 def delay(t: np.ndarray, tau: np.ndarray, predicted: np.ndarray, longest: float = 0.1) -> float:
-    """Return the lag (s) of measured torques behind the torques that a robot predicts.
+    """Return the lag (s) of measured torques behind the torques predicted by inverse dynamics.
 
     The lag maximizes the correlation, summed over joints and interpolated by a parabola.
     """

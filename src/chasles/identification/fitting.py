@@ -12,7 +12,7 @@ from chasles.identification.linear import CHUNK, Base, LinearModel
 from chasles.identification.regression import HUBER, Factors, Fit, compressed, fitted
 
 ROBUST_ROUNDS = 10
-"""Number of reweighting iterations for the robust loss."""
+"""Maximum number of reweighting iterations for the robust loss."""
 
 COARSE = 16
 """Number of Stribeck velocities on the coarse search grid."""
@@ -29,7 +29,7 @@ def _parts(count: int) -> Iterator[slice]:
 def _blocks(
     model: LinearModel, states: States, tau: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield blocks of equations A x = b with their weights (0 for joints at rest)."""
+    """Yield blocks of equations A x = b with weights: 1 for moving joints, 0 for joints at rest."""
     for part in _parts(len(tau)):
         q, qd, qdd = (x[part] for x in states)
         A, b = model.rows(q, model.matrix(q, qd, qdd)), model.rows(q, tau[part])
@@ -65,7 +65,7 @@ def robust(
 def _spread(
     model: LinearModel, states: States, tau: np.ndarray, chosen: Base, fit: Fit
 ) -> np.ndarray:
-    """Return a robust standard deviation of the residuals of each row, from their median."""
+    """Return a robust standard deviation of each row's residuals: median magnitude / 0.6745."""
     found = [
         np.where(moving, np.abs(b - A[..., chosen.columns] @ fit.values), np.nan)
         for A, b, moving in _blocks(model, states, tau)

@@ -17,13 +17,12 @@ is below `CHANGE`.
 """
 
 UNSURE = 1e-8
-"""Relative tolerance for singular values: with smaller ones, gains are not identifiable."""
+"""Ratio of the smallest to the largest singular value below which gains are not identifiable."""
 
 
 @dataclass(frozen=True)
 class Gains:
-    """Motor constants (rows,), with the indices and covariance of the unknown constants.
-
+    """Motor constants of all joints, with the indices and covariance of the unknown constants.
     `sensitivity` is the derivative of the base parameters with respect to the unknown constants.
     """
 
@@ -38,7 +37,7 @@ class Gains:
 
 
 def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> np.ndarray:
-    """Return the motor gains of `names`: 1 for a measured torque, NaN for an unknown gain."""
+    """Return the gain of each motor: 1 for a measured torque, NaN for an unknown gain."""
     given = a_mapping("gain", gain, "identify")
     found = np.ones(len(names))
     for name, value in given.items():
@@ -73,8 +72,8 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
         length = np.maximum(np.linalg.norm(flat, axis=0), 1e-300)
         U, s, Vt = np.linalg.svd(flat / length, full_matrices=False)
         if s[-1] < UNSURE * s[0]:
-            problem = "the scale of the gains, torques and inertias cannot be identified"
-            remedy = "pass the gain of one motor, or external wrenches (f_ext=)"
+            problem = "the data do not determine the common scale of motor gains and inertias"
+            remedy = "pass the known gain of one motor, or measured external wrenches as f_ext"
             raise InputError("E-IDENT-029", problem, remedy, part="gain")
         step = -(Vt.T / s) @ (U.T @ (r / noise[:, None]).ravel()) / length
         x = x + step[:b]
@@ -93,7 +92,7 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
 
 
 def _start(R: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return initial values of x and the gains, from least squares with currents as columns."""
+    """Return initial values of the base parameters and unknown gains, by linear least squares."""
     unknown = np.flatnonzero(np.isnan(gains))
     b = R.shape[2] - 2
     A = np.zeros((*R.shape[:2], b + len(unknown)))

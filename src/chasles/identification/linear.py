@@ -32,17 +32,18 @@ SLIP = 0.1
 SHARE, SLOW = 0.01, {"rad": 0.05, "m": 0.005}
 """Default threshold below which a joint velocity counts as zero.
 
-The threshold is `SHARE` times the joint's velocity limit, but at most `SLOW` (rad/s or m/s).
+The threshold is `SHARE` times the joint's velocity limit, but at most `SLOW`. `SLOW` is in rad/s
+for rotations and in m/s for translations.
 """
 
 CHUNK = 2048
 """Number of states whose regressors are held in memory at once."""
 
 SAMPLE = 500
-"""Number of states from which the base parameters of closed loops are determined."""
+"""Number of states used to find the base parameters of a robot with closed loops."""
 
 TOLERANCE = 1e-8
-"""Relative tolerance for QR pivots: columns with smaller ones count as linearly dependent."""
+"""Relative tolerance: columns with smaller QR pivots count as linearly dependent."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class LinearModel:
 
     @cached_property
     def unknowns(self) -> tuple[tuple[str, str], ...]:
-        """Kind and joint of each unknown that is not an inertia."""
+        """Kind and joint of each unknown joint term, such as friction."""
         return tuple(
             (kind, joint)
             for kind in TERMS
@@ -113,18 +114,21 @@ class LinearModel:
 
     @cached_property
     def free(self) -> int:
-        """Number of rows: degrees of freedom of the robot with its loops closed."""
+        """Number of rows of A per state: the degrees of freedom of the robot with closed loops."""
         return len(self.robot.independent)
 
     @cached_property
     def bare(self) -> Robot:
-        """The robot, with unknown terms set to zero if `inverse_dynamics` includes them."""
+        """The robot, without unknown terms such as friction, for `inverse_dynamics`."""
         counted = {f"{joint}.{kind}": 0.0 for kind, joint in self.unknowns if TERMS[kind].counted}
         return self.robot.with_parameters(counted) if counted else self.robot
 
     @cached_property
     def map(self) -> np.ndarray | None:
-        """Matrix that maps unknown inertias to those of all moving bodies (None: identity)."""
+        """Matrix that maps the unknown inertial parameters to those of all moving bodies.
+
+        The value is None if this matrix would be the identity.
+        """
         if self.given is None:
             return None
         found = np.zeros((10 * len(moving_links(self.robot)), 10 * len(self.bodies)))
@@ -143,7 +147,7 @@ class LinearModel:
         return np.concatenate([*(body.nominal for body in self.bodies), rest])
 
     def matrix(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
-        """Return the model matrix A (n, nv, k) for n states, before loops are closed."""
+        """Return the model matrix A (n, nv, k) for n states, without loop constraints."""
         Y = self._inertias(q, qd, qdd)
         block = np.zeros((*Y.shape[:-1], len(self.unknowns)))
         for k, (kind, joint) in enumerate(self.unknowns):
@@ -152,7 +156,7 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return a joint's velocity index, and its states (n,) for computing joint terms."""
+        """Return a joint's index in qd, and its motion (n samples) for computing joint terms."""
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
@@ -164,7 +168,7 @@ class LinearModel:
         return tuple(self.robot.velocity_slice(joint).start for joint in joints)
 
     def rest(self, row: int) -> float:
-        """Return the rest velocity of coordinate `row`: slower joints count as at rest."""
+        """Return the speed of coordinate `row` up to which its joint counts as at rest."""
         return 0.0 if self.slowest is None else self.slowest[row]
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -193,7 +197,7 @@ class LinearModel:
         return found
 
     def place(self, joint: str) -> tuple[int, int, float]:
-        """Return the indices of a joint's velocity and position, and its spring's rest position."""
+        """Return a joint's index in qd, its index in q, and the rest position of its spring."""
         robot = self.robot
         rest = (*robot.joint(joint).rest, 0.0)[0]
         return robot.velocity_slice(joint).start, robot.position_slice(joint).start, float(rest)
@@ -213,7 +217,7 @@ class LinearModel:
         return Y if self.map is None else Y @ self.map
 
     def _inertial(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
-        """Return the torques due to the unknown bodies with the given robot's parameters."""
+        """Return the torques due to the unknown bodies, with the parameters in the robot's file."""
         nominal = np.concatenate([body.nominal for body in self.bodies])
         return self._inertias(q, qd, qdd) @ nominal
 
@@ -226,14 +230,14 @@ class LinearModel:
         return np.diag(found)
 
     def by_motor(self, values: np.ndarray) -> dict[str, float]:
-        """Return a mapping from the names of the independent coordinates to values."""
+        """Return the values as a dict with the names of the independent coordinates as keys."""
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Project torques, or a torque matrix (n, nv, ...), onto the independent coordinates.
 
-        With closed loops, row k is the power of the torques if independent velocity k is 1 and the
-        other independent velocities are 0.
+        With closed loops, row k is the power of the torques for a motion in which the independent
+        velocity k is 1 and all others are 0.
         """
         if self.free == self.robot.nv:
             return values
@@ -244,7 +248,10 @@ class LinearModel:
 
 @dataclass(frozen=True)
 class Base:
-    """Parameter combinations that determine the torques: A x = A[..., columns] (combination x)."""
+    """Base parameters `combination @ x`, which determine the torques A x of a linear model.
+
+    The product A @ x equals A[..., columns] @ (combination @ x).
+    """
 
     columns: np.ndarray
     combination: np.ndarray
@@ -315,7 +322,7 @@ def rest_velocities(
 ) -> tuple[float, ...]:
     """Return the rest velocity of each velocity coordinate: slower joints count as at rest.
 
-    Default: 1 % of the joint's velocity limit, and at most 0.05 rad/s or 0.005 m/s.
+    The default is 1 % of the joint's velocity limit, but at most 0.05 rad/s or 0.005 m/s.
     """
     if given is None:
         movers = [robot.model.bodies[i].joint for i in robot.model.movers]
@@ -347,7 +354,7 @@ def checked_terms(robot: Robot, include: Sequence[str]) -> tuple[str, ...]:
         rows = [row for row, term in TERMS.items() if term.include == kind]
         if name != "inertia" and (not rows or joint not in ("", *joints)):
             known = ", ".join(("inertia", *INCLUDED))
-            problem = f"{name!r} cannot be identified"
+            problem = f"{name!r} is not a term that can be identified"
             remedy = f"include {known}, or JOINT.TERM for a joint with one degree of freedom"
             raise InputError("E-IDENT-001", problem, remedy, part="identify")
         found += [f"{joint}.{row}" if joint else row for row in rows]

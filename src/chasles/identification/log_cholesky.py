@@ -26,19 +26,19 @@ a failed step, and stays below `MOST`.
 """
 
 FLAT = 1e-4
-"""Lower bound for squared column norms, relative to the largest, in the scaling of the damping.
+"""Lower bound for the squared norms of the Jacobian's columns, as a fraction of the largest.
 
-The columns of masses and joint terms near zero have very small norms.
+The norms scale the damping. They are very small for masses and joint parameters near zero.
 """
 
 
 def log_cholesky(problem: Problem, start: np.ndarray) -> np.ndarray:
-    """Return the z that minimizes 1/2 |A z - b|^2 + 1/(2 deviation^2) |theta|^2, by Newton steps.
+    """Return consistent parameters z that fit the equations A z = b, by Newton steps.
 
-    `theta` contains the log-Cholesky coordinates of all bodies. Joint terms that must not be
-    negative are squares of their coordinates. `start` is a consistent z at which the steps begin.
-    No step increases the objective. The Hessian is exact, and damped where it is not positive
-    definite.
+    z minimizes 1/2 |A z - b|^2 + 1/(2 deviation^2) |theta|^2, where `theta` contains the
+    log-Cholesky coordinates of all bodies. Joint terms that must not be negative are squares of
+    their coordinates. `start` is a consistent z at which the steps begin. No step increases the
+    objective. The Hessian is exact, and damped where it is not positive definite.
     """
     n, own, weights = problem.A.shape[1], 10 * problem.bodies, problem.weights()
     signed = np.zeros(n, bool)
@@ -118,7 +118,7 @@ def _coordinates(z: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
 
 
 def _mapped(x: np.ndarray, bodies: int, signed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return z for log-Cholesky coordinates x, and the derivative (n, n) of z w.r.t. x."""
+    """Convert log-Cholesky coordinates x to z (see `Prior`), and return z and dz/dx (n, n)."""
     z, slope = x.copy(), np.eye(len(x))
     rows, columns = np.array(PLACES).T
     for k in range(bodies):

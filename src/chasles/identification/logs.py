@@ -2,9 +2,9 @@
 
 Columns have the same names as in motion files: t (s), and for a joint J the columns J.q, J.qd,
 J.qdd and J.tau (J.q0, ... for joints with several coordinates). `columns=` maps these names to the
-names in the log, and `units=` gives their units. External wrenches at a frame F have the columns
-F.mx, F.my, F.mz, F.fx, F.fy, F.fz. Invalid data raise an error with the file and row. With
-skip_bad, invalid rows and files are skipped and counted instead.
+names in the log, and `units=` gives the units of columns. External wrenches at a frame F have the
+columns F.mx, F.my, F.mz, F.fx, F.fy, F.fz. Invalid data raise an error with the file and row. With
+`skip_bad=True`, invalid rows and files are skipped and counted instead.
 """
 
 import os
@@ -46,7 +46,7 @@ UNITS = {
 """Conversion factors to SI units."""
 
 SIDE_BY_SIDE = 64
-"""Number of matrix rows that `extremes` joins into one long row."""
+"""Number of matrix rows that `extremes` joins into one row, because NumPy is fast for long rows."""
 
 GAP = 5.0
 """Ratio of a time step to the median step, above which the step counts as a gap."""
@@ -85,14 +85,14 @@ class Skipped:
 
 @dataclass
 class _Clock:
-    """The last time read from a log, and the median time step."""
+    """Time of the last row read from a log, and the median time step."""
 
     last: float = -np.inf
     step: float = np.nan
 
 
 def column_names(robot: Robot) -> dict[str, list[str]]:
-    """Return column names by quantity: q, qd, qdd, tau."""
+    """Return the standard column names of a robot's log by quantity: q, qd, qdd, tau."""
     return {**motion.columns(robot.model), "tau": motion.effort_columns(robot.model)}
 
 
@@ -274,7 +274,7 @@ class Reader:
     def _pieces(
         self, file: str, rows: np.ndarray, t: np.ndarray | None, clock: _Clock
     ) -> Iterator[tuple[slice, bool]]:
-        """Split a block at gaps in time. Yield each part, and True if the part begins a motion."""
+        """Split rows of a log at gaps in time; yield each part, and True if a new motion begins."""
         if t is None:
             yield slice(0, len(rows)), clock.last == -np.inf
             clock.last = np.inf
@@ -313,7 +313,7 @@ def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def partitions(data: Any) -> list[Any]:
-    """Return the logs that are read independently: all files, or a table in memory."""
+    """Return the parts of `data` that can be read separately: each file, or a table in memory."""
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, Sequence):
@@ -331,10 +331,10 @@ def files(path: str | os.PathLike[str]) -> list[str]:
     if not place.is_dir():
         if place.suffix.lower() not in SUFFIXES:
             remedy = f"use {', '.join(SUFFIXES)} or a folder of such files"
-            raise ModelError("E-LOG-009", "unknown kind of log", remedy, file=path)
+            raise ModelError("E-LOG-009", "unknown log format", remedy, file=path)
         return [os.fspath(place)]
     found = sorted(p for p in place.rglob("*") if p.suffix.lower() in SUFFIXES)
     if not found:
         raise ModelError("E-LOG-010", "there are no logs in this folder",
-                         f"use a folder with {', '.join(SUFFIXES)}", file=path)  # fmt: skip
+                         f"use a folder with {', '.join(SUFFIXES)} files", file=path)  # fmt: skip
     return [os.fspath(p) for p in found]

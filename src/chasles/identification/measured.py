@@ -1,4 +1,4 @@
-"""Samples from logs for identification: missing derivatives, delays, and sums over files."""
+"""Read logs for identification: differentiate, correct delays, and sum Gram matrices."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -61,12 +61,12 @@ class Measured:
             yield _joined(held)
 
     def sample(self, log: Log) -> Sample:
-        """Return the states of a log, with its torques and external wrenches at the same times."""
+        """Return the joint states, torques and external wrenches of a log at common times."""
         t, n = log.t, log.tau.shape[1]
         if log.qd is not None and log.qdd is not None and self.lag == 0.0:
             return log.q, log.qd, log.qdd, log.tau, log.loads
         if t is None:
-            problem = "velocities, accelerations and delays need times"
+            problem = "sample times are necessary to compute velocities, accelerations or delays"
             raise ModelError("E-LOG-015", problem, "add a column t (s)", file=log.file, line=1)
         channels, known = np.concatenate([log.tau, log.loads], axis=1), slice(None)
         if self.lag != 0.0:
@@ -122,7 +122,7 @@ class Measured:
             self.reader.skipped.add(reason, count)
 
     def delays(self) -> dict[str, float]:
-        """Return the mean delay (s) by joint and wrench frame."""
+        """Return the mean delay (s) of each measured joint torque and wrench, by name."""
         found = {name: float(np.mean(lags)) for name, lags in self.lags.items()}
         every = found.pop("", None)
         return found if every is None else dict.fromkeys(self.reader.robot.joints, every)
@@ -145,7 +145,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Remarks:
-    """Cut-off frequencies (Hz), delays (s), and skipped rows and files by reason, from logs."""
+    """Data about one log: cut-off frequencies (Hz), delays (s), and reasons for skipped data.
+
+    `skipped` contains the number of skipped items for each reason.
+    """
 
     cutoffs: list[float]
     lags: Mapping[str, list[float]]
@@ -177,9 +180,10 @@ class Summing:
 def summed(
     equations: Equations, logs: Measured, data: Any, cluster: str | None, told: Told | None
 ) -> Grams:
-    """Return the sum of the Gram matrices of logs, and add their `Remarks` to `logs`.
+    """Return the sum of the Gram matrices of all logs in `data`.
 
-    Files are read on threads of this process or on a cluster's workers, and added in order.
+    Files are read by threads of this process or by a cluster's workers. Gram matrices are added in
+    the order of the logs, and the `Remarks` about each log are added to `logs`.
     """
     found, parts = equations.none(), partitions(data)
     here = THREADS if cluster is None and len(parts) == 1 else 1
@@ -192,7 +196,7 @@ def summed(
 
 
 def _joined(logs: list[Log]) -> Log:
-    """Return consecutive blocks as one log."""
+    """Join consecutive blocks of a log."""
     if len(logs) == 1:
         return logs[0]
     parts: dict[str, Any] = {}
@@ -205,11 +209,12 @@ def _joined(logs: list[Log]) -> Log:
 def arrays(
     logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any, f_ext: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Any]:
-    """Return q, qd, qdd, tau and f_ext from arrays that lack derivatives or have a delay."""
+    """Compute missing derivatives and correct delays; return q, qd, qdd, tau and f_ext."""
     robot = logs.reader.robot
     if t is None:
-        problem = "t is missing; velocities, accelerations and delays need times"
-        raise InputError("E-IDENT-018", problem, "pass t, or qd and qdd", part="identify")
+        problem = "t is missing, but is necessary to compute velocities, accelerations or delays"
+        remedy = "pass t, or pass qd and qdd and omit delay"
+        raise InputError("E-IDENT-018", problem, remedy, part="identify")
     missing = qd is None or qdd is None
     if robot.nq != robot.nv and missing:
         problem = "velocities of joints with quaternions cannot be computed from positions"

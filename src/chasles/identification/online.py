@@ -1,9 +1,10 @@
 """Online estimation: one compiled step per sample, which can be exported to C.
 
-"least-squares" is recursive least squares for the base parameters, with forgetting. "manifold"
-keeps all parameters physically consistent by conjugate gradient steps on the same cost, with the
-natural gradient on the manifold of pseudo-inertias (Lee, Kwon and Park 2018). A step changes each
-pseudo-inertia P to E P E', where E is close to the exponential of the step and never singular.
+The method "least-squares" is recursive least squares for the base parameters, with forgetting. The
+method "manifold" keeps all parameters physically consistent. It takes conjugate gradient steps on
+the same cost, with the natural gradient on the manifold of pseudo-inertias (Lee, Kwon and Park
+2018). A step changes each pseudo-inertia P to E P E', where E is close to the exponential of the
+step and never singular.
 """
 
 import os
@@ -46,7 +47,7 @@ METHODS = {"least-squares": least_squares, "manifold": manifold}
 """Step functions by method name."""
 
 SMALL = 1e-2
-"""Smallest initial value of joint terms that must be positive (SI units)."""
+"""Minimum initial value (SI units) of joint terms that must be positive, such as damping."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class OnlineEstimator:
 
     @cached_property
     def initial(self) -> np.ndarray:
-        """State before the first sample, with the robot's parameters."""
+        """Initial state of the estimator, which contains the robot's parameters."""
         model, b = self.equations.model, len(self.equations.base)
         if self.method == "least-squares":
             spread = [UNKNOWN * float(i == j) for i, j in upper(b)]
@@ -181,8 +182,8 @@ class OnlineEstimator:
         True
         """
         if self.method != "manifold":
-            problem = "base parameters from least squares may be physically impossible"
-            remedy = "use method='manifold', or chasles.identify"
+            problem = "parameters from method='least-squares' may be physically impossible"
+            remedy = "create the estimator with method='manifold', or use chasles.identify"
             raise InputError("E-IDENT-035", problem, remedy, part="robot")
         model = self.equations.model
         return written(model, np.asarray(state, float)[: len(model.names)])[0]
@@ -284,8 +285,8 @@ def online_estimator(
     Returns
     -------
     OnlineEstimator
-        `initial` state, `estimator(state, q, qd, qdd, tau)`, `base(state)`, `robot(state)`,
-        `export(directory)`.
+        Callable `estimator(state, q, qd, qdd, tau)` that returns the next state. The first state is
+        `estimator.initial`.
 
     Raises
     ------
@@ -300,8 +301,10 @@ def online_estimator(
     """
     check_robot("online_estimator", robot)
     if len(robot.independent) < robot.nv:
-        problem = "online estimation of closed loops is not supported"
-        raise InputError("E-IDENT-036", problem, "use chasles.identify", part="online_estimator")
+        problem = "online estimation does not support robots with closed loops"
+        raise InputError(
+            "E-IDENT-036", problem, "use chasles.identify on a log", part="online_estimator"
+        )
     if a_name("method", method, "online_estimator") not in METHODS:
         problem = f"method must be {' or '.join(map(repr, METHODS))}, not {method!r:.60}"
         raise InputError("E-IDENT-037", problem, part="online_estimator")

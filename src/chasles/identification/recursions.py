@@ -12,15 +12,16 @@ from chasles.identification.unknowns import TERMS, parameters, pseudo_inertia
 UNKNOWN = 1e4
 """Initial variance of base parameters (SI units).
 
-Without excitation, forgetting increases the mean variance at most to this value.
+Forgetting stops while the mean variance exceeds this value, because the variances would otherwise
+grow without bound when the robot does not move.
 """
 
 LONGEST = 0.5
-"""Maximum step on the manifold, as the relative change of a pseudo-inertia."""
+"""Maximum relative change of a pseudo-inertia matrix in one step of the estimator."""
 
 HALVINGS = 2
-"""Number of squarings in the exponential of a step. A quadratic polynomial approximates the
-exponential of a quarter of the step, which is then squared twice."""
+"""Number of squarings in the matrix exponential of a step: the exponential of a quarter of the step
+is approximated by a quadratic polynomial, and squared twice."""
 
 TINY, ALIKE = 1e-200, 1e-9
 """Numerical thresholds for the search direction.
@@ -32,7 +33,10 @@ is at most `ALIKE`.
 Matrix = list[list[Number]]
 
 Rows = list[tuple[list[int], list[Number]]]
-"""Base parameter indices and symbolic entries [W_j, e_j] of each row j, divided by its noise."""
+"""Equations W_j beta = e_j of one sample for the base parameters beta, divided by the noise.
+
+Row j contains the indices of base parameters, and the symbolic entries [W_j, e_j].
+"""
 
 
 def upper(n: int) -> list[tuple[int, int]]:
@@ -79,10 +83,10 @@ def manifold(
 ) -> list[Number]:
     """Return the state after one conjugate gradient step on the cost of all samples.
 
-    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x. Earlier samples have
-    lower weights (forgetting). The search direction is the combination of the gradient g and the
-    previous direction m whose natural gradient minimizes the cost. The length of a step is at most
-    `LONGEST`.
+    The cost is 1/2 beta' H beta - h' beta, where beta = K x are the base parameters for the
+    parameters x. Earlier samples have lower weights (forgetting). A step is a combination of the
+    gradient g and the previous direction m, both converted to natural gradients. The coefficients
+    of the combination minimize the cost. The length of a step is at most `LONGEST`.
     """
     model, K = equations.model, equations.base.combination
     b, n = K.shape
@@ -111,7 +115,7 @@ def manifold(
 
 
 def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple[Number, Number]:
-    """Return the coefficients of two directions that minimize a quadratic cost.
+    """Return the coefficients of two directions whose combination minimizes a quadratic cost.
 
     `gg`, `gm` and `mm` are the second derivatives of the cost. `g` and `m` are the first
     derivatives of the cost. If the directions are nearly parallel, the second direction is not
@@ -126,7 +130,7 @@ def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple
 
 
 def _combined(symbols: Sequence[Number], row: np.ndarray) -> Number:
-    """Return the sum of symbols weighted by the entries of a sparse constant row."""
+    """Return the dot product of symbols and a sparse constant vector."""
     used = [int(k) for k in np.flatnonzero(row)]
     return _dot([symbols[k] for k in used], [float(row[k]) for k in used])
 
@@ -154,7 +158,10 @@ SHAPES = np.array([pseudo_inertia(e) for e in np.eye(10)])
 def _bodies(
     model: LinearModel, x: Sequence[Number], g: Sequence[Number]
 ) -> Iterator[tuple[Matrix, Matrix]]:
-    """Yield each body's pseudo-inertia P and gradient matrix L, such that tr(L dP) = g dp."""
+    """Yield each body's pseudo-inertia P and gradient matrix L, for parameters x and gradient g.
+
+    L satisfies tr(L dP) = g . dx for every change dx of the body's parameters.
+    """
     four = range(4)
     for k in range(len(model.bodies)):
         own = slice(10 * k, 10 * k + 10)
@@ -174,7 +181,10 @@ def _ten(P: Matrix) -> list[Number]:
 
 
 def _natural(model: LinearModel, x: Sequence[Number], g: Sequence[Number]) -> list[Number]:
-    """Return the natural gradient: P L P for bodies, (x² + 1) g for joint terms."""
+    """Return the natural gradient for parameters x and gradient g.
+
+    The natural gradient is P L P for bodies (see `_bodies`), and (x² + 1) g for joint terms.
+    """
     found: list[Number] = []
     for P, L in _bodies(model, x, g):
         found += _ten(_product(_product(P, L), P))

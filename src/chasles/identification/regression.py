@@ -1,4 +1,4 @@
-"""Weighted least squares on data compressed to one triangular factor per row of the model."""
+"""Weighted least squares on data that are compressed to a triangular factor for each joint."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ HUBER = 1.345
 
 @dataclass(frozen=True)
 class Factors:
-    """Triangular factors R (rows, k + 1, k + 1) of [A_j, b_j] for each row j, and sample counts.
+    """Triangular factors of the equations A_j x = b_j for each measured torque j.
 
-    R_j' R_j = [A_j, b_j]' [A_j, b_j], so the factors give sums of squared residuals for any x.
+    R (rows, k + 1, k + 1) contains factors with R_j' R_j = [A_j, b_j]' [A_j, b_j], which determine
+    the sum of squared residuals for any x. `counts` contains the number of samples of each torque.
     """
 
     R: np.ndarray
@@ -38,7 +39,7 @@ class Factors:
     def with_data(
         self, A: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
     ) -> "Factors":
-        """Return the factors after adding samples: A (n, rows, k), b and weights (n, rows)."""
+        """Return the factors with added samples: A (n, rows, k), b (n, rows), weights (n, rows)."""
         block = np.concatenate([A, b[..., None]], axis=-1)
         counts = np.full(A.shape[1], float(len(A)))
         if weights is not None:
@@ -56,10 +57,10 @@ class Factors:
             return np.asarray(np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1))
 
     def joined(self, noise: np.ndarray) -> np.ndarray:
-        """Return the factor (k + 1, k + 1) of all rows together, each divided by its noise.
+        """Return the triangular factor R (k + 1, k + 1) of the equations for all measured torques.
 
-        Raise an error if states and torques differ so much in magnitude that the factor is not
-        finite, because later computations might not terminate.
+        Each equation is divided by the `noise` (standard deviation) of its torque. Raise an error
+        if R is not finite, or so large that its entries cannot be squared.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             weighted = self.R / noise[:, None, None]
@@ -71,12 +72,12 @@ class Factors:
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:
-    """Return the triangular factor of a matrix, or of each matrix in a stack."""
+    """Return the factor R of the QR decomposition of a matrix, or of each matrix in a stack."""
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def compressed(blocks: Iterable[tuple[np.ndarray, ...]], rows: int, k: int) -> Factors:
-    """Return the factors for blocks of samples, given as (A, b) or (A, b, weights)."""
+    """Return the triangular factors of all samples, given in blocks (A, b) or (A, b, weights)."""
     factors = Factors.empty(rows, k)
     for block in blocks:
         factors = factors.with_data(*block)
@@ -85,8 +86,7 @@ def compressed(blocks: Iterable[tuple[np.ndarray, ...]], rows: int, k: int) -> F
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of least squares: values (b,), covariance (b, b), and noise of each row.
-
+    """Least-squares estimate: b values, their covariance (b, b), and the noise of each row.
     `condition` is the condition number of the weighted columns, each scaled to unit length.
     """
 

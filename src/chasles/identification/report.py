@@ -26,7 +26,7 @@ STYLE = (
 def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
     """Return the report as an HTML page.
 
-    Samples come from the logs or, if `validated`, from held-out logs.
+    `samples` are taken from the given logs or, if `validated`, from held-out logs.
     """
     robot = found.model.robot
     what = "Validation on held-out logs" if validated else "Logged torques"
@@ -83,7 +83,7 @@ def _parameters(found: Identified) -> str:
 
 
 def _picture(names: Sequence[str], predicted: np.ndarray, measured: np.ndarray) -> str:
-    """Return plots of measured and predicted torques, and residuals, as an embedded image."""
+    """Return an embedded image with plots of measured torques, predicted torques and residuals."""
     from matplotlib.figure import Figure
 
     count = len(names)

@@ -145,7 +145,7 @@ class Identified:
     def validate(
         self, q: Any, qd: Any, qdd: Any, tau: Any, *, consistent: bool = True, f_ext: Any = None
     ) -> np.ndarray:
-        """Return the rms torque prediction error for other measurements.
+        """Return the rms error of predicted torques on new measurements.
 
         States in which a joint with identified dry friction is at rest are left out.
 

@@ -17,7 +17,7 @@ LOOKED_AT = 10_000
 """Maximum number of log rows that are checked for swapped joints and wrong units."""
 
 LEAST = 50
-"""Number of rows below which a log is not checked."""
+"""Minimum number of rows in a log that is checked for swapped joints and wrong units."""
 
 TRIED, PAIRS = 2000, 300
 """Limits of the search for swapped joints.
@@ -26,13 +26,12 @@ At most `PAIRS` pairs of joints are tested, each with at most `TRIED` rows.
 """
 
 ALIKE, DOUBTFUL = 0.9, 0.99
-"""Correlation thresholds for swapped columns. A column may belong to another joint if its
-correlation with that joint exceeds the first threshold, and its correlation with its own joint is
-below the second."""
+"""Correlation thresholds for swapped columns of a log. A column may belong to another joint if its
+correlation with the data of that joint exceeds the first threshold, and its correlation with the
+data of its own joint is below the second."""
 
 CLEARLY = 5.0
-"""Ratio above which a swap is likely: unexplained variance for the column's own joint, divided by
-that for another joint."""
+"""A swap is likely if another joint reduces the unexplained variance of a column by this factor."""
 
 UNIT = 0.2
 """Relative difference between velocities and position derivatives that suggests wrong units."""
@@ -41,13 +40,13 @@ LOAD = ("mx", "my", "mz", "fx", "fy", "fz")
 """Columns of a wrench: moment (N m), then force (N)."""
 
 Measuring = Literal["sensor", "plate"]
-"""Wrench instruments: a force-torque sensor at a frame, or a force plate under it."""
+"""Instruments that measure wrenches: a force-torque sensor at a frame, or a force plate."""
 
 PLACES: dict[Any, dict[str, Any]] = {
     "sensor": {"axes": "frame", "at": "frame"},
     "plate": {"axes": "world", "at": "world"},
 }
-"""Axes of the wrench and reference point of its moments, for each instrument."""
+"""Axes in which each instrument measures a wrench, and reference point of its moments."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def checked_wrenches(robot: Robot, given: Mapping[str, Measuring] | None) -> tup
     for frame, how in a_mapping("wrenches", given or {}, "identify").items():
         robot.model.frame(frame)
         if how not in PLACES:
-            problem = f"a wrench is measured by a 'sensor' or a 'plate', not {how!r:.60}"
+            problem = f"the instrument must be 'sensor' or 'plate', not {how!r:.60}"
             raise InputError("E-IDENT-042", problem, part=f"wrenches: {frame}")
         found.append(WrenchKey(frame, **PLACES[how]))
     return tuple(found)
@@ -115,15 +114,15 @@ def check(
     pair = swapped(predicted, log.tau[:n])
     if pair is not None:
         one, other = (names["tau"][k] for k in pair)
-        problem = f"{one} and {other} are probably swapped: each fits the other joint"
+        problem = f"{one} and {other} are probably swapped: each fits the other joint's motion"
         remedy = f"pass columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-016", problem, remedy, file=log.file, line=log.first)
     fit = np.diagonal(_correlations(predicted, log.tau[:n]))
     pair = _exchanged(robot, log, fit, wrenches)
     if pair is not None:
         one, other = (names["q"][k].removesuffix(".q") for k in pair)
-        problem = f"joints {one} and {other} are probably swapped: torques fit after a swap"
-        remedy = f"swap the columns of {one} and {other} with columns="
+        problem = f"joints {one} and {other} are probably swapped: swapped columns fit the torques"
+        remedy = f"exchange the column names of {one} and {other} with the option `columns`"
         raise ModelError("E-LOG-025", problem, remedy, file=log.file, line=log.first)
 
 
@@ -133,7 +132,7 @@ def _check_rates(
     pair = swapped(rate, qd)
     if pair is not None:
         one, other = (names["qd"][k] for k in pair)
-        problem = f"{one} and {other} are probably swapped: each is the other joint's velocity"
+        problem = f"{one} and {other} are probably swapped: each matches the other joint's velocity"
         remedy = f"pass columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
     alike = np.diagonal(_correlations(rate, qd))
@@ -177,11 +176,11 @@ def _better(own: float, other: float) -> bool:
 def _exchanged(
     robot: Robot, log: Log, fit: np.ndarray, wrenches: Sequence[WrenchKey]
 ) -> tuple[int, int] | None:
-    """Return two joints whose columns are swapped for all quantities, or None.
+    """Return two joints whose columns are swapped in the log, or None.
 
-    `fit` is the correlation of each torque with its prediction. After the swap is undone, both
-    torques must fit, one of them far better than before, and the overall fit of all joints must
-    improve.
+    `fit` is the correlation of each measured torque with its prediction. If exchanging the columns
+    makes both torques fit, one of them far better than before, and improves the overall fit, the
+    columns count as swapped.
     """
     assert log.qd is not None, "checked"
     assert log.qdd is not None, "checked"

@@ -77,9 +77,9 @@ def ellipsoid(points: np.ndarray) -> Region:
 
 
 def _filled(center: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inertia (4, 4) of a 1 kg body.
+    """Return the pseudo-inertia (4, 4) of a 1 kg body with the given center of mass.
 
-    `spread` contains the second moments (3, 3) about the center of mass.
+    `spread` contains the second moments of mass (3, 3) about the center of mass.
     """
     P = np.eye(4)
     P[:3, :3] = spread + np.outer(center, center)
@@ -99,14 +99,15 @@ def regions(robot: Robot, kind: Enclosing) -> dict[int, Region]:
         assert sphere.frame is not None
         index, pose = pose_in_link(robot, sphere.frame)
         center = np.asarray(sphere.center, float)
-        around = center + sphere.radius * directions @ pose[:3, :3]  # along the link's axes
+        # points of the sphere along the axes of the link
+        around = center + sphere.radius * directions @ pose[:3, :3]
         points.setdefault(index, []).append(around @ pose[:3, :3].T + pose[:3, 3])
     points.pop(-1, None)
     return {index: REGIONS[kind](np.concatenate(some)) for index, some in points.items()}
 
 
 def inequalities(body: Body, found: dict[int, Region]) -> np.ndarray:
-    """Return rows (k, 10) whose products with the body's parameters must not be negative."""
+    """Return A (k, 10) for the condition A p >= 0 on the body's parameters p."""
     rows = [
         [np.sum(Q * pseudo_inertia(e)) for e in np.eye(10)] @ T
         for index, T in body.parts
@@ -129,11 +130,11 @@ def inside(body: Body, found: dict[int, Region]) -> np.ndarray | None:
 
 
 def mirrored(robot: Robot, left: str, right: str) -> np.ndarray:
-    """Return the matrix (10, 10) that maps a link's parameters to those of its counterpart.
+    """Return the matrix (10, 10) that maps parameters of a left link to those of the right link.
 
-    The counterpart has equal parameters, or is a mirror image in a plane normal to a world axis,
-    with the robot in its neutral position. The case that agrees best with the parameters in the
-    model file is chosen.
+    The right link has equal parameters, or is the mirror image of the left link in a plane normal
+    to a world axis when the robot is in its neutral position. The function chooses the matrix that
+    agrees best with the parameters in the model file.
     """
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)

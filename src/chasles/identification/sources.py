@@ -23,10 +23,10 @@ SUFFIXES = {
     ".mcap": "bag",
     ".db3": "bag",
 }
-"""File formats by suffix. Names other than "bag" are those of pyarrow."""
+"""File formats by suffix: "bag", or the name of a pyarrow format."""
 
 ROWS = 16_384
-"""Number of rows that are read at once."""
+"""Number of rows of a log file that are read at once."""
 
 GROUP = 2**26
 """Maximum size (bytes) of a Parquet row group that is read as a whole."""
@@ -35,7 +35,7 @@ BYTES = 2**20
 """Number of bytes of a .csv file that are parsed at once."""
 
 RELEASED = 64
-"""Number of blocks after which memory that pyarrow no longer uses is released.
+"""Unused memory of pyarrow is released after this number of blocks.
 
 Blocks are counted across files, because releasing memory takes as long as reading a small file.
 """
@@ -149,7 +149,7 @@ def _numbers(file: str, table: Any, name: str) -> np.ndarray:
         return np.asarray(column.to_numpy(), float)
     except ValueError:
         problem = f"column {name!r} does not contain numbers"
-        remedy = "write numbers only"
+        remedy = "write only numbers in this column"
         raise ModelError("E-LOG-014", problem, remedy, file=file, line=1) from None
 
 
@@ -178,7 +178,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
             found[k] = float(word) if word.strip() else np.nan
         except ValueError:
             problem = f"column {name!r} contains {word!r:.40}, which is not a number"
-            raise ModelError("E-LOG-024", problem, "write numbers only", file=file,
+            raise ModelError("E-LOG-024", problem, "replace it by a number", file=file,
                              line=first + k) from None  # fmt: skip
     return found
 
@@ -187,7 +187,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
 
 
 def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
-    """Yield blocks of joint states from a bag, with times (s) since its first message."""
+    """Yield blocks of joint states from a ROS bag, with times (s) since its first message."""
     try:
         from rosbags.highlevel import AnyReader, AnyReaderError
         from rosbags.rosbag2 import ReaderError
@@ -231,7 +231,7 @@ def _topic(file: str, bag: Any) -> Any:
 
 
 def _state(message: Any) -> dict[str, float]:
-    """Return the columns of a message; empty arrays are omitted."""
+    """Return the joint values in a message by column name, such as `elbow.q`."""
     found = {}
     for field, quantity in FIELDS.items():
         for joint, value in zip(message.name, getattr(message, field), strict=False):

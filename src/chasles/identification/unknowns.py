@@ -16,8 +16,8 @@ ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 class At:
     """State of a joint with one degree of freedom, as arrays or as symbols.
 
-    `q` is the position relative to the rest position of the joint's spring. `sign` is the sign of
-    qd. `slip` is the Stribeck velocity.
+    `q` is the position relative to the rest position of the joint's spring, `sign` is the sign of
+    qd, and `slip` is the Stribeck velocity, a constant of the joint's friction.
     """
 
     q: Any
@@ -90,7 +90,7 @@ TERMS = {
     ),
     "offset": Term(lambda at: 1.0, "N m", "offset", positive=False),
 }
-"""Kinds of joint terms by name, in the order of the unknowns."""
+"""Joint terms, such as friction, by name. Their coefficients are unknowns in this order."""
 
 INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 """Names of joint terms in the option `include`."""
@@ -133,9 +133,9 @@ class Body:
     """A body with ten unknown parameters.
 
     `nominal` contains the values of the parameters in the given robot. `parts` lists the moving
-    bodies that have these parameters, each as a body index and the matrix (10, 10) that maps the
-    parameters to the frame of the body's link. `attached` is the frame that carries a payload;
-    None for a body of the robot.
+    bodies that share these parameters. Each entry is a body index and the matrix (10, 10) that
+    transforms the parameters to the frame of the body's link. `attached` is the frame that carries
+    the body if it is a payload, and None for a body of the robot.
     """
 
     name: str

@@ -11,7 +11,7 @@ from chasles.robot import Robot
 
 
 def written(model: LinearModel, x: np.ndarray) -> tuple[Robot, dict[str, Any]]:
-    """Return the robot with the identified values, and the values for `with_parameters`."""
+    """Return the robot with the identified values, and these values by parameter name."""
     robot, count = model.robot, 10 * len(model.bodies)
     values = x[:count].reshape(-1, 10)
     own = [k for k, body in enumerate(model.bodies) if body.attached is None]
@@ -30,7 +30,7 @@ def written(model: LinearModel, x: np.ndarray) -> tuple[Robot, dict[str, Any]]:
 
 
 def _about_center(p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return mass, center of mass, and inertia about it, from ten parameters."""
+    """Convert ten inertial parameters to mass, center of mass, and inertia about this center."""
     P = pseudo_inertia(p)
     m, c = float(P[3, 3]), P[:3, 3] / P[3, 3]
     second = P[:3, :3] - m * np.outer(c, c)
@@ -40,7 +40,7 @@ def _about_center(p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
 def link_values(
     robot: Robot, bodies: Sequence[Body], values: Sequence[np.ndarray]
 ) -> dict[str, Any]:
-    """Return mass, center and inertia of links, by parameter name.
+    """Return mass, center of mass and inertia of links, by parameter name.
 
     A body's mass is assigned to its main link; the other links of the body become massless.
     """

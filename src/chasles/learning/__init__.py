@@ -1,8 +1,8 @@
 """Reinforcement learning: Gymnasium vector environments with batched, compiled steps.
 
-env = chasles.learning.RobotVectorEnv(robot, task, 256, control=pd, contacts=pairs)
+For example, `RobotVectorEnv(robot, task, 256, control=pd)` simulates 256 copies of a robot.
 
-The package gymnasium is needed: `pip install 'chasles[learn]'`.
+The package gymnasium is required: run `pip install 'chasles[learn]'`.
 """
 
 from chasles.learning.environment import RobotVectorEnv

@@ -109,7 +109,7 @@ class RobotVectorEnv(VectorEnv):
         Parameters
         ----------
         seed : int or sequence of int, optional
-            Seed of all random numbers.
+            Seed of the random number generator, which all environments share.
         options : dict, optional
             {"reset_mask": (num_envs,) bool} selects the episodes to start.
 
@@ -139,7 +139,7 @@ class RobotVectorEnv(VectorEnv):
         given = options.get("reset_mask", np.ones(self.num_envs, bool))
         mask = some_numbers("reset_mask", given, "reset")
         if mask.shape != (self.num_envs,) or not np.all((mask == 0.0) | (mask == 1.0)):
-            problem = f"reset_mask must be an array ({self.num_envs},) of True and False"
+            problem = f"reset_mask must be a boolean array of shape ({self.num_envs},)"
             raise InputError("E-LEARN-003", problem, part="reset")
         return mask == 1.0
 
@@ -201,7 +201,7 @@ class RobotVectorEnv(VectorEnv):
     def _ended(
         self, state: State, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the results of `step`, after restarting episodes that have ended."""
+        """Restart episodes that have ended, if so configured, and return the results of `step`."""
         seen, info = self._seen(state), {}
         over = terminated | truncated
         if np.any(over) and self.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP:

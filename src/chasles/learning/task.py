@@ -52,7 +52,7 @@ class State:
 
 
 class Task(Protocol):
-    """A task for a batch of robots; arrays passed to and from its methods have one row per robot.
+    """Task for a batch of robots. The arrays in its methods have one row for each robot.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def sizes(task: Any, most: int) -> tuple[int, int]:
     """Check and return the sizes of a task's observations and actions."""
     for name in ("observations", "actions", "start", "control", "observe", "reward", "failed"):
         if not hasattr(task, name):
-            problem = f"the task, {type(task).__name__}, has no {name}"
+            problem = f"the task {type(task).__name__} has no attribute or method {name}"
             remedy = "define all attributes and methods of chasles.learning.Task"
             raise InputError("E-LEARN-007", problem, remedy, part="RobotVectorEnv")
     counts = (task.observations, task.actions)
@@ -188,7 +188,7 @@ def answered(name: str, value: Any, shape: Shape) -> np.ndarray:
     right = len(found.shape) == len(shape)
     if not right or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
         words = ", ".join("any" if n is None else str(n) for n in shape)
-        problem = f"the task's {name} must return an array ({words}), not {found.shape}"
+        problem = f"the task's {name} must return an array of shape ({words}), not {found.shape}"
         raise InputError("E-LEARN-008", problem, part="RobotVectorEnv")
     return np.ascontiguousarray(found, float)
 
@@ -196,7 +196,8 @@ def answered(name: str, value: Any, shape: Shape) -> np.ndarray:
 def begun(value: Any, count: int, widths: Shape) -> list[np.ndarray]:
     """Check the result of a task's `start`, and return q, qd and commands as arrays."""
     if not isinstance(value, tuple | list) or len(value) != len(widths):
-        problem = f"the task's start must return q, qd and commands, not {type(value).__name__}"
+        given = type(value).__name__
+        problem = f"the task's method start must return q, qd and commands, not {given}"
         raise InputError("E-LEARN-009", problem, part="RobotVectorEnv")
     pairs = zip(value, widths, strict=True)
     return [answered("start", part, (count, width)).copy() for part, width in pairs]

@@ -64,7 +64,7 @@ def lint(
     >>> chasles.lint(path)
     ()
     """
-    sheet = surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments, trust=trust)
+    sheet = surveyed(formats.a_path(path, "lint"), meshes=meshes, arguments=arguments, trust=trust)
     return findings(sheet)
 
 

@@ -1,4 +1,4 @@
-"""Checks for links: impossible inertias, wrong units, shapes and left-right asymmetry."""
+"""Checks for links: inertias, units, agreement with shapes, and left-right symmetry."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from chasles.model.validate import inertia_fault
 LIGHTEST = 5.0
 """Minimum plausible density (kg/m3) of a uniform box with the same mass and moments as a link.
 
-Foam has a density of about 20 kg/m3.
+For comparison, foam has a density of about 20 kg/m3.
 """
 
 DENSEST = 22_600.0
@@ -56,7 +56,7 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Return a check that finds links with a given fault (see `chasles.model.validate`)."""
+    """Return a function that finds links whose inertia has the fault `check` (`inertia_fault`)."""
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -80,7 +80,7 @@ def zero_mass(sheet: Sheet) -> Iterator[Found]:
 
 
 def virtual(sheet: Sheet) -> Iterator[Found]:
-    """Find moving links without mass that carry links with mass only through moving joints."""
+    """Find massless moving links that are connected to links with mass by moving joints only."""
     carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
     for link, joint in _weightless(sheet):
         if link.name in carriers:
@@ -143,14 +143,15 @@ def density(sheet: Sheet) -> Iterator[Found]:
         radius = math.sqrt(5.0 / 6.0 * float(np.sum(link.principal)) / link.mass)
         ball = 4.0 / 3.0 * math.pi * radius * radius * radius
         if link.mass > DENSEST * ball:
-            what = f"a uniform ball of equal mass and moments has a radius of {1e3 * radius:.3g} mm"
+            what = "a uniform ball of the same mass and inertia has"
+            what += f" a radius of {1e3 * radius:.3g} mm"
             yield link.found(f"{what} and a density of {_density(link.mass, ball)}")
         elif link.extended:
             edges = np.sqrt(12.0 * link.second_moments / link.mass)
             box = float(np.prod(edges))
             if link.mass < LIGHTEST * box:
                 size = " x ".join(f"{1e3 * edge:.4g}" for edge in edges[::-1])
-                what = f"a uniform box of equal mass and moments measures {size} mm"
+                what = f"a uniform box of the same mass and inertia measures {size} mm"
                 yield link.found(f"{what} and has a density of {_density(link.mass, box)}")
 
 
@@ -197,10 +198,9 @@ def gyration(sheet: Sheet) -> Iterator[Found]:
         farthest = np.max(np.linalg.norm(body.corners - link.center, axis=1))
         if own > LARGEST * farthest or own < SMALLEST * uniform:
             kind = "meshes" if body.mesh else "shapes"
-            what = (
-                f"its radius of gyration is {1e3 * own:.3g} mm, but its {kind} at uniform density"
-            )
-            yield link.found(f"{what} give {1e3 * uniform:.3g} mm")
+            what = f"its radius of gyration is {1e3 * own:.3g} mm"
+            expected = f"its {kind} would have {1e3 * uniform:.3g} mm with uniform density"
+            yield link.found(f"{what}, but {expected}")
 
 
 def volume(sheet: Sheet) -> Iterator[Found]:
@@ -246,7 +246,7 @@ def _mirrored(name: str) -> Iterator[str]:
 
 
 def unlike_bodies(sheet: Sheet) -> Iterator[Found]:
-    """Find left and right links with different masses, centers of mass or principal moments."""
+    """Find left and right links that differ in mass, center of mass or principal moments."""
     links = {link.name: link for link in sheet.links}
     for left, right in twins(links):
         a, b = links[left], links[right]

@@ -13,7 +13,7 @@ _SLACK = 1e-6
 _TURN = 2.0 * math.pi
 
 _FEW_TURNS = 720.0
-"""Limit (degrees or rad) above which a joint is treated as unlimited."""
+"""Largest limit that may be an angle in degrees. A joint with larger limits counts as unlimited."""
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
@@ -22,7 +22,7 @@ def number(sheet: Sheet) -> Iterator[Found]:
 
 
 def recovered(sheet: Sheet) -> Iterator[Found]:
-    """Find malformed XML and incomplete inertias."""
+    """Find malformed XML and incomplete inertias from which the reader recovered."""
     yield from sheet.recovered
 
 
@@ -41,7 +41,7 @@ def unknown_link(sheet: Sheet) -> Iterator[Found]:
 
 
 def unconnected(sheet: Sheet) -> Iterator[Found]:
-    """Find links without a joint, if the file has joints."""
+    """Find links not connected to any joint; files without joints are not checked."""
     held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
     for link in sheet.links if any(held) else ():
         if link.name not in held and not (link.mass is None and link.name == "world"):
@@ -59,7 +59,10 @@ def reference(sheet: Sheet) -> Iterator[Found]:
 
 
 def mimic(sheet: Sheet) -> Iterator[Found]:
-    """Find mimic joints with a missing or fixed leader, in a cycle, or with multiplier 0."""
+    """Find mimic joints that form a cycle, or whose leader is missing or fixed.
+
+    Mimic joints with multiplier 0 are also reported.
+    """
     for joint in sheet.joints:
         if joint.mimic is None:
             continue
@@ -94,7 +97,7 @@ def mimic_range(sheet: Sheet) -> Iterator[Found]:
         ends = sorted(joint.mimic.multiplier * x + joint.mimic.offset for x in leader.range)
         slack = _SLACK + 1e-3 * (joint.range[1] - joint.range[0])
         if ends[0] < joint.range[0] - slack or ends[1] > joint.range[1] + slack:
-            what = f"{leader.part} moves it from {ends[0]:.4g} to {ends[1]:.4g}"
+            what = f"its leader, {leader.part}, moves it from {ends[0]:.4g} to {ends[1]:.4g}"
             limits = f"its limits are {joint.range[0]:.4g} to {joint.range[1]:.4g}"
             yield joint.found(f"{what}, but {limits}")
 
@@ -119,7 +122,7 @@ def loop_start(sheet: Sheet) -> Iterator[Found]:
         return
     residual = abs(sheet.robot.loop_residual(sheet.robot.neutral()))
     if math.isfinite(residual.max()) and residual.max() > 1e-4:
-        what = f"a loop is open by {residual.max():.3g} (m or rad) in the neutral configuration"
+        what = f"a loop has a gap of {residual.max():.3g} (m or rad) in the neutral configuration"
         yield Found(f"robot {sheet.robot.name!r}", sheet.file, what)
 
 
@@ -138,7 +141,7 @@ def missing(sheet: Sheet) -> Iterator[Found]:
 
 
 def inverted(sheet: Sheet) -> Iterator[Found]:
-    """Find lower limits above the upper limit."""
+    """Find joints whose lower limit is above their upper limit."""
     for joint, lower, upper in _ranges(sheet):
         if lower > upper:
             yield joint.found(f"lower limit {lower:g} is above the upper limit {upper:g}")
@@ -152,7 +155,7 @@ def empty(sheet: Sheet) -> Iterator[Found]:
 
 
 def negative(sheet: Sheet) -> Iterator[Found]:
-    """Find negative armature, damping, friction, time constants and fluid properties."""
+    """Find negative values of quantities such as armature, damping and friction."""
     for entry in sheet.outside:
         if entry.row.lint == "negative":
             what = f"its {entry.name} is {min(entry.numbers):g}"
@@ -172,7 +175,7 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 def degrees(sheet: Sheet) -> Iterator[Found]:
     """Find angles that look like degrees.
 
-    These are integer joint limits above 4 pi and orientation angles above 2 pi.
+    Integer joint limits above 4 pi rad and orientation angles above 2 pi rad are reported.
     """
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]

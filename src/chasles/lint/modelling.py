@@ -33,8 +33,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
     where = {link.name: link.where for link in sheet.links}
     for name, radii in far_frames(sheet.robot.model) if sheet.robot is not None else ():
         what = (
-            f"its center of mass is {radii:.0f} radii of gyration from its joint "
-            f"(more than {FAR:g})"
+            f"its center of mass is {radii:.0f} radii of gyration from its joint (limit: {FAR:g})"
         )
         yield Found(f"link {name!r}", where.get(name, sheet.file), what)
 

@@ -19,10 +19,10 @@ The ratio is greater than zero, because rounding could make a zero moment negati
 """
 
 NOT_WRITTEN = "the file does not contain the numbers literally"
-"""Reason for not repairing numbers that come from expressions, defaults or included files."""
+"""Reported for numbers from expressions, defaults or included files, which are not repaired."""
 
 ROUNDING = 1e-14
-"""Tolerance for moments, relative to the largest moment: smaller ones are rounding errors."""
+"""Fraction of the largest moment of inertia below which a repaired moment is written as zero."""
 
 
 class Left(NamedTuple):
@@ -43,10 +43,10 @@ def nearest_inertia(moments: np.ndarray) -> np.ndarray:
     """Return the physically consistent inertia nearest to `moments` (kg m2).
 
     Both inertias are about the center of mass. The second moments of mass about the principal
-    planes are raised to at least `THINNEST` times the largest. This minimizes the Frobenius norm of
-    the change in the matrix of second moments, which is a block of the pseudo-inertia (Wensing, Kim
-    and Slotine 2018, Linear matrix inequalities for physically consistent inertial parameter
-    identification).
+    planes are raised to at least `THINNEST` times the largest. The result minimizes the Frobenius
+    norm of the change in the matrix of second moments, which is a block of the pseudo-inertia
+    (Wensing, Kim and Slotine 2018, Linear matrix inequalities for physically consistent inertial
+    parameter identification).
     """
     second = np.trace(moments) / 2.0 * np.eye(3) - moments
     values, axes = np.linalg.eigh(second)
@@ -77,7 +77,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Yield edits that set a link's moments of inertia, or None for a moment not in the file."""
+    """Yield edits that set a link's moments of inertia, or None for a moment the file omits."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
@@ -126,7 +126,7 @@ REPAIRS: dict[str, Callable[[Sheet], Found]] = {"inertia": inertias, "limits": l
 
 
 def unrepaired(sheet: Sheet) -> tuple[Left, ...]:
-    """Return the faults that no repair can correct."""
+    """Return the findings that cannot be repaired automatically."""
     return tuple(each for each in _found(sheet) if isinstance(each, Left))
 
 
@@ -142,5 +142,5 @@ def repaired(sheet: Sheet) -> tuple[str, str]:
 
 
 def _found(sheet: Sheet) -> dict[Edit | Left, None]:
-    """Return all edits and unrepairable faults, without the duplicates that xacro macros cause."""
+    """Return all edits and unrepairable faults, each once even if a xacro macro repeats it."""
     return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

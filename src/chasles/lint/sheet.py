@@ -145,10 +145,10 @@ class Link(_Part):
 class Joint(_Part):
     """A joint with its limits.
 
-    `kind` is the joint type; unknown types are spelled as in the file. `limits` are the limits in
-    the file (rad or m, rad/s or m/s, N m or N). `position` (m) and `angles` (rad) are the pose on
-    the parent link, if the file contains it in this form. `place` is the location of the limits in
-    the file, for repairs.
+    `kind` is the joint type, spelled as in the file if the type is unknown. `limits` contains the
+    position (rad or m), velocity (rad/s or m/s) and effort (N m or N) limits in the file.
+    `position` (m) and `angles` (rad) are the pose on the parent link, if the file contains it in
+    this form. `place` is the location of the limits in the file, for repairs.
     """
 
     kind: str
@@ -167,7 +167,7 @@ class Joint(_Part):
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Lower and upper limits; None unless both are finite."""
+        """Lower and upper limits, or None if one is infinite or the joint type needs no limits."""
         lower, upper = (self.limits.get(key, math.inf) for key in ("lower", "upper"))
         bounded = self.bounded and math.isfinite(lower) and math.isfinite(upper)
         return (lower, upper) if bounded else None
@@ -207,9 +207,9 @@ The groups contain the name and the attributes of a start tag.
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """The contents of a robot file, for repairs.
+    """Contents of a robot file that is to be repaired.
 
-    `root` is the root element of an XML file; `Edit.place` is an element of this tree.
+    For an XML file, `root` is the root element, and `Edit.place` is one of its descendants.
     """
 
     file: str
@@ -222,12 +222,12 @@ class Document:
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError:
-            problem = "only UTF-8 files can be repaired"
+            problem = "the file is not encoded as UTF-8, so it cannot be repaired"
             raise ModelError("E-LINT-002", problem, "save it as UTF-8", file=self.file) from None
 
     @cached_property
     def _starts(self) -> dict[etree._Element, re.Match[str]]:
-        """Regex match of each XML element's start tag."""
+        """Regular-expression match of the start tag of each XML element."""
         tags = (match for match in _TAG.finditer(self.text) if match[1])
         return dict(zip(self.root.iter(), tags, strict=True))
 
@@ -300,7 +300,7 @@ class Sheet:
     def carriers(self, *, fixed: bool) -> set[str | None]:
         """Return the names of links that have mass or carry links with mass.
 
-        If `fixed` is True, only links carried through fixed joints count.
+        If `fixed` is True, only links that are carried through fixed joints count.
         """
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()

@@ -28,13 +28,13 @@ _LIMITS = ("lower", "upper", "effort", "velocity")
 _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 
 _LARGEST = sys.float_info.max
-"""Largest finite float, which integers in TOML files may exceed."""
+"""Largest finite float. Larger integers in a TOML file are not accepted as numbers."""
 
 # Loaded robots ---------------------------------------------------------------------------------
 
 
 def loaded(file: str, description: Description) -> Sheet:
-    """Convert a loaded robot's links and tree joints to a `Sheet`; omit infinite limits."""
+    """Convert a loaded robot's links, joints and finite limits to a `Sheet`, for linting."""
     links = (_loaded_link(link, description.massless) for link in description.links)
     return Sheet(file, tuple(links), tuple(map(_loaded_joint, description.joints)))
 
@@ -56,7 +56,7 @@ def _loaded_joint(joint: JointData) -> Joint:
 
 
 def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
-    """Combine the raw values in a file with the loaded robot, as specified by `Format.seen`."""
+    """Return the values to check: those in the file, the loaded ones, or both (`Format.seen`)."""
     if seen == "raw":
         return sheet
     links = {link.where: link for link in sheet.links}
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add the joint's location in the file, and inverted limits, which the loader omits."""
+        """Add what the loader omits: the place of the limits in the file, and inverted limits."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -104,7 +104,7 @@ def xacro(
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
 
     def written(place: etree._Element | None, names: Iterable[str]) -> etree._Element | None:
-        """Return the xacro element from which `place` was copied unchanged, or None if unknown."""
+        """Return the xacro element with the same attributes as `place`, or None if unknown."""
         if place is None:
             return None
         alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]
@@ -165,7 +165,7 @@ def _tolerant(file: str, space: str = "") -> Source:
 
 
 def _found(source: Source) -> tuple[Found, ...]:
-    """Convert collected faults to findings."""
+    """Return the invalid values that a source has collected, as findings."""
     return tuple(Found(*fault) for fault in source.faults or ())
 
 
@@ -193,12 +193,16 @@ def _link(
     drawn: Callable[[Part], ShapeData],
     meshes: bool,
 ) -> Link:
-    """Read a link; `inertial` and `drawn` are functions that read its inertia and its shapes."""
+    """Read a link from a robot file.
+
+    `inertial` and `drawn` are functions that read an inertia and a shape in the file's format.
+    `meshes` is False to ignore meshes.
+    """
 
     def solid(shape: Part) -> solids.Solid | None:
         try:
             return solids.of(drawn(shape), part.source.file, meshes=meshes)
-        except ModelError:  # reported when the robot is loaded
+        except ModelError:  # loading the robot reports this error
             return None
 
     shapes = solids.outer(*([solid(each) for each in part.all(role)] for role in reversed(ROLES)))
@@ -239,7 +243,7 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:
-    """Read a URDF link; its location is the line that contains its moments of inertia."""
+    """Read a URDF link, and set its location to the line of its moments of inertia."""
     seen = _link(part, urdf_file.inertial, lambda shape: urdf_file.drawn(shape, "", {}), meshes)
     inertial = part.find("inertial")
     if inertial is None or seen.mass is None:
@@ -270,7 +274,7 @@ def _urdf_joint(part: Part) -> Joint:
 
 
 def _references(robot: Part) -> Iterator[tuple[str, str, str, str]]:
-    """Yield all references from transmissions and `<gazebo>` elements to joints and links."""
+    """Yield the names of joints and links to which transmissions and `<gazebo>` elements refer."""
     for part in robot.all("transmission"):
         who = f"transmission {part.element.get('name', '')!r}"
         for joint in part.all("joint"):
@@ -375,7 +379,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> int:
-    """Count the numbers in a value; return 0 if it contains anything else."""
+    """Return the number of entries if all are valid numbers, else 0."""
     entries = value if isinstance(value, list) else [value]
     plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in entries)
     return len(entries) if plain and all(abs(x) <= _LARGEST for x in entries) else 0

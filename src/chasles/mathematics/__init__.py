@@ -1,1 +1,1 @@
-"""Mathematics of rigid-body motion, with one folder per formalism."""
+"""Mathematics of rigid-body motion: vectors, rotations, spatial vectors and 4x4 matrices."""

@@ -28,13 +28,13 @@ def leibniz(product: Callable[[Any, B], Any], a: Sequence[Any], b: Sequence[B], 
 # which may be symbols of the current trace.
 
 TRIES = 64
-"""Number of random inputs at which `has_values` evaluates a user-defined function."""
+"""Maximum number of random inputs that `has_values` tries for a user-defined function."""
 
 
 def by_step(
     value: Callable[..., Sequence[Number]], size: int, *arguments: Vector
 ) -> list[list[Number]]:
-    """Return the derivatives of value(step, *arguments) with respect to step[k], at step = 0."""
+    """Return the derivatives of value(step, *arguments) at step = 0, one for each entry of step."""
     arena = Arena(RULES)
     inputs = [Variable("step", (size,))]
     inputs += [Variable(f"x{k}", (len(x),)) for k, x in enumerate(arguments)]

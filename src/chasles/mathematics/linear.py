@@ -19,7 +19,7 @@ def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
     total: Number = 0.0
     for x, y in zip(a, b, strict=True):
         if (type(x) is float and x == 0.0) or (type(y) is float and y == 0.0):
-            continue  # faster than building the product and simplifying it
+            continue  # faster than forming the product
         product = x * y
         total = product if type(total) is float and total == 0.0 else total + product
     return total

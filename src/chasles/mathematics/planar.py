@@ -130,9 +130,9 @@ class PlanarTransform:
         return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
 
     def halfway(self) -> PlanarMotion:
-        """Return the displacement v from A to B, to second order.
+        """Return the displacement v from A to a nearby frame B, to second order.
 
-        This is the accurate form of the function XtoV (Featherstone 2008, table A.1). The
+        This is a more accurate form of the function XtoV (Featherstone 2008, table A.1). The
         displacement has the same coordinates in both frames: X v = v. The velocity that moves A to
         B in unit time is asin(w) / w times v.
         """
@@ -164,7 +164,7 @@ class PlanarInertia(Additive):
         )
 
     def __matmul__(self, v: PlanarMotion) -> PlanarForce:
-        """Return the momentum of the body for a velocity."""
+        """Return the momentum of a body with this inertia and the velocity v."""
         if type(v) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ v.vector()))
@@ -194,13 +194,13 @@ class PlanarArticulatedInertia(Additive):
         return Matrix(((I, hx, hy), (hx, xx, xy), (hy, xy, yy)))
 
     def __matmul__(self, a: PlanarMotion) -> PlanarForce:
-        """Return the force that produces an acceleration of the body."""
+        """Return the force that gives the articulated body the acceleration a."""
         if type(a) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ a.vector()))
 
     def without(self, s: PlanarMotion) -> "PlanarArticulatedInertia":
-        """Return I - U D^-1 U', the inertia propagated across a joint with axis s.
+        """Return I - U D^-1 U': the articulated inertia seen through a free joint with axis s.
 
         U = I s, and D = s'U.
         """

@@ -15,9 +15,10 @@ from chasles.mathematics.linear import Matrix, absent
 
 @dataclass(frozen=True)
 class Product:
-    """Rows `above`, followed by the rows of the product left @ right, computed on demand.
+    """Matrix product left @ right, which is computed on demand.
 
-    If `symmetric` is True, left @ right is symmetric, and only half of its entries are computed.
+    If `symmetric` is True, the product is symmetric, and only half of its entries are computed.
+    The rows in `above` are placed above the product.
     """
 
     left: Matrix
@@ -34,7 +35,7 @@ class Product:
 
     @cached_property
     def rows(self) -> tuple[tuple[Number, ...], ...]:
-        """Rows of the matrix: `above`, followed by the rows of the product."""
+        """Rows of the matrix: the rows in `above`, then the rows of the product left @ right."""
         right, n = self.right.rows, self.right.shape[1]
         present = [[k for k, x in enumerate(row) if not absent(x)] for row in self.left.rows]
         found: list[tuple[Number, ...]] = []
@@ -103,5 +104,5 @@ class InverseFactors:
 
     @property
     def inverse(self) -> Product:
-        """Inverse matrix as the symmetric product W U."""
+        """Inverse (L' D L)^-1, as the product of W and U."""
         return Product(self.W, self.U, symmetric=True)

@@ -14,10 +14,10 @@ FAR = 1e10
 """Distance (m) returned if a ray misses a shape."""
 
 _TINY = 1e-15
-"""Smallest discriminant or slope for which a ray can hit a shape (as in MuJoCo)."""
+"""Threshold for discriminants and divisors, below which a ray misses a shape (as in MuJoCo)."""
 
 Ray = tuple[Vector, Vector]
-"""Origin and direction of a ray. Distances are multiples of the direction's length."""
+"""Origin and direction of a ray. Distances are in units of the direction's length."""
 
 
 def distance(
@@ -93,7 +93,7 @@ def _box(ray: Ray, size: Sequence[float]) -> Number:
 
 
 def _plane(ray: Ray, size: Sequence[float]) -> Number:
-    """Return the distance to a plane, which rays hit only from above and within its edges."""
+    """Return the distance to a plane or rectangle; rays from below do not hit it."""
     p, v = ray
     t, hit = _crossing(p[2], v[2])
     inside = [select(hit, less(v[2], -_TINY), 0.0)]
@@ -127,7 +127,10 @@ SHAPES: dict[str, Callable[[Ray, Sequence[float]], Number]] = {
     "box": _box,
     "plane": _plane,
 }
-"""Functions that return the distance along a ray, by kind of shape. Sizes are as in `ShapeData`."""
+"""Functions that return the distance along a ray to a shape, by kind of shape.
+
+The sizes of shapes are defined in `ShapeData`.
+"""
 
 
 def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number]]:
@@ -161,13 +164,16 @@ def _roots(a: Number, b: Number, c: Number) -> list[Number]:
 
 
 def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
-    """Solve p + t v = 0, and return t with a flag (1 if the solution exists, 0 otherwise)."""
+    """Solve p + t v = 0 for t; return t and a flag, which is 1 if a solution exists and else 0."""
     hit = select(less(v * v, _TINY * _TINY), 0.0, 1.0)
     return -p / select(hit, v, 1.0), hit
 
 
 def _nearest(found: Iterable[tuple[Number, Number]]) -> Number:
-    """Return the smallest nonnegative distance, or `FAR` if there is no intersection."""
+    """Return the distance to the nearest intersection ahead, or `FAR` if there is none.
+
+    `found` contains a distance and a flag for each candidate. The flag is 1 for an intersection.
+    """
     ahead = (select(hit, select(less(t, 0.0), FAR, t), FAR) for t, hit in found)
     return reduce(minimum, ahead, FAR)
 

@@ -113,7 +113,7 @@ class General:
         """Return E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
 
         A is split into L + i 1 + skew(v), where i is the last diagonal entry of A, and the third
-        column of L is zero. Rotation does not change i 1, and rotates the vector v.
+        column of L is zero. Then E A E' = E L E' + i 1 + skew(E v).
         """
         E = self.E
         if self.permutes:
@@ -134,7 +134,7 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Rotation of coordinates, stored as simple factors in the order of application."""
+    """Coordinate rotation, stored as a sequence of simpler rotations in order of application."""
 
     factors: tuple[Plane | General, ...] = ()
 
@@ -257,7 +257,10 @@ def _factored(E: Matrix) -> tuple[Plane | General, ...]:
 
 
 def _about(E: Matrix, a: int, b: int) -> tuple[Plane | General, ...]:
-    """Factorize E = P Plane(b), where P is a signed permutation that maps axis b to +-axis a."""
+    """Factorize E = P R, where R is a rotation about axis b.
+
+    P is a signed permutation that maps axis b to +-axis a.
+    """
     i, j = (b + 1) % 3, (b + 2) % 3
     p, q = (a + 1) % 3, (a + 2) % 3
     sign = float(E[a, b])

@@ -22,7 +22,7 @@ _INDICES = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Fourth:
-    """Fourth-order tensor T (x) S, with components t_ij s_kl.
+    """Tensor product T (x) S of two second-order tensors, with components t_ij s_kl.
 
     See Balafoutis and Patel 1991, Eq 3.2.19.
     """
@@ -195,7 +195,7 @@ class Invariants(NamedTuple):
 
 
 def invariants(T: Matrix) -> Invariants:
-    """Return the invariants: trace, sum of principal minors, determinant, and T : T'."""
+    """Return the trace, the sum of principal 2x2 minors, the determinant, and tr(T T')."""
     (a, b, c), (d, e, f), (g, h, i) = T.rows
     minors = (e * i - f * h, a * i - c * g, a * e - b * d)
     det = a * minors[0] - b * (d * i - f * g) + c * (d * h - e * g)
@@ -292,10 +292,10 @@ class AngularAcceleration:
 
 
 def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
-    """Return the term a (product + rate) - b (product - rate) of `moment_of`.
+    """Return a (product + rate) - b (product - rate), a term of the moment in `moment_of`.
 
-    `product + rate` and `product - rate` are entries of Omega. If a and b are nonzero constants,
-    the term is rearranged so that these entries need not be computed.
+    If a and b are nonzero constants, the term is computed as (a - b) product + (a + b) rate, with
+    fewer operations.
     """
     if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
         return a * (product + rate) - b * (product - rate)
@@ -407,9 +407,9 @@ class GeneralizedLink(NamedTuple):
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
         """Return the wrench about the link origin due to a change in the link's motion.
 
-        See Balafoutis and Patel 1991, Eq 7.3.18e-k. zdd and xdd are the changes in the angular
-        acceleration and in the acceleration of the origin. zd2 is twice the change in the angular
-        velocity.
+        zdd and xdd are the changes in the angular acceleration and in the acceleration of the
+        origin. zd2 is twice the change in the angular velocity. See Balafoutis and Patel 1991, Eq
+        7.3.18e-k.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

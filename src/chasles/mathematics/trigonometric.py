@@ -27,7 +27,7 @@ SLACK = 1e-5
 callers must check the resulting double root."""
 
 TINY = 1e-24
-"""Squared magnitude below which coefficients of order 1 are treated as zero."""
+"""Squared coefficients below this value are treated as zero; others are typically about 1."""
 
 NEWTON = 20
 """Number of Newton steps for the root of a cubic. Convergence is monotonic, and quadratic for a

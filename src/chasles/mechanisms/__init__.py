@@ -1,4 +1,4 @@
-"""Mechanisms: trees, closed loops and time-dependent robots behind one interface."""
+"""Mechanisms: trees, closed loops and time-dependent robots with the same interface."""
 
 from chasles.mechanisms.closed import Closed
 from chasles.mechanisms.closing import Chart, assemble
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class TimedClosed(Timed, Closed):
-    """Mechanism with closed loops that depends on time."""
+    """Time-dependent mechanism with closed loops."""
 
 
 KINDS.update(

@@ -11,7 +11,7 @@ from chasles.mechanisms.branches import Branches
 
 
 class Beginning:
-    """Compiled function that returns the first solution of a closed form for a pose.
+    """Compiled function that returns the first closed-form solution for a pose.
 
     The solution depends only on the pose and the seed. If there is no solution within the limits at
     any of the tried positions of the redundant joint, the result is the base configuration.
@@ -33,10 +33,10 @@ class Beginning:
     def __call__(
         self, goals: np.ndarray, base: np.ndarray, seed: int, threads: int | None
     ) -> np.ndarray:
-        """Return initial configurations (count, nq) for goals (count, 12).
+        """Return an initial configuration for each target pose, as an array (count, nq).
 
-        A goal contains a rotation matrix by rows, then a position. If a goal has no solution, the
-        result is `base` (1, nq).
+        Each row of `goals` (count, 12) contains a rotation matrix, row by row, then a position. For
+        a pose without a solution, the configuration is `base` (1, nq).
         """
         memories, none = self._memories(seed)[:1], np.zeros((len(goals), 0), np.int64)
         found = self._search([goals], base, none, base, 0, memories, threads)
@@ -44,11 +44,11 @@ class Beginning:
         return q
 
     def alone(self, base: np.ndarray, seed: int) -> "BeginOne":
-        """Return a function that computes the initial configuration for one pose at a time."""
+        """Return a function that computes the initial configuration for a single pose."""
         return BeginOne(self._kernel, base, self._memories(seed))
 
     def _memories(self, seed: int) -> np.ndarray:
-        """Return solver states (tries, MEMORY), one for each position of the redundant joint."""
+        """Return solver states (tries, MEMORY), one for each trial value of the redundant joint."""
         memories = np.zeros((self._tries, MEMORY))
         part = 0.5 if not seed else float(np.random.default_rng(seed).random())
         for k in range(self._tries):
@@ -74,7 +74,7 @@ class BeginOne:
         self._run = kernel.prepared(given, [q, ends])
 
     def __call__(self, pose: np.ndarray) -> np.ndarray:
-        """Return the initial configuration for a pose (4, 4)."""
+        """Return the configuration (nq,) from which the search for a pose (4, 4) starts."""
         self._turn[...] = pose[:3, :3]
         self._place[...] = pose[:3, 3]
         self._run()

@@ -18,14 +18,13 @@ from chasles.mechanisms.distinct import Rows, Search, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
-"""Numbers of positions of the redundant joint on two grids.
+"""Number of redundant-joint positions in the coarse grid and in the fine grid.
 
-The first grid has `GRID` positions. If the first grid yields no solution, a grid with `FINE`
-positions is used.
+The fine grid is used only if the coarse grid yields no solution.
 """
 
 AT_ONCE = 1 << 12
-"""Number of combinations of a pose and a redundant-joint position that are computed together."""
+"""Batch size: number of pairs of a pose and a position of the redundant joint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class Branches:
     lower: np.ndarray
     upper: np.ndarray
     held: int | None = None
-    """Index in q of the redundant joint, if it is fixed."""
+    """Index in q of the redundant joint if its position is given, else None."""
 
     @cached_property
     def checking(self) -> Kernel:
@@ -51,12 +50,12 @@ class Branches:
 
     @property
     def redundant(self) -> bool:
-        """Return True if the arm is redundant and one joint position must be given."""
+        """Return True if the arm is redundant, so that one joint position must be prescribed."""
         return self.form.given is not None
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Return the program for all configurations at a pose and a redundant-joint position."""
+        """Return the compiled program that finds all configurations for a pose."""
         return self.compiled(lambda: traced(self.chain, self.form, *self.limits), "branches")
 
     @property
@@ -65,7 +64,7 @@ class Branches:
         return self.lower, self.upper
 
     def compiled(self, trace: Callable[[], Program], *name: Any) -> Kernel:
-        """Return a compiled program for the closed form, cached by its name and parameters."""
+        """Return the compiled program for a closed-form solution, cached by name and parameters."""
         recipe = (*name, self.chain, self.form, *(a.tolist() for a in self.limits))
         with COMPILING:
             return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
@@ -87,10 +86,10 @@ class Branches:
     def postures(
         self, goals: np.ndarray, base: np.ndarray, count: int, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return ascending indices of poses (m,), and configurations (m, nq) on all branches.
+        """Return m solutions on all branches: pose indices (m,), ascending, and positions (m, nq).
 
-        Coordinates outside the chain are copied from base (count or 1, nq). For a redundant arm,
-        there are at most `count` configurations for each pose, evenly distributed over positions of
+        Coordinates outside the chain are copied from base (1 or number of poses, nq). For a
+        redundant arm, each pose has at most `count` solutions, evenly distributed over positions of
         the redundant joint.
         """
         if self.redundant and self.held is None:
@@ -120,9 +119,10 @@ class Branches:
     def _on_grid(
         self, goals: np.ndarray, poses: np.ndarray, count: int, grid: int, threads: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return pose indices, and up to `count` configurations per pose.
+        """Find up to `count` configurations per pose, with the redundant joint on a grid.
 
-        The redundant joint takes `grid` positions, evenly spaced within its range.
+        The grid has `grid` positions, evenly spaced within the joint's range. Return the index of
+        each configuration's pose, and the configurations.
         """
         values, step = self._values(grid), max(1, AT_ONCE // grid)
         who = [np.zeros(0, np.intp)]
@@ -144,7 +144,7 @@ class Branches:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Range of the redundant joint: joint limits, capped at one turn for a revolute joint."""
+        """Range of the redundant joint: its limits, but at most one turn for a revolute joint."""
         if self.form.given is None:
             return (0.0, 0.0)
         if self.form.kind == "elbow":
@@ -172,7 +172,7 @@ def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.nd
 
 
 TIGHT = 1e-3
-"""Maximum pose tolerance (rad or m) for which closed forms are used."""
+"""Maximum pose tolerance (rad or m) for which closed-form solutions are used."""
 
 
 def tight(weights: np.ndarray, tolerances: np.ndarray) -> bool:
@@ -222,10 +222,11 @@ def every(
     search: Search,
     threads: int | None,
 ) -> tuple[Rows, np.ndarray]:
-    """Return closed-form configurations (n, count, nq), solver states, and step counts (n, 1).
+    """Return closed-form solutions of n poses: configurations, solver states, and step counts.
 
-    Also returns a mask (n,) of poses for which all solutions were found. The function `search`
-    checks the branches, and corrects them if axes intersect only approximately.
+    Also returns a mask (n,) of poses for which all solutions were found. The configurations have
+    shape (n, count, nq). The function `search` checks each solution, and corrects it if axes
+    intersect only approximately.
     """
     n = len(goals)
     q, ends = np.full((n, count, base.shape[1]), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -258,9 +259,9 @@ def rescue(
     search: Search,
     threads: int | None,
 ) -> None:
-    """Replace the results (`rows`) of unsolved poses with closed-form solutions.
-
-    `missed` (n,) is the mask of unsolved poses. `base` (n or 1, nq) and `search` are as in `every`.
+    """Find closed-form solutions for unsolved poses, and store them in the result arrays `rows`.
+    `missed` (n,) is the mask of unsolved poses. `base` (n or 1, nq) contains the coordinates
+    that are not solved for. The function `search` checks and corrects the solutions.
     """
     lost = np.flatnonzero(missed)
     own = base[lost] if len(base) > 1 else base
@@ -273,7 +274,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the index of each row among the rows for the same pose.
+    """Number the rows of each pose from 0; return the number of each row.
 
     `who` contains the pose index of each row, in ascending order. `total` contains the number of
     rows for each pose.
@@ -292,7 +293,7 @@ def _sift(
     ends: np.ndarray,
     search: Search,
 ) -> None:
-    """Remove duplicates among the configurations for the poses `suspects`.
+    """Remove duplicate configurations for the poses with the indices `suspects`.
 
     Duplicates can arise where the search has corrected approximate branches.
     """
@@ -316,10 +317,10 @@ def _sift(
 def branches(
     mechanism: Mechanism, task: Task, lower: np.ndarray, upper: np.ndarray, fixed: Sequence[str]
 ) -> Branches | None:
-    """Return the cached closed form for one pose of a frame, or None if there is none.
+    """Return the closed-form inverse kinematics for a pose target, or None if there is none.
 
-    `fixed` contains the names of joints that do not move. In a chain with seven joints, one may be
-    fixed.
+    The result is cached. `fixed` contains the names of joints that do not move, for example the
+    redundant joint of a seven-joint arm.
     """
     if len(task.targets) != 1 or type(task.targets[0][1]) is not Pose or any(task.scales):
         return None

@@ -17,13 +17,16 @@ from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, 
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7
-"""Tolerance for contradictory known accelerations, relative to the largest of them (or to 1)."""
+"""Tolerance for contradictions between known accelerations and loops.
+
+The tolerance is relative to the largest known acceleration, or absolute if that is below 1.
+"""
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
 
 class Closed(Constrained):
-    """Mechanism with loops or couplings between the coordinates of its tree."""
+    """Mechanism with closed loops, or with couplings between joint coordinates."""
 
     # Hybrid dynamics ----------------------------------------------------------------------------
 
@@ -44,7 +47,7 @@ class Closed(Constrained):
         return run
 
     def _check_agree(self, given: np.ndarray, x: np.ndarray, left: np.ndarray) -> None:
-        """Raise an error if known accelerations contradict the loops."""
+        """Raise an error if the given accelerations are inconsistent with the loop constraints."""
         size = np.sqrt(np.sum(left * left, axis=-1))
         if np.all(size <= AGREE):
             return
@@ -56,10 +59,10 @@ class Closed(Constrained):
         worst = int(np.argmax(np.where(bad, size, 0.0)))
         constraint, far = farthest(loops.model, left.reshape(-1, left.shape[-1])[worst])
         known = f"{loops.names(loops.confined(given))}{at_index(worst, bad.shape)}"
-        error = f"{named(constraint)} by {far:.3g} (rad/s2, or relative to the loop size)"
-        problem = f"the known accelerations of {known} contradict {error}"
+        error = f"{named(constraint)}: error {far:.3g} (rad/s2, or relative to the loop size)"
+        problem = f"the known accelerations of {known} are inconsistent with {error}"
         remedy = (
-            "use the accelerations of robot.complete(q, yd, ydd), or name fewer joints as known"
+            "compute consistent accelerations with robot.complete, or name fewer joints in `known`"
         )
         raise OverDetermined("E-LOOP-012", problem, remedy, part=loops.part)
 
@@ -119,7 +122,7 @@ class Closed(Constrained):
     def _inertia(self, name: str, method: str = "fastest") -> Solver:
         """Return the solver for the mass matrix of the independent coordinates.
 
-        `name` is the name of the requested function in messages.
+        `name` is the name of the requested function, for error messages.
         """
         self._refuse_method(f'{name}(coordinates="independent")', method)
         runs, given = "independent_mass_matrix", self.loops.independent
@@ -134,7 +137,7 @@ class Closed(Constrained):
     def _mass(self, load: Load, *, method: str = "fastest", packed: bool = False, **_: Any) -> Run:
         """Return a function for the mass matrix of the independent coordinates."""
         if packed:
-            problem = "the mass matrix of the independent coordinates has no packed form"
+            problem = "packed=True is not supported with coordinates='independent'"
             remedy = 'omit `packed`, or use coordinates="tree"'
             raise InputError("E-CALL-096", problem, remedy, part="mass_matrix")
         return self._inertia("mass_matrix", method).first
@@ -151,7 +154,11 @@ class Closed(Constrained):
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
-        """Return a function for the inverse operational-space inertia J G (G' M G)^-1 G' J'."""
+        """Return a function for the inverse operational-space inertia of a closed-loop robot.
+
+        The result is J G (G' M G)^-1 G' J', where J is the frame Jacobian, M is the mass matrix of
+        the tree, and G maps independent velocities to all velocities.
+        """
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
         frames = checked_frame(self.model, name, frame, True)
@@ -168,14 +175,14 @@ class Closed(Constrained):
     # Joint reactions and linearization -----------------------------------------------------------
 
     def _reactions(self, load: Load) -> Run:
-        """Return a function for the tree's joint reactions, including effects of loop forces."""
+        """Return a function for the reactions at all tree joints, which include loop forces."""
         here = self.function("closed_joint_reactions", wrenches=load.keys).at(self.t)
         return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
 
     def _linear(
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
-        """Return a function for A and B of the linearized system in independent coordinates."""
+        """Return a function for the state matrices A and B of the linearized closed-loop system."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
             problem = f"{rolls} constrain only velocities (nonholonomic)"
@@ -228,11 +235,13 @@ def linear_system(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return A (..., 2n, 2n) and B (..., 2n, nv) of the linearized system xdot = A x + B u.
 
-    x contains small changes y of the n independent coordinates and changes of their rates.
-    `motion` contains q, qd, qdd and multipliers. A small step G y keeps the loops closed. The
-    function `loop_equations` has three results e1, e2 and e3, whose changes de1, de2 and de3
-    satisfy K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u. Multiplication by G'
-    eliminates the multipliers.
+    x contains small changes y of the n independent coordinates, and changes of their rates. u
+    contains changes of the joint torques. `motion` contains q, qd, qdd and the multipliers lam.
+
+    H is the mass matrix, and K is the constraint Jacobian. A small step G y of all coordinates
+    keeps the loops closed. The function `loop_equations` has three results e1, e2 and e3. Small
+    changes satisfy K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u. Multiplication of
+    the last equation by G' eliminates lam.
     """
     q, qd, _, _ = motion
     slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)
@@ -240,7 +249,7 @@ def linear_system(
     H = loops.function("mass_matrix")(q, threads=threads)
     G, R = loops.carried(q, loops.independent)
     GT, n = np.swapaxes(G, -1, -2), len(loops.independent)
-    turning = -R @ e3_q @ G  # derivative of qd with respect to y at constant yd
+    turning = -R @ e3_q @ G  # derivative of qd with respect to y, with yd held constant
     dq, dqd = np.block([G, 0.0 * G]), np.block([turning, G])
     dqdd = -R @ (e2_q @ dq + e2_v @ dqd)
     by_state = -GT @ (e1_q @ dq + e1_v @ dqd + H @ dqdd)
@@ -252,7 +261,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return the matrices -ad(e) (Lie brackets) for all unit velocities e: (nv, nv, nv)."""
+    """Return -ad(e), the matrix of the Lie bracket, for each unit velocity e: (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

@@ -28,7 +28,7 @@ from chasles.mechanisms.ranks import (
 from chasles.model.description import Closure
 
 REGULAR = 1e-9
-"""Closure error above which the matrix G in qd = G yd is not computed."""
+"""Largest closure error at which independent velocities are mapped to all joint velocities."""
 
 
 class Loops(Freedoms):
@@ -36,9 +36,9 @@ class Loops(Freedoms):
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:
-        """Names of loops and couplings with dropped (redundant) equations, and their residuals.
+        """Names and residuals of loops and couplings whose redundant equations do not hold exactly.
 
-        Residuals are in rad, and relative to the size of the loop.
+        Residuals of angles are in rad. Residuals of lengths are relative to the size of the loop.
         """
         found, first = [], 0
         for constraint in self.model.constraints:
@@ -50,9 +50,10 @@ class Loops(Freedoms):
 
     @property
     def counted(self) -> np.ndarray:
-        """Weights of the loop equations: 1 if active, and nearly zero if dropped as redundant.
+        """Weights of the loop equations in closure errors.
 
-        The weight of a dropped equation is `CLOSED` divided by ten times its tolerance.
+        The weight is 1, except for dropped (redundant) equations that do not hold exactly, whose
+        weight is nearly zero: 0.1 `CLOSED` / `tolerance`.
         """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):
@@ -62,13 +63,13 @@ class Loops(Freedoms):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on loops and couplings with dropped equations that do not hold exactly."""
-        with suppress(reports.ImpossiblePosition):  # raised again if a configuration is requested
+        """Notes on redundant loop equations that were dropped but do not hold exactly."""
+        with suppress(reports.ImpossiblePosition):  # raised when a configuration is used
             return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
         return ()
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
-        """Return independent coordinates among the given ones, or None if they are too few."""
+        """Select independent coordinates from `given`, or return None if these are too few."""
         A = self.reference_equations
         if not determine(A, given):
             return None
@@ -82,7 +83,7 @@ class Loops(Freedoms):
         return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 
     def suited(self, q: np.ndarray) -> np.ndarray:
-        """Return the independent coordinates best suited to a closed configuration (nq,)."""
+        """Return the best independent coordinates for a closed configuration q (nq,)."""
         A = self.matrix(q)[None]
         return independent_columns(A, len(self.dependent), self._last_first, share=0.5)
 
@@ -104,7 +105,7 @@ class Loops(Freedoms):
         return numeric.Found(found.q, self.scales * left, np.maximum(found.size, open_by))
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
-        """Return all velocities and, if `ydd` is given, accelerations from the independent ones."""
+        """Compute all velocities from the independent ones, and accelerations if `ydd` is given."""
         n, what = len(self.independent), f" ({self.names(self.independent)})"
         self.check_moves(yd, self.independent)
         q = reports.finite("complete", "q", q, self.model.nq)
@@ -122,8 +123,9 @@ class Loops(Freedoms):
     def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return G (..., nv, n) and R (..., nv, rows) such that x = G y + R b satisfies A x = b.
 
-        y contains the entries of x at `independent`. A and b are as in `loop_matrix`. q must close
-        the loops.
+        y contains the entries of x at `independent`. A is the constraint Jacobian
+        (`loop_matrix`) at q, and b is the right-hand side (`loop_rate` or `loop_bias`). q must
+        close the loops.
         """
         K = self.raw_matrix(q)
         A = self.scaled(K)
@@ -136,13 +138,17 @@ class Loops(Freedoms):
         return G, R
 
     def directions(self, q: Any) -> np.ndarray:
-        """Return G (..., nv, n) in qd = G yd + (time-dependent terms), at closed q (..., nq)."""
+        """Return the matrix G (..., nv, n) that maps independent velocities to all velocities.
+
+        The loops must be closed at q (..., nq). If they depend on time, G times the independent
+        velocities is only a part of qd.
+        """
         q = reports.finite("complete", "q", q, self.model.nq)
         self.check_closed("complete", q, REGULAR)
         return self.carried(q, self.independent)[0]
 
     def accelerated(self, q: Any, qd: np.ndarray, ydd: np.ndarray, tolerance: float) -> np.ndarray:
-        """Return the accelerations qdd that keep the loops closed, given the independent ydd."""
+        """Return accelerations that keep the loops closed, given the independent ones (`ydd`)."""
         found: np.ndarray = self.complete(q, qd[..., self.independent], ydd, tolerance)[1]
         return found
 
@@ -153,7 +159,7 @@ class Loops(Freedoms):
         reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
-        """Raise an error if rates open the loops by more than `tolerance` times their norm."""
+        """Raise an error if qd or qdd violates the loop constraints, with a relative tolerance."""
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):
@@ -185,7 +191,7 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe the coordinates that the coordinates `given` do not determine.
+        """Describe which coordinates are still free when the coordinates `given` are known.
 
         A is the dimensionless constraint Jacobian.
         """
@@ -212,7 +218,7 @@ def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 
 def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
-    """Return configurations with independent coordinates y that close the loops."""
+    """Return closed configurations with the given independent coordinates y."""
     if loops.time.ndim:
         return _at_each_time(loops, y, guess)
     loops.check_moves(y, loops.independent)
@@ -248,13 +254,13 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 
 
 def coordinates(loops: Loops, q: np.ndarray) -> np.ndarray:
-    """Return the independent coordinates of q (nq,), as `assemble` expects them."""
+    """Return the independent coordinates of q (nq,), in the form of the argument of `assemble`."""
     places = [loops.places[k] for k in loops.independent]
     return np.array([0.0 if place is None else float(q[place]) for place in places])
 
 
 def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
-    """Call `assemble` for each of several times."""
+    """Assemble states that have different times, one at a time."""
     given = {"y": np.asarray(y, dtype=float)}
     given |= {} if guess is None else {"guess": np.asarray(guess, dtype=float)}
     lead = leading_shape("assemble", t=loops.time[..., None], **given)
@@ -268,9 +274,10 @@ def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 
 
 def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    """Return the guess with independent coordinates set to y.
+    """Return the guess with its independent coordinates set to y.
 
-    An independent coordinate without an entry in q is displaced by y instead.
+    If an independent coordinate has no entry in q (such as a rotation of a spherical joint), its
+    value in y is a displacement from the guess.
     """
     q, step = guess.copy(), np.zeros((len(y), loops.model.nv))
     for entry, k in zip(y.T, loops.independent, strict=True):
@@ -283,7 +290,7 @@ def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
 
 
 def _given(loops: Loops, y: np.ndarray) -> str:
-    """Describe the coordinates for which a configuration was requested."""
+    """Describe the requested values of the independent coordinates, for an error message."""
     pairs = zip(loops.independent, y, strict=True)
     given = [f"{loops.freedoms[k]} = {value:.12g}" for k, value in pairs]
     given += [f"t = {float(loops.time):.12g} s"] if loops.model.timed else []
@@ -295,7 +302,7 @@ def _given(loops: Loops, y: np.ndarray) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A choice of independent coordinates (chart), with a compiled `closing_step`."""
+    """A choice of independent coordinates (chart), with the compiled function `closing_step`."""
 
     closure: Closure
     independent: np.ndarray
@@ -304,20 +311,20 @@ class Chart:
     def closing(
         self, t: float, q: np.ndarray, v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the results of `closing_step` for q and the independent entries of v."""
+        """Return the results of `closing_step` at q; only the independent entries of v are used."""
         found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.compiled.at(t)(q, v)
         return found
 
 
 class Charts:
-    """Charts of one mechanism, each compiled when it is first needed."""
+    """Charts (choices of independent coordinates) of a mechanism, each compiled on first use."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._known: dict[tuple[tuple[int, ...], ...], Chart] = {}
 
     def at(self, loops: Loops, q: np.ndarray) -> Chart:
-        """Return a cached chart in which a closed configuration (nq,) is far from singular."""
+        """Return a chart that is far from singular at a closed configuration q (nq,)."""
         independent = loops.suited(q)
         loops.check_regular(loops.matrix(q), independent)
         K = np.concatenate([loops.raw_matrix(q)[None], loops.reference_matrix])
@@ -333,7 +340,7 @@ class Charts:
         return chart
 
     def memory(self) -> tuple[list[Chart], dict[str, np.ndarray]]:
-        """Return all charts in order of creation, and arrays from which `recall` restores them."""
+        """Return all charts in order of creation, and the arrays that `recall` needs."""
         charts = list(self._known.values())
         closures = [{"independent": chart.independent, **vars(chart.closure)} for chart in charts]
         return charts, {
@@ -342,7 +349,7 @@ class Charts:
         }
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> list[Chart]:
-        """Restore charts from stored arrays, each with its original pivots."""
+        """Restore choices of independent coordinates (charts) from stored arrays."""
         columns = [memory[f"chart_{field.name}"].tolist() for field in fields(Closure)]
         charts = []
         for independent, *row in zip(memory["chart_independent"], *columns, strict=True):

@@ -19,15 +19,15 @@ MIDDLE = "limits"
 """Value of the option `comfort` for the middle of the joint ranges."""
 
 SOFTEST = 1e-4
-"""Minimum weight of a coordinate, relative to the largest weight."""
+"""Minimum weight of a coordinate in the comfort cost, relative to the largest weight."""
 
 LONGEST = 200.0
-"""Maximum number of steps toward a preferred configuration while meeting the targets."""
+"""Maximum number of steps toward a preferred configuration (the targets remain reached)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comfort:
-    """Preferred configuration (..., nq), and weights (nv,) of the squared distances from it."""
+    """Preferred configuration (..., nq), and weights (nv,) for the deviation of each coordinate."""
 
     posture: np.ndarray
     weights: np.ndarray
@@ -61,7 +61,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
     if weight is not None:
         factors = np.asarray(numbers(f"{PART}: comfort_weight", weight, mechanism.nv), float)
         if factors.ndim != 1 or not ((factors >= 0.0) & (factors < np.inf)).all():
-            problem = "comfort_weight must be finite and non-negative, with one entry per velocity"
+            problem = "comfort_weight must have one finite number >= 0 per degree of freedom"
             raise InputError("E-CALL-377", problem, part=PART)
         weights = weights * factors
     return Comfort(posture, np.maximum(weights, SOFTEST * weights.max(initial=0.0)))

@@ -1,8 +1,8 @@
 """Inverse kinematics for PyTorch or JAX targets, with derivatives of the configurations.
 
-PyTorch or JAX functions compute the parameters of the targets (`Target.numbers`). The search uses
-NumPy arrays. A module of `functions.libraries` records the search as one operation with these
-parameters as inputs, and `functions.sensitivity` computes its derivative.
+PyTorch or JAX computes the target parameters (`Target.numbers`), for example the entries of a pose.
+The search uses NumPy arrays, and `functions.libraries` records it as a single operation on these
+parameters. `functions.sensitivity` computes the derivative of this operation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ def array_library(targets: Any) -> Library | None:
 
 
 def _arrays(value: Any) -> list[Any]:
-    """Return the arrays that define a target."""
+    """Return the numeric arrays that define a target, without its weights and tolerances."""
     if not isinstance(value, Target):
         return list(value) if isinstance(value, tuple) else [value]
     found: list[Any] = []
@@ -78,7 +78,7 @@ def differentiable(
     if without := undifferentiable(pairs, options):
         if any(arrays.recorded(a) for a in every if library_of(a) is not None):
             problem = f"{' and '.join(without)} cannot be used while derivatives are recorded"
-            remedy = "omit this option, or use targets without derivatives, such as NumPy arrays"
+            remedy = "omit these options, or use targets without derivatives, such as NumPy arrays"
             raise ArgumentError("E-CALL-385", problem, remedy, part=PART)
         return _copied(mechanism, bounds, pairs, arrays, options)
     for name in ("comfort", "comfort_weight", "wraps"):
@@ -93,7 +93,7 @@ def differentiable(
         movable[mechanism.velocity_slice(name)] = 0.0
 
     def solve(numbers: np.ndarray, *given: np.ndarray) -> list[np.ndarray]:
-        """Return the arrays of a solution and derivatives of q, for target parameters `numbers`."""
+        """Return the solution for target parameters `numbers` as arrays, with derivatives of q."""
         lead = numbers.shape[:-1]
         flat, *rows = (np.asarray(a, float).reshape(-1, a.shape[-1]) for a in (numbers, *given))
         flat, good = _usable(task, flat)
@@ -109,8 +109,8 @@ def differentiable(
     several = () if count is None or postures[1] is not None else (int(count),)
     nq, numbers = mechanism.nq, task.numbers
     shapes = [(*several, *each) for each in ((nq,), (nq, numbers), (), (2,), (nq,))]
-    shapes.insert(4, ())  # for `Solution.iterations`
-    shapes.append(())  # for `Solution.complete`
+    shapes.insert(4, ())  # shape of `Solution.iterations`
+    shapes.append(())  # shape of `Solution.complete`
     given = [p for p in postures if p is not None]
     return Solution(*arrays.solved(solve, goals, given, shapes))
 
@@ -128,7 +128,7 @@ def _copied(
     arrays: Any,
     options: Mapping[str, Any],
 ) -> Solution:
-    """Solve with copies of the targets in NumPy arrays; return arrays without derivatives."""
+    """Solve with NumPy copies of the targets; convert the solution back, without derivatives."""
     stated = _grouped([(frame, _with(target, arrays.values)) for frame, target in pairs])
     plain = {k: v if library_of(v) is None else arrays.values(v) for k, v in options.items()}
     found = inverse_kinematics(mechanism, bounds, stated, **plain)
@@ -153,7 +153,7 @@ def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
 
 
 def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
-    """Return `postures` with all entries except None replaced by the arrays `given`, in order."""
+    """Return `postures` with entries other than None replaced, in order, by the arrays `given`."""
     rest = iter(given)
     return [None if p is None else next(rest) for p in postures]
 
@@ -166,11 +166,15 @@ def _rates(
     weights: np.ndarray,
     movable: np.ndarray,
 ) -> np.ndarray:
-    """Return derivatives of configurations (NaN if unsolved). Coordinates at limits are fixed."""
+    """Return derivatives of configurations with respect to the target parameters.
+
+    Derivatives are NaN for unsolved problems, but 0 if the configuration itself is NaN.
+    Coordinates at limits are held fixed.
+    """
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
-    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # q is NaN: no configuration
+    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # no configuration was found
     given = (found.q[solved], goals[solved], weights, movable, found.limits[solved])
     rates[solved] = solution_rates(task, *given)
     return rates
@@ -207,10 +211,10 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _numbers(arrays: Any, target: Target) -> Any:
-    """Return the parameters (..., size) of a target as a PyTorch or JAX array.
+    """Return the numbers (..., size) that define a target, as a PyTorch or JAX array.
 
-    The parameters are the same as in `Target.numbers`. `arrays` is an `Arrays` object of a module
-    in `functions.libraries`.
+    The numbers are the same as in `Target.numbers`. `arrays` is an `Arrays` object of a module in
+    `functions.libraries`.
     """
     match target:
         case Position() | CenterOfMass():
@@ -232,7 +236,7 @@ def _numbers(arrays: Any, target: Target) -> Any:
 
 
 def _joined(arrays: Any, *parts: Any) -> Any:
-    """Concatenate parts (..., n) along the last axis."""
+    """Concatenate arrays (..., n) along the last axis, with leading axes broadcast."""
     lead = np.broadcast_shapes(*(tuple(p.shape[:-1]) for p in parts))
     wide = [arrays.names.broadcast_to(p, (*lead, p.shape[-1])) for p in parts]
     return arrays.names.concatenate(wide, axis=-1)
@@ -279,12 +283,12 @@ def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(size: int) -> np.ndarray:
-    """Return the parameters of a valid target, to replace an invalid one."""
+    """Return parameters of a valid target, with which an invalid target is replaced."""
     return np.concatenate([np.eye(3).ravel(), np.zeros(3)])[:size] if size >= 9 else np.ones(size)
 
 
 def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
-    """Build the targets of each frame from their concatenated parameters (..., size)."""
+    """Build all targets, by frame, from an array of their parameters (..., size)."""
     made = []
     for frame, target in pairs:
         part, numbers = numbers[..., : target.size], numbers[..., target.size :]

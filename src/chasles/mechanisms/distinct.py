@@ -13,24 +13,24 @@ AT_ONCE = 256
 """Number of problems in one batch of a search for all solutions."""
 
 DISTINCT = 1e-4
-"""Tolerance (rad or m, modulo full turns) below which two configurations are the same."""
+"""Distance (rad or m, modulo full turns) below which two configurations count as the same."""
 
 CLOSE = 0.05
-"""Tolerance (rad or m) below which solutions are the same if their midpoint is also a solution.
+"""Distance (rad or m) below which solutions count as the same if their midpoint is a solution.
 
 Near a singular configuration, neighboring configurations also meet the targets within their
 tolerances.
 """
 
 STAYED = 1e-12
-"""Maximum coordinate change, due to rounding, in a search that starts at a solution."""
+"""A search that changes all coordinates by less than this has returned its starting point."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Results of a search: configurations, solver states and step counts."""
 
 Search = Callable[[np.ndarray, np.ndarray], Rows]
-"""Search function, which maps goals and starting configurations to the results `Rows`."""
+"""Function that maps goals and starting configurations to search results (`Rows`)."""
 
 
 def listed(
@@ -42,11 +42,11 @@ def listed(
     search: Search,
     held: Sequence[int] = (),
 ) -> Rows:
-    """Return distinct solutions (n, count, nq), found from starts (m, nq) and guesses `rows`.
+    """Return distinct solutions (n, count, nq) of n problems, their solver states and step counts.
 
-    Also returns the solver states of the solutions, and step counts (n, 1). `held` contains the
-    indices in q of coordinates that all starts of a problem take from its guess: joints in
-    `fixed`, and joints that do not move the targets.
+    Each search begins at a guess (`rows`) or at one of the configurations `starts` (m, nq). `held`
+    contains the indices in q of coordinates that all searches for a problem take from its guess:
+    joints in `fixed`, and joints that do not move the targets.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -95,7 +95,7 @@ def sort(
 def _connected(
     mechanism: Mechanism, goals: np.ndarray, a: np.ndarray, b: np.ndarray, search: Search
 ) -> np.ndarray:
-    """Return a mask (n,) of pairs of solutions whose midpoints are also solutions."""
+    """Return True for each pair of solutions a, b whose midpoint is also a solution."""
     way = _way(mechanism, a, b)[0]
     way = np.where(_turning(mechanism), way - TURN * np.round(way / TURN), way)
     middle = np.ascontiguousarray(mechanism.integrate(a, 0.5 * way))
@@ -123,13 +123,16 @@ def _turning(mechanism: Mechanism) -> np.ndarray:
 
 
 def distance(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the squared length of the step from a to b, or NaN where b is NaN."""
+    """Return the squared distance from configuration a to b, or NaN where b is NaN."""
     way, missing = _way(mechanism, a, b)
     return np.where(missing, np.nan, np.sum(way * way, axis=-1))
 
 
 def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the step (..., nv) from a to b, and the mask (...) of states in which b is NaN."""
+    """Return the difference (..., nv) from configuration a to b, and a mask (...).
+
+    The mask is True where b contains NaN.
+    """
     lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
     missing = np.isnan(b).any(axis=-1)
@@ -140,17 +143,17 @@ def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 
 
 def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the minimum and maximum number of full turns that keep an angle within its limits."""
+    """Return the minimum and maximum number of full turns to add to an angle within its limits."""
     return np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
 
 
 def full_turns(
     mechanism: Mechanism, way: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """Return multiples of 2 pi (..., nq) for revolute joints that move q closest to a reference.
+    """Return the multiples of 2 pi (..., nq) that, added to q, bring it closest to a reference.
 
-    With these shifts, q stays within the limits. `way` (..., nq) is the difference from q to the
-    reference.
+    Only revolute joints are turned, and q stays within the limits. `way` (..., nq) is the
+    difference from q to the reference.
     """
     turns = np.zeros(q.shape)
     for k in angles(mechanism):

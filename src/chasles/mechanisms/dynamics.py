@@ -1,4 +1,4 @@
-"""Forward dynamics of closed loops, with one program for each choice of loop equations."""
+"""Forward dynamics of closed loops, compiled separately for each choice of loop equations."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +25,14 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name, checked_step
 
 WEAK = 1e-4
-"""Pivot margin below which the compiled equations lose accuracy, and an SVD replaces them.
+"""Accuracy threshold below which an SVD replaces the compiled equations.
 
-At this margin, a pivot is one hundredth of its initial value, or of the neighboring pivots.
+The compiled program returns a measure of accuracy: the square of the ratio of a pivot to its
+initial value or to the neighboring pivots. At 1e-4, the pivot is one hundredth of that value.
 """
 
 TOLERANCE = 1e-6
-"""Closure error (rad, and relative to the size of a loop) above which dynamics raises an error."""
+"""Closure error (rad, or relative to loop size) above which dynamics functions raise an error."""
 
 STEP = 0.1
 """Maximum step of an independent coordinate (rad or m) for which loop closure converges."""
@@ -39,16 +40,16 @@ STEP = 0.1
 NO_LOAD = Load()
 
 Run = Callable[..., Any]
-"""Callable for a closed-loop function, with arrays and the option `threads`."""
+"""Function whose arguments are the arrays of a closed-loop function and the option `threads`."""
 
 
 @dataclass(frozen=True)
 class Solver:
     """Compiled closed-loop program whose last result measures the accuracy in each state.
 
-    The function `again` computes the other results by an SVD in states with low accuracy. `forces`
-    contains wrenches, which are passed after the other arrays. `rates` is the number of arrays
-    after q that must keep the loops closed within the tolerance.
+    In states with low accuracy, the function `again` computes the other results by an SVD. `forces`
+    contains wrenches, which are passed after the other arrays. The first `rates` arrays after q are
+    velocities or accelerations, which must keep the loops closed within the tolerance.
     """
 
     mechanism: Mechanism
@@ -69,7 +70,7 @@ class Solver:
     def at(
         self, mechanism: Mechanism, arrays: Sequence[Any], threads: int | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Return the results at the time of `mechanism`; `arrays` are the program's inputs."""
+        """Run the program with the inputs `arrays`, at the current time of `mechanism`."""
         refuse(self.name, *arrays)
         here = self.compiled.at(mechanism.t)
         try:
@@ -91,7 +92,7 @@ class Solver:
     def _mend(
         self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
-        """Compute results again by an SVD in states where the compiled equations lose accuracy."""
+        """Recompute results by an SVD for states in which the compiled equations lose accuracy."""
         weak = ~(health[..., 1] > WEAK)
         given = [np.asarray(a, dtype=float) for a in arrays]
         states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
@@ -107,7 +108,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """Closed-loop function whose options are already set, so that it takes only arrays."""
+    """Function for a robot with closed loops, with fixed options and arrays as arguments."""
 
     name: str
     run: Run
@@ -121,7 +122,7 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """Compiled program with the limits of its checks; None if the function has no program."""
+        """Compiled program with limits that its results must satisfy, or None if there is none."""
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -132,14 +133,14 @@ class Closing:
 
 
 _DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
-"""Names of programs that solve for accelerations."""
+"""Names of constrained programs that solve for unknown accelerations."""
 
 MASSLESS = 1e-13
 """Relative inertia below which a closed-loop motion counts as massless."""
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error if a closed-loop motion is massless at every reference configuration."""
+    """Raise an error if a robot with loops can move without kinetic energy."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -152,9 +153,9 @@ def check_inertia(loops: Loops) -> None:
         motion = np.abs(free[best] @ vectors[best, :, 0])
         moving = np.flatnonzero(motion > 0.1 * np.max(motion))
         around, names = loops.around(moving), loops.names(moving)
-        problem = f"{names} can move without moving any inertia"
-        problem += f", around {around}" if around else ""
-        remedy = "add mass and inertia to one of their links, or armature to one of the joints"
+        place = f" in {around}" if around else ""
+        problem = f"a motion of {names}{place} has no inertia"
+        remedy = "add mass and inertia to one of the moving links, or armature to one of the joints"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
 
@@ -208,7 +209,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Return compiled functions for the given (or automatic) independent coordinates."""
+        """Return compiled functions whose independent coordinates include those in `given`."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
@@ -233,7 +234,7 @@ class Constrained(Mechanism):
         dissipation: bool = False,
         **options: Any,
     ) -> Solver:
-        """Compile the program `runs` of a function, with the given independent coordinates."""
+        """Return a solver that calls the function `runs`; `given`: independent coordinates."""
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
         if self.model.idle and self.model.source.closure is None and runs in _DIVIDING:
@@ -253,7 +254,7 @@ class Constrained(Mechanism):
         tolerance: float = TOLERANCE,
         **options: Any,
     ) -> Solver:
-        """Return the solver for qdd and multipliers; `name` is the function name in messages."""
+        """Return the solver for qdd and the multipliers; error messages refer to it by `name`."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
@@ -262,24 +263,25 @@ class Constrained(Mechanism):
         return self._solver(name, "constrained_dynamics", again, (), load, **options)
 
     def _accelerated(self, load: Load, **options: Any) -> Run:
-        """Return the solver for qdd only."""
+        """Return a function that solves for qdd, without the Lagrange multipliers."""
         return self._constrained(load, name="forward_dynamics", **options).first
 
     _own: ClassVar[dict[str, Callable[..., Run]]] = {
         "constrained_dynamics": _constrained,
         "forward_dynamics": _accelerated,
     }
-    """Functions with a separate implementation for loops, as factories that return a `Run`."""
+    """Factories that return a `Run`, for functions with a separate implementation for loops."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
-    """Predicates on the options, by function: True if loops do not change the result."""
+    """Functions that return True if, with the given options, loops do not change the result."""
 
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
         if "coordinates" in options:
             check_coordinates(name, options["coordinates"])
         if options.get("coordinates") == "tree" and name in OPEN:
             opened = self._opened.at(self.t).caller(name, f_ext, **options)
-            # a `partial` has no attribute `fast`: calls without options must keep the loops closed
+            # `partial` hides the attribute `fast`. That entry would also serve calls without
+            # options, which must keep the loops closed.
             return partial(opened)
         if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)
@@ -309,7 +311,7 @@ class Constrained(Mechanism):
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         if multipliers is None:
-            problem = f"robot {self.model.name!r} has loops or couplings, which also exert forces"
+            problem = f"robot {self.model.name!r} has loops or couplings, but multipliers is None"
             remedy = "pass multipliers, the second result of constrained_dynamics"
             raise ArgumentError("E-ROBOT-019", problem, remedy, part=name)
         return (multipliers,)
@@ -336,12 +338,12 @@ class Constrained(Mechanism):
 
 
 def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
-    """Return the error with the name of the requested function instead of the program's name."""
+    """Return an error that names the requested function instead of the compiled program."""
     return error.at(part=name) if error.part == runs else error
 
 
 def _worst(health: np.ndarray) -> tuple[float, float]:
-    """Return the largest squared closure error and the smallest pivot margin over all states."""
+    """Return the largest squared closure error and the smallest singularity margin in a batch."""
     if health.ndim == 1:
         gap, margin = health.tolist()
         return gap, margin

@@ -34,11 +34,15 @@ from chasles.model.given import some_names, some_numbers
 from chasles.model.spaces import freedom_units, loop_size
 
 SAMPLES = 16
-"""Number of points at which the slope of a coupling is evaluated."""
+"""Number of random configurations at which the derivatives of a coupling are evaluated to scale its
+equations."""
 
 
 class Equations:
-    """Equations of loops and couplings at one time. Active equations are chosen at t = 0."""
+    """Equations of loops and couplings at one time.
+
+    Redundant equations are dropped; the others, called active, are chosen at t = 0.
+    """
 
     def __init__(self, model: Model, function: Callable[..., Compiled]) -> None:
         self.model = model
@@ -48,7 +52,7 @@ class Equations:
 
     @cached_property
     def positions(self) -> Self:
-        """Position-level equations of the same loops and couplings."""
+        """Only the holonomic equations; this object itself if all equations are holonomic."""
         if self._whole is not None or all(self.model.holonomic_rows):
             return self
         found = type(self)(self.model, self._compile)
@@ -71,29 +75,32 @@ class Equations:
 
     @cached_property
     def neutral(self) -> np.ndarray:
-        """Configuration in which the two frames of every joint coincide: (nq,)."""
+        """Configuration (nq,) in which the two frames of every joint coincide."""
         joints = (self.model.bodies[i].joint for i in self.model.movers)
         return np.array([float(x) + 0.0 for joint in joints for x in joint.neutral()])
 
     @cached_property
     def scales(self) -> np.ndarray:
-        """Scales (rows,) that make all loop equations dimensionless."""
+        """Scale factors (rows,) that make all loop equations dimensionless."""
         return row_scales(self.model.at(0.0))
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Scales (nv,) that make the coordinates dimensionless."""
+        """Scale factors (nv,) that make the velocity coordinates dimensionless."""
         return column_scales(self.model)
 
     @cached_property
     def tolerance(self) -> float:
-        """Tolerance for inconsistent equations, in rad and relative to the size of the loop."""
+        """Residual (rad or relative) above which a redundant equation contradicts the others."""
         sizes = [loop_size(self.model, loop) for loop in self.model.loops]
         return max(map(self.model.source.precision.closure, sizes or [1.0]))
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Active equations, including all velocity-level ones, and reference configurations."""
+        """Active loop equations and closed reference configurations.
+
+        Equations that restrict only velocities are always active.
+        """
         if self.positions is self:
             return agreement(self)
         found = self.positions.agreed
@@ -106,13 +113,14 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Closed configurations near the neutral one, where the loop equations have full rank."""
+        """Configurations near the neutral one with closed loops and nonsingular loop equations."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Return the residual scales for a check against `tolerance`.
+        """Return factors for the loop residuals, which may be at most `tolerance` after scaling.
 
-        Dropped equations need to hold only to within `self.tolerance`, if that is larger.
+        If `tolerance` is smaller than `self.tolerance`, the limit for dropped (redundant) equations
+        is `self.tolerance`.
         """
         share = min(1.0, tolerance / self.tolerance)
         return np.where(self.rows == 0.0, share * self.scales, self.rows)
@@ -126,7 +134,7 @@ class Equations:
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Equations and coordinates of each cluster of loops; empty for a single cluster."""
+        """Equations and coordinates of each cluster of loops; empty for fewer than two clusters."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()
@@ -151,7 +159,7 @@ class Equations:
         return self.scaled(self.raw_matrix(q))
 
     def scaled(self, A: np.ndarray) -> np.ndarray:
-        """Return a constraint Jacobian A in dimensionless form."""
+        """Scale the rows and columns of a constraint Jacobian A to make it dimensionless."""
         return self.rows[:, None] * A * self.columns
 
     def raw_matrix(self, q: np.ndarray) -> np.ndarray:
@@ -170,8 +178,8 @@ class Equations:
     ) -> numeric.Found:
         """Find closed configurations by Newton's method, starting at q.
 
-        `columns` contains scales of the coordinates; a coordinate with scale 0 does not move.
-        Velocity-level equations are ignored.
+        `columns` contains a scale factor for each velocity coordinate; a coordinate with the factor
+        0 does not move. Velocity-level equations are ignored.
         """
         scales = self.rows if rows is None else rows
         residual, matrix = self.function("loop_residual"), self.function("loop_matrix")
@@ -184,11 +192,11 @@ class Equations:
 
 
 class Freedoms(Equations):
-    """Equations with independent velocity coordinates, which are chosen at t = 0 for all times."""
+    """Loop equations and the independent velocity coordinates, which are chosen once, at t = 0."""
 
     def at(self, time: np.ndarray) -> Self:
-        """Return the loops at another time (s), with the same independent coordinates."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # evaluate at t = 0
+        """Return the equations at another time (s), with the same independent coordinates."""
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # computed at t = 0
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:
@@ -198,13 +206,16 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """Names of velocity coordinates: the joint's name, with [k] if there are several."""
+        """Names of velocity coordinates: "joint", or "joint[k]" if the joint has several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """Index in q of each velocity coordinate's position, or None if q has no such entry."""
+        """Index in q of the integral of each velocity coordinate.
+
+        The index is None for joints such as ball joints, whose velocities are not derivatives of q.
+        """
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint
@@ -227,8 +238,8 @@ class Freedoms(Equations):
     def independent(self) -> np.ndarray:
         """Independent velocity coordinates, in increasing order.
 
-        If some equations constrain only velocities, `positions.independent` contains these
-        coordinates and others.
+        If some equations constrain only velocities, there are further independent positions, which
+        `positions.independent` includes.
         """
         if self._whole is not None:
             A = self.reference_equations.copy()
@@ -245,11 +256,11 @@ class Freedoms(Equations):
         return independent_columns(A, rank_of(A[0])[0], self._last_first)
 
     def select(self, names: Sequence[str]) -> np.ndarray:
-        """Return the coordinates with the given names, which must determine all others."""
+        """Return indices of the named independent coordinates, which must determine all others."""
         if not len(names):
             problem = (
-                "name its independent coordinates, for example "
-                f"{self.names(self.automatic) or 'none: it is locked'}"
+                "no independent coordinates were given; a valid choice is "
+                f"{self.names(self.automatic) or 'none, because the loops lock all joints'}"
             )
             raise ModelError("E-LOOP-003", problem, part=self.part)
         given = self.indices(names, "to be independent")
@@ -257,14 +268,17 @@ class Freedoms(Equations):
         still = np.intersect1d(given, self.immobile)
         if len(still):
             able = np.delete(np.arange(self.model.nv), self.immobile)
-            problem = f"{self.names(still)} cannot move: {self.around(still)} lock it"
-            remedy = f"choose among {self.names(able)}, or use a loop joint with fewer constraints"
+            problem = f"{self.names(still)} cannot move: locked by {self.around(still)}"
+            remedy = (
+                f"choose independent coordinates among {self.names(able)}, or use a loop joint "
+                "with fewer constraints"
+            )
             raise LockedMechanism("E-LOOP-010", problem, remedy, part=self.part)
         if len(given) != len(self.automatic) or not determine(self.reference_equations, given):
             problem = f"{self.names(given)} cannot be the independent coordinates"
             remedy = (
-                f"choose {len(self.automatic)} that determine all others, for example "
-                f"{self.names(self.automatic)}"
+                f"choose independent coordinates ({len(self.automatic)} in total) that determine "
+                f"all others, for example {self.names(self.automatic)}"
             )
             raise ModelError("E-LOOP-004", problem, remedy, part=self.part)
         return given
@@ -285,20 +299,20 @@ class Freedoms(Equations):
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Coordinates in the order in which they are tried as dependent coordinates.
+        """Coordinates in order of preference as dependent coordinates.
 
-        Coordinates without an entry in q come first; in each group, the last joint comes first.
+        Later joints are preferred. Coordinates without an entry in q come before all others.
         """
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
     def dependent(self) -> np.ndarray:
-        """Velocity coordinates that the loops determine."""
+        """Indices in qd of the dependent coordinates, whose rates the loop equations determine."""
         return np.delete(np.arange(self.model.nv), self.independent)
 
     @cached_property
     def immobile(self) -> np.ndarray:
-        """Velocity coordinates that are zero whenever the loops are closed."""
+        """Indices in qd of the coordinates that the loop constraints keep at zero."""
         rank = self.model.nv - len(self.automatic)
         lengths = [spans(A, rank) for A in self.reference_equations]
         return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
@@ -319,7 +333,7 @@ class Freedoms(Equations):
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)
 
     def around(self, freedoms: np.ndarray) -> str:
-        """Describe the loops and couplings that involve any of the given coordinates."""
+        """Return the names of all loops and couplings that involve the coordinates, as a phrase."""
         owners = {self.owners[k] for k in freedoms}
         found = []
         for what, among in (("loop", self.model.loops), ("coupling", self.model.couplings)):
@@ -352,7 +366,10 @@ def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
 
 
 def row_scales(model: Model) -> np.ndarray:
-    """Return row scales: 1 for rotations, 1/size for translations, 1/slope for couplings."""
+    """Return scales of the loop equations (rows): 1 for rotations, 1/(loop size) for translations.
+
+    For a coupling, the scale is the inverse of its largest derivative.
+    """
     scales = []
     for loop in model.loops:
         T = loop.joint.constraint(loop.joint.neutral())
@@ -369,9 +386,9 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each coupling row near the neutral configuration (per rad or m).
+    """Return the largest derivative of each coupling equation near the neutral configuration.
 
-    A slope of 0 is replaced by 1.
+    Derivatives are with respect to coordinates in rad or m. A result of 0 is replaced by 1.
     """
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]

@@ -1,4 +1,4 @@
-"""Export of inverse kinematics as C: one iteration, or a search from stored configurations."""
+"""Export inverse kinematics as C code: one iteration, or a search from stored configurations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ TRIES = 32
 """Default number of stored starting configurations."""
 
 ENDS = 200
-"""Number of iterations in the last try, which refines the best configuration."""
+"""Number of iterations of the last attempt, which starts from the best configuration found."""
 
 STEP = (
     "One iteration of inverse kinematics: the next configuration and solver "
@@ -60,16 +60,16 @@ class Reaching:
             raise InputError("E-EXPORT-012", problem, "use dtype='double'", part=PART)
 
     def _fixed(self) -> tuple[np.ndarray, ...]:
-        """Return weights, tolerances, and the mask of movable coordinates (all 1)."""
+        """Return the constant inputs: weights, tolerances, and a mask of coordinates that move."""
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return configurations within the limits, and the target parameters attained there."""
+        """Return configurations within the limits, and the target parameters that they meet."""
         q = spread(self.mechanism, self.bounds, count, seed)
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return the target parameters attained at the configurations q.
+        """Return the target parameters that are exactly reached at the configurations q.
 
         Parameters that q does not determine are set to the goals.
         """
@@ -87,7 +87,7 @@ class Reaching:
         return tuple(a.astype(np.float32).astype(float) for a in (q, memory, goals, *fixed))
 
     def search(self, name: str, step: Function, tries: Any, seed: Any) -> Search:
-        """Return the search that starts from `tries` stored configurations."""
+        """Return an inverse-kinematics solver that starts from `tries` stored configurations."""
         count, seed = checked_count("tries", tries), checked_count("seed", seed, least=0)
         starts, met = self._postures(count, seed)
         memories = np.zeros((2, MEMORY))
@@ -108,7 +108,7 @@ class Reaching:
         )
 
     def _tests(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return target parameters that are reachable near a configuration, and a guess."""
+        """Return test goals that are reachable near a configuration, and an initial guess."""
         shifts = 0.05 * np.sin(np.arange(3.0 * self.mechanism.nv)).reshape(3, -1)
         near = self.mechanism.integrate(np.tile(start, (3, 1)), shifts)
         near = np.clip(near, self.bounds.lower, self.bounds.upper)

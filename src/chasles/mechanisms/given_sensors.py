@@ -21,7 +21,7 @@ NUMBERS = {
     "torque": (0, 1),
     "force_torque": (0, 1),
 }
-"""Allowed lengths of a sensor's `numbers`, by kind. Other kinds allow any length."""
+"""Allowed lengths of the field `numbers`, by sensor kind. Other kinds allow any length."""
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:
@@ -35,7 +35,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
         raise InputError("E-SENSE-007", f"a {sensor.kind} sensor requires `frame`", part=part)
     links = {link.name: link for link in model.source.links}
     if on == "link" and sensor.frame not in links:
-        problem = f"a {sensor.kind} must be on a link, but {sensor.frame!r:.60} is not a link"
+        problem = f"a {sensor.kind} sensor requires a link, but {sensor.frame!r:.60} is not a link"
         raise InputError("E-SENSE-020", problem, suggest(sensor.frame, links), part=part)
     if on in ("tendon", "actuator"):
         parts = model.source.rotors if on == "tendon" else model.source.actuators
@@ -65,7 +65,7 @@ def _check_joint(sensor: SensorData, joint: Any) -> None:
 
 
 def _with_parts(sensor: SensorData) -> SensorData:
-    """Check the types of a sensor's fields, and return the sensor with `numbers` as floats."""
+    """Check the fields of a sensor, and return the sensor with its field `numbers` as floats."""
     part = f"sensor {a_name('a sensor', sensor.name, 'with_sensors')!r:.60}"
     for name in ("kind", "frame", "reference", "joint"):
         a_name(name, getattr(sensor, name), part)
@@ -82,11 +82,11 @@ def _with_parts(sensor: SensorData) -> SensorData:
     wanted = NUMBERS.get(sensor.kind, (len(given),))
     if len(given) not in wanted:
         counts = " or ".join(map(str, wanted))
-        problem = f"a {sensor.kind} needs {counts} numbers, not {len(given)}"
+        problem = f"a {sensor.kind} sensor requires {counts} entries in `numbers`, not {len(given)}"
         raise InputError("E-SENSE-011", problem, part=part)
     seen = sensor.seen
     if not isinstance(seen, tuple | list):
-        problem = f"seen must be a tuple of Surface(...), not {type(seen).__name__}"
+        problem = f"`seen` must be a tuple of Surface objects, not {type(seen).__name__}"
         raise InputError("E-SENSE-021", problem, part=part)
     surfaces = tuple(_with_numbers(each, part) for each in seen)
     zone = None if sensor.zone is None else _with_numbers(sensor.zone, part)
@@ -113,7 +113,7 @@ def _check_pose(name: str, pose: Any, part: str) -> None:
 def _check_noise(noise: Any, size: int, part: str) -> None:
     """Raise an error unless the deviations, correlation time and offset of the noise are valid."""
     if not isinstance(noise, NoiseData):
-        problem = f"noise must be NoiseData(...), not {type(noise).__name__}"
+        problem = f"`noise` must be a NoiseData object, not {type(noise).__name__}"
         raise InputError("E-SENSE-024", problem, part=part)
     for name in ("deviation", "bias", "drift"):
         value = getattr(noise, name)
@@ -124,14 +124,14 @@ def _check_noise(noise: Any, size: int, part: str) -> None:
         problem = f"correlation_time must be positive, not {noise.correlation_time!r:.60}"
         raise InputError("E-SENSE-026", problem, part=part)
     if len(_row("offset", noise.offset, part)) not in (0, size):
-        problem = f"offset must have {size} numbers, not {len(noise.offset)}"
+        problem = f"the noise offset must have {size} entries, not {len(noise.offset)}"
         raise InputError("E-SENSE-027", problem, part=part)
 
 
 def _with_numbers(surface: Any, part: str) -> Surface:
-    """Check the fields of a shape, and return the shape with sizes and triangles as floats."""
+    """Check a sensor's surface, and convert its sizes and triangles to floats."""
     if not isinstance(surface, Surface):
-        problem = f"zone and seen must be Surface(...), not {type(surface).__name__}"
+        problem = f"`zone` and `seen` must contain Surface objects, not {type(surface).__name__}"
         raise InputError("E-SENSE-028", problem, part=part)
     a_name("frame of a surface", surface.frame, part)
     if a_name("kind of a surface", surface.kind, part) not in SURFACES:
@@ -142,11 +142,11 @@ def _with_numbers(surface: Any, part: str) -> Surface:
     most = math.inf if surface.kind == "plane" else math.nextafter(math.inf, 0.0)
     if len(size) != SURFACES[surface.kind] or not all(0.0 < x <= most for x in size):
         wanted = f"{SURFACES[surface.kind]} positive numbers"
-        problem = f"size of a {surface.kind} must be {wanted}, not {surface.size!r:.60}"
+        problem = f"the size of a {surface.kind} must be {wanted}, not {surface.size!r:.60}"
         raise InputError("E-SENSE-030", problem, part=part)
     rows = [_row("triangle", each, part) for each in _several(surface.triangles, part)]
     if any(len(row) != 9 for row in rows) or bool(rows) != (surface.kind == "mesh"):
-        problem = "a mesh needs triangles of nine numbers each; other shapes have no triangles"
+        problem = "a mesh needs triangles (nine numbers each), and other shapes must have none"
         raise InputError("E-SENSE-031", problem, part=part)
     return surface._replace(size=tuple(size), triangles=tuple(rows))
 
@@ -154,6 +154,7 @@ def _with_numbers(surface: Any, part: str) -> Surface:
 def _several(given: Any, part: str) -> Any:
     """Return a tuple or list unchanged; raise an error for anything else."""
     if not isinstance(given, tuple | list):
-        problem = f"size and triangles of a surface must be tuples, not {type(given).__name__}"
+        kind = type(given).__name__
+        problem = f"size and triangles of a surface must be lists or tuples, not {kind}"
         raise InputError("E-SENSE-032", problem, part=part)
     return given

@@ -17,13 +17,13 @@ from chasles.model.given import a_mapping, some_names
 PART = "inverse_kinematics"
 
 OPTIONS = ("weight", "tolerance")
-"""Fields of an inverse-kinematics target that have a value for each error."""
+"""Fields of an inverse-kinematics target that may have one value per error component."""
 
 
 def task_of(
     mechanism: Mechanism, bounds: Bounds, targets: Any
 ) -> tuple[Task, tuple[int, ...], list[np.ndarray]]:
-    """Return the task, leading shape, and goals, weights and tolerances (..., size) of targets."""
+    """Return the task and leading shape of targets, and [goals, weights, tolerances]."""
     pairs: list[tuple[str, Target]] = []
     for frame, value in a_mapping("targets", targets, PART).items():
         for target in stated(value):
@@ -56,7 +56,7 @@ def task_of(
 
 
 def goal_of(frame: str, target: Target) -> np.ndarray:
-    """Return the parameters of a target, and name its frame in error messages."""
+    """Return the parameters of a target. Error messages include the name of the frame."""
     return _named(frame, target, target.numbers)
 
 
@@ -89,8 +89,9 @@ def check_together(ease: Any, near: Any, solutions: str, wraps: bool) -> None:
     one = solutions == "first"
     if (ease is not None and not (near is None and one)) or (near is not None and not one):
         problem = "`comfort` and `near` require solutions='first' and cannot be combined"
+        remedy = "pass only one of them, without `solutions`"
     elif wraps and one:
-        problem = "`wraps` requires solutions='all'"
+        problem, remedy = "`wraps` requires solutions='all'", "omit `wraps`, or use solutions='all'"
     else:
         return
-    raise InputError("E-CALL-378", problem, "omit one of them", part=PART)
+    raise InputError("E-CALL-378", problem, remedy, part=PART)

@@ -20,7 +20,7 @@ from chasles.model.given import some_numbers
 
 
 def varied(targets: Mapping[str, Any]) -> bool:
-    """Return True if a target's weights or tolerances are given for each problem: (..., n)."""
+    """Return True if a target has separate weights or tolerances for each problem."""
     each = (target for value in targets.values() for target in _several(value))
     return any(
         np.ndim(getattr(target, name)) > 1
@@ -33,7 +33,7 @@ def varied(targets: Mapping[str, Any]) -> bool:
 def solved_in_groups(
     mechanism: Mechanism, bounds: Bounds, targets: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Solution:
-    """Solve problems in groups with equal weights and tolerances; return all solutions."""
+    """Solve a batch with different weights or tolerances, one group of equal values at a time."""
     pairs = [(frame, target) for frame, value in targets.items() for target in stated(value)]
     goals = [goal_of(frame, target) for frame, target in pairs]
     rows = [
@@ -79,5 +79,5 @@ def _flat(array: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
 
 
 def _each(rows: list[np.ndarray]) -> dict[str, Any]:
-    """Return the weight and the tolerance of a target from their rows, which are all equal."""
+    """Return the options of a target (weight and tolerance), which are equal within a group."""
     return dict(zip(OPTIONS, (row[0] for row in rows), strict=True))

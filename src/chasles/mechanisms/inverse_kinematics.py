@@ -39,14 +39,16 @@ MOST_TRIES = 1_000_000
 """Maximum value of the options `tries` and `count`."""
 
 SMALLEST = 1e-12
-"""Lower bound for tolerances by which weights are divided."""
+"""Lower bound on tolerances, to avoid division by zero."""
 
 SEVERAL = 16
 """Number of solutions from which the nearest to a given configuration is chosen."""
 
 LEAPS = (1.0, 0.5)
-"""Fractions of the distance from a solution to the given configuration at which the solver starts
-again, to find nearer solutions of a redundant robot."""
+"""Positions of additional initial guesses between a solution (0) and the argument `near` (1).
+
+From these guesses, the solver may find a solution that is nearer to `near`.
+"""
 
 
 def inverse_kinematics(
@@ -69,7 +71,7 @@ def inverse_kinematics(
 ) -> Solution:
     """Return configurations that meet targets; see `Robot.inverse_kinematics`.
 
-    `quick` is a cache of prepared searches, which is extended if later calls can use the fast path.
+    A search for a single problem is stored in the cache `quick`, for reuse in later calls.
     """
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     task, lead, given = task_of(mechanism, bounds, targets)
@@ -103,7 +105,7 @@ def inverse_kinematics(
 
 
 class _Solver:
-    """Solver for one call, with a task, its target parameters and the search options."""
+    """Solver for one call of `inverse_kinematics`, with its targets and search options."""
 
     def __init__(
         self,
@@ -129,7 +131,7 @@ class _Solver:
         self._prepared = prepared(mechanism, task)
 
     def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
-        """Return one configuration for each problem, moved toward `ease.posture` if given."""
+        """Return one configuration per problem, close to the preferred one if `ease` is given."""
         begins = self._rows(guess)
         beginning = self._beginning() if guess is None and self._tight else None
         if beginning is not None:
@@ -148,7 +150,7 @@ class _Solver:
         return self._solution(*found)
 
     def _retry(self, found: Rows, missed: np.ndarray) -> None:
-        """Solve problems again with weights inversely proportional to the tolerances.
+        """Solve the problems `missed` again, with errors weighted by the inverse tolerances.
 
         Errors with small tolerances then have priority. A previous result is replaced only if the
         new one is a solution.
@@ -160,9 +162,10 @@ class _Solver:
         _put(found, missed[solved], [a[solved] for a in some])
 
     def alone(self) -> tuple[Any, BeginOne | None]:
-        """Return a search for single problems, and the function for initial configurations.
+        """Return two functions for single problems: the search, and one that computes its start.
 
-        The function is None if `fixed` names joints, or if the arm has no closed form.
+        The second function is None if `fixed` names joints, or if the arm has no closed-form
+        solution.
         """
         starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
         limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
@@ -173,9 +176,9 @@ class _Solver:
         return alone, begin
 
     def _beginning(self) -> Beginning | None:
-        """Return the function that computes initial configurations from a closed form.
+        """Return a function that computes starting configurations in closed form, or None.
 
-        The result is None if `fixed` names joints, or if the arm has no closed form.
+        The result is None if joints are fixed, or if the arm has no closed-form solution.
         """
         closed = None if self.held else self._branches()
         if closed is None:
@@ -189,7 +192,7 @@ class _Solver:
         return found
 
     def _begun(self, beginning: Beginning) -> Rows:
-        """Return solutions found by starting from the results of the closed form."""
+        """Return the solutions of a search that starts from closed-form solutions."""
         begins = beginning(self.goals, self._base(None), self.seed, self.threads)
         found = self._found(self.goals, begins, most=0)
         late = np.flatnonzero(found[1][:, STATUS] != 1.0)
@@ -198,7 +201,7 @@ class _Solver:
         return found
 
     def _closed(self) -> Branches | None:
-        """Return the closed form of the arm, if there is one for these targets."""
+        """Return the closed-form inverse kinematics of the arm for these targets, or None."""
         return self._branches() if self._tight else None
 
     def _branches(self) -> Branches | None:
@@ -206,7 +209,7 @@ class _Solver:
         return branches(self.mechanism, self.task, lower, upper, self.held)
 
     def _tried(self, goals: np.ndarray, begins: np.ndarray) -> Rows:
-        """Return solutions from a single start for each problem."""
+        """Search for a solution of each problem from a single starting configuration."""
         return self._found(goals, begins, most=1)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
@@ -229,10 +232,10 @@ class _Solver:
         return [k for place in places for k in range(place.start, place.stop)]
 
     def _by_group(self, goals: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Rows:
-        """Solve problems whose guesses may differ in the positions of joints in `fixed`.
+        """Solve problems in which the joints in `fixed` may have different positions.
 
-        Problems that are not solved from their guesses are then solved in groups in which these
-        joints have equal positions.
+        Each problem is first tried from its guess. Unsolved problems are then solved in groups in
+        which these joints have equal positions.
         """
         found = self._searched(goals, rows, 0, weights)
         late = np.flatnonzero(found[1][:, STATUS] != 1.0)
@@ -248,7 +251,10 @@ class _Solver:
         return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
 
     def _starts(self, guess: np.ndarray | None) -> Starts:
-        """Return starting configurations, with the joints in `fixed` as in the guess."""
+        """Return starting configurations in which the joints in `fixed` have their guessed values.
+
+        Without a guess, these joints have their neutral values.
+        """
         held: tuple[tuple[int, float], ...] = ()
         if self.held:
             here = self._base(guess[:1] if guess is not None and len(guess) else None)[0]
@@ -265,9 +271,9 @@ class _Solver:
     ) -> Rows:
         """Return each problem's configuration, solver state, and (number of steps, try index).
 
-        If `most` is None, the solver may try all starting configurations. If `most` is 0, the
-        solver starts only from the guess. If `most` is 1, a second try continues to the smallest
-        error. `weights` replaces the weights of the targets.
+        If `most` is None, the solver may try all starting configurations. If `most` is 0, the only
+        try starts from the guess. If `most` is 1 and that try fails, a second try continues until
+        the error no longer decreases. `weights` replaces the weights of the targets.
         """
         if most is None and self.held and guess is not None and len(guess) > 1:
             return self._by_group(goals, guess, weights)
@@ -280,9 +286,9 @@ class _Solver:
         most: int | None,
         weights: np.ndarray | None,
     ) -> Rows:
-        """Return the results of `_found`, without grouping the problems.
+        """Return the results of `_found` for problems with equal positions of the fixed joints.
 
-        Tries after the first keep joints in `fixed` at their positions in the first guess.
+        After the first try, these positions are taken from the first problem's guess.
         """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -305,9 +311,9 @@ class _Solver:
         each: tuple[int, ...] = (),
         complete: np.ndarray | None = None,
     ) -> Solution:
-        """Return a `Solution` with the given rows.
+        """Build a `Solution` from configurations, final solver states and step counts.
 
-        `each` is the additional shape (count,) if a problem has several configurations, else ().
+        `each` is (count,) if each problem has `count` configurations, else ().
         """
         lead = (*self.lead, *each)
         return Solution(
@@ -341,7 +347,7 @@ class _Solver:
         return every(self.mechanism, closed, goals, base, count, self._tried, self.threads)
 
     def _checked(self, closed: Branches, rows: np.ndarray | None, count: int) -> Solution:
-        """Return all closed-form configurations; a search corrects those outside the tolerances."""
+        """Return all closed-form solutions; if one misses the tolerances, search for solutions."""
         base = self._base(rows)
         given = closed, self.goals, base, count, self._tolerances, self.threads
         q, residual, many, missed = checked(*given)
@@ -364,7 +370,7 @@ class _Solver:
         )
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
-        """Return configurations (n, count, nq), solver states and step counts (n, 1)."""
+        """Return `count` configurations for each problem, their solver states, and step counts."""
         starts, kept = self._starts(rows).postures[RANKED:], [*self._columns, *self.task.idle]
         return listed(self.mechanism, goals, rows, starts, count, self._tried, kept)
 
@@ -402,8 +408,8 @@ class _Solver:
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
         """Move the solutions `begun` toward configurations (n, nq) while meeting the targets.
 
-        Other solutions are found by starting at points between the solution and the configuration
-        (`LEAPS`), and are moved in the same way. The nearest result is returned.
+        The search is repeated from points between each solution and its configuration (`LEAPS`),
+        and the solutions found are moved in the same way. The nearest result is returned.
         """
         goals, limits = self.goals[which], (self.bounds.lower, self.bounds.upper)
         ease = Comfort(rows, np.ones(self.mechanism.nv))
@@ -420,7 +426,7 @@ class _Solver:
         return best
 
     def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
-        """Move the solutions `found` toward `ease.posture` while meeting the targets."""
+        """Move solutions toward the preferred configuration, as far as the targets allow."""
         inputs = [self.goals[which], self._weights, self._tolerances, self._movable]
         return settled(self._prepared, ease, inputs, found, self.threads)
 

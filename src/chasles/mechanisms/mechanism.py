@@ -22,13 +22,13 @@ from chasles.model import Model, ModelError
 from chasles.model.given import UNHASHABLE, a_name, some_names, some_numbers
 
 Coordinates = Literal["tree", "independent"]
-"""Choice between all coordinates of the tree and the independent coordinates of closed loops."""
+"""Set of coordinates: all coordinates of the tree, or only the independent ones."""
 
 Accelerations = Callable[..., np.ndarray]
 """Function that returns qdd at (t, q, qd, tau, *wrenches)."""
 
 Key = tuple[str, tuple[Any, ...]]
-"""Cache key: name of a function, and its options as alternating names and values."""
+"""Key of a cached function: its name, and its options as alternating names and values."""
 
 
 class Called:
@@ -42,7 +42,7 @@ class Called:
 
 
 class Named:
-    """Names and sizes of a mechanism and its robot."""
+    """Base class with the name, the joint names, and the sizes and slices of q and qd."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -64,12 +64,12 @@ class Named:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Joints that have coordinates, in the order of their coordinates."""
+        """Names of joints that have coordinates, in the order of their coordinates."""
         return tuple(self.model.bodies[i].data.name for i in self.model.movers)
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
-        """Joints with prescribed motion (`drive`), in file order, which have no entry in q."""
+        """Names of joints with a prescribed motion, which have no entries in q, in file order."""
         return tuple(self.model.bodies[i].data.name for i in self.model.driven)
 
     def position_slice(self, joint: str) -> slice:
@@ -116,10 +116,10 @@ class Named:
 
 
 class Mechanism(Named):
-    """Interface of mechanisms, implemented for trees, where all coordinates are independent."""
+    """Base class of mechanisms, with the methods of a kinematic tree without closed loops."""
 
     traits: tuple[str, ...] = ()
-    """Reasons why the mechanism is not a plain tree, such as "it has loops", for messages."""
+    """Phrases for error messages about mechanisms that are not plain trees: "it has loops"."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -131,7 +131,7 @@ class Mechanism(Named):
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
-        """Names of functions that were called with options."""
+        """Names of functions whose next call may install a fast entry point in the robot."""
 
     @property
     def rows(self) -> int:
@@ -160,18 +160,19 @@ class Mechanism(Named):
 
     @property
     def closing(self) -> Loops:
-        """Loops at the mechanism's time, used to compute and check closed positions and rates."""
+        """Loops at the mechanism's time, with methods that close and check configurations."""
         return self.loops
 
     @cached_property
     def charts(self) -> Charts:
-        """Charts (choices of independent coordinates), each for a range of configurations."""
+        """Choices of independent coordinates (charts) for different ranges of configurations."""
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return G with qd = G yd, and the mass matrix for yd, at a closed configuration q.
+        """Return the matrix from independent to all velocities, and the reduced mass matrix.
 
-        `name` is the function name in messages.
+        The reduced mass matrix is for the independent velocities. q must close the loops. `name` is
+        the function name in error messages.
         """
         return np.eye(self.model.nv), self.mass_matrix(q)
 
@@ -183,11 +184,11 @@ class Mechanism(Named):
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a closed configuration near q, or near one of a few shifted configurations."""
+        """Return a closed configuration near q; shift the independent coordinates if necessary."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        """Return the closed configuration on the branch of q with coordinate k at its target."""
+        """Move coordinate k of q to its target; keep the loops closed and the assembly branch."""
         return target
 
     # Functions ----------------------------------------------------------------------------------
@@ -225,14 +226,14 @@ class Mechanism(Named):
         return found(*arrays, out=out, threads=threads)
 
     def found(self, key: Key) -> Caller | None:
-        """Return a cached function that takes only arrays, or None."""
+        """Return the cached function for a key, or None if there is none."""
         try:
             return self.ready.get(key)
         except UNHASHABLE:  # an unhashable option, such as a list
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
-        """Return the public function for a cache key, with its options and external forces set."""
+        """Return the public function for a cache key (name, options) and external forces."""
         name, words = key
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
@@ -259,7 +260,7 @@ class Mechanism(Named):
         f_ext: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> tuple[Compiled | AtTime, Sequence[Any]]:
-        """Return the compiled derivatives of a function, and the arrays of external forces."""
+        """Return the compiled derivatives of a function, and the external forces as arrays."""
         self.refuse_open("derivatives", function)
         order = options.get("order", 1)
         names = derivative_names(function, wrt, order=order, model=self.model)
@@ -269,7 +270,7 @@ class Mechanism(Named):
         return compiled.at(self.t), forces
 
     def function(self, name: str, **options: Any) -> Compiled:
-        """Return a compiled function. Raise an error if its program would not keep loops closed."""
+        """Return a compiled function; raise an error if it does not support this robot."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.functions(name, **options)
@@ -292,7 +293,7 @@ class Mechanism(Named):
     ) -> Caller:
         """Return a public function with its options and external forces set.
 
-        The function keeps loops closed, or raises an error.
+        An error is raised if the function would not keep the loops closed.
         """
         check_coordinates(name, coordinates)
         chosen = None if actuated is None else {*some_names("actuated", actuated, name)}
@@ -324,7 +325,10 @@ class Mechanism(Named):
         return np.zeros(0)
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
-        """Return the arguments that pass loop forces to a function: the multipliers, or nothing."""
+        """Return the loop forces (multipliers) as a tuple of arguments for a function.
+
+        The tuple is empty if the function has no such argument.
+        """
         if multipliers is not None and some_numbers("multipliers", multipliers, name).size:
             self.require_loops(f"{name}(multipliers=)")
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
@@ -347,14 +351,13 @@ class Mechanism(Named):
         return False
 
     def refuse_open(self, what: str, function: str) -> None:
-        """Raise an error if the compiled program of a function would not keep the loops closed."""
+        """Raise an error for a function whose compiled program would not keep the loops closed."""
 
 
 KINDS: dict[tuple[bool, bool], type[Mechanism]] = {}
-"""Classes of mechanisms, by a pair of flags.
+"""Class for each pair (has loops, depends on time).
 
-The first flag is True if the mechanism has loops, the second if the mechanism depends on time. The
-package fills this mapping, because the classes are derived from `Mechanism`.
+The package's `__init__.py` fills this mapping, because other modules define some of the classes.
 """
 
 
@@ -364,7 +367,7 @@ def of(model: Model) -> Mechanism:
 
 
 class Loose(Loops):
-    """Coordinates of a tree, for which the methods of `Loops` have trivial results."""
+    """Coordinates of a robot without loops: all are independent, and no loop can be open."""
 
     def at(self, time: np.ndarray) -> Self:
         moved = copy(self)
@@ -389,13 +392,13 @@ class Loose(Loops):
 
 
 class Timed(Mechanism):
-    """Tree that depends on time, and base class of closed mechanisms that depend on time.
+    """Time-dependent mechanism without loops, and base class of time-dependent closed mechanisms.
 
     Independent coordinates and active equations are chosen at t = 0.
     """
 
     TIMELESS = ("integrate", "difference")
-    """Names of functions that do not depend on time."""
+    """Names of functions whose results are the same at all times."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -416,7 +419,10 @@ class Timed(Mechanism):
         return self.loops.at(self.t)
 
     def found(self, key: Key) -> Caller | None:
-        """Return a cached function at this time. Functions cached at other times are reused."""
+        """Return the cached function for a key and the robot's time, or None if there is none.
+
+        A function that was compiled for another time is reused.
+        """
         found = super().found(key)
         if found is None and self.t is not None:
             with suppress(*UNHASHABLE):
@@ -443,7 +449,7 @@ class Timed(Mechanism):
 
 
 def check_coordinates(function: str, coordinates: Any) -> None:
-    """Raise an error unless `coordinates` is valid. None is valid for the inverse mass matrix."""
+    """Check the option `coordinates`, which may be None for the inverse mass matrix."""
     unsaid = coordinates is None and function == "mass_matrix_inverse"
     if coordinates not in get_args(Coordinates) and not unsaid:
         problem = f'coordinates must be "tree" or "independent", not {coordinates!r}'

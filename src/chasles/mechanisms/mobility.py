@@ -30,7 +30,7 @@ Types with the most degrees of freedom come first.
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
-    """Return the mobility at a closed configuration (default: a reference configuration)."""
+    """Return the mobility at the closed configuration q (default: a reference configuration)."""
     at = loops.references[0] if q is None else finite("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
         size = loops.model.nq
@@ -70,14 +70,14 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
 
 
 class Cluster(NamedTuple):
-    """Loops and couplings that share joints directly or indirectly, and these joints, by name."""
+    """Names of loops and couplings that are linked by common joints, and of all their joints."""
 
     loops: tuple[str, ...]
     joints: tuple[str, ...]
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """Return all clusters of loops and couplings, which contain all constrained joints."""
+    """Return the clusters of loops and couplings that share joints."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),
@@ -90,11 +90,11 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def weaker_joints(
     model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
 ) -> dict[str, str]:
-    """Return the least restrictive loop-joint types that keep the rank of the loop matrix.
+    """Return the least restrictive joint type for each loop with redundant equations.
 
-    Only loops with redundant equations are included. Each type transmits a subset of the forces of
-    the original joint (Featherstone 2008, section 8.10). "free" means that the whole loop is
-    redundant. For `share`, see `rank_of`.
+    With these types, the rank of the loop matrix is the same. Each type transmits a subset of the
+    forces of the original joint (Featherstone 2008, section 8.10). "free" means that all equations
+    of the loop are redundant. For `share`, see `rank_of`.
     """
     if not any(spare.values()):
         return {}
@@ -118,14 +118,17 @@ def weaker_joints(
 
 
 def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
-    """Return True if the loop of `model` transmits every force that the loop of `trial` does."""
+    """Return True if the loop joint of `model` transmits all forces that that of `trial` does."""
     some, all_of = _transmitted(trial, q), _transmitted(model, q)
     left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
     return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))
 
 
 def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return the forces (6, rows) that a model's only loop transmits, in the successor's frame."""
+    """Return a basis (6, rows) of the forces that the model's only loop joint transmits.
+
+    Forces are expressed in the frame of the loop joint's successor body.
+    """
     (loop,) = model.loops
     T = loop.joint.constraint(
         loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))

@@ -18,14 +18,14 @@ from chasles.model.joints import Joint
 from chasles.model.joints.several_freedoms import Rolling
 
 MORE = 2
-"""Number of additional velocity coordinates of a slipping sphere, compared with a rolling one."""
+"""Number of velocity coordinates that only a slipping sphere has: the rates of x and y."""
 
 
 @dataclass(frozen=True)
 class Placed(Joint):
-    """A sphere on a plane normal to z that may slip, with the coordinates of a rolling sphere.
+    """Joint of a sphere that may slip on a plane normal to z; q is as for a rolling sphere.
 
-    qd is the angular velocity in the sphere's frame, and the rates of x and y.
+    qd contains the angular velocity in the sphere's frame, followed by the rates of x and y.
     """
 
     additive = False
@@ -36,7 +36,7 @@ class Placed(Joint):
         return Rolling().motion(q)
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        turned = Rolling().integrate(q, Vector(v.entries[:3]))  # radius 0: rotates in place
+        turned = Rolling().integrate(q, Vector(v.entries[:3]))  # radius 0: no rolling
         return Vector((*turned.entries[:4], q[4] + v[3], q[5] + v[4]))
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
@@ -50,7 +50,7 @@ class Placed(Joint):
 
 
 def placeable(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism with the same coordinates q whose rolling joints may slip."""
+    """Return a mechanism in which rolling joints may slip, with the same coordinates q."""
     source = mechanism.model.source
     if not any(joint.kind == Rolling.kind for joint in source.joints):
         return mechanism
@@ -69,7 +69,7 @@ def placeable(mechanism: Mechanism) -> Mechanism:
 
 
 def placed_weights(mechanism: Mechanism, weights: Any) -> Any:
-    """Return velocity weights (nv,), extended by ones for the additional velocities."""
+    """Insert ones into velocity weights (nv,) for the additional velocities of rolling bodies."""
     if np.shape(weights) != (mechanism.nv,) or placeable(mechanism) is mechanism:
         return weights
     model = mechanism.model

@@ -21,13 +21,13 @@ SEED, TRIES, COUNT = 0, 200, 16
 """Default values of the options `seed`, `tries` and `count` of inverse kinematics."""
 
 RANKED = 128
-"""Number of starting configurations that are ranked by their distance to the targets."""
+"""Number of starting configurations that are sorted by their distance to the targets."""
 
 PATIENT = 40
-"""Number of tries of a search after which slower progress is accepted."""
+"""Number of tries with the settings `EAGER`, before the more patient settings `SLOW` are used."""
 
 FIRMLY = 5
-"""Ratio of the number of all tries to the number of final tries with firm damping (`STEADY`)."""
+"""A search with n tries uses the settings `STEADY` in the last n // FIRMLY tries."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -35,29 +35,28 @@ EAGER, SLOW, STEADY, LAST = (
     (100.0, 0.9999, 1.0),
     (1000.0, 1.0 - 1e-12, 1.0),
 )
-"""Parameters of a try: maximum number of steps, error ratio, and firm-damping factor.
+"""Parameters of a try: maximum number of steps, maximum error ratio, and factor of extra damping.
 
-A try ends if the ratio of the squared error to the squared error two steps earlier exceeds the
-error ratio. Firm damping is the damping for unreachable goals, relative to the error.
+The error ratio is the squared error divided by the squared error two steps earlier. A try is given
+up if the error ratio exceeds its maximum. The extra damping, for unreachable goals, is the factor
+times the norm of the error.
 
 - EAGER: the first tries.
 - SLOW: tries after the first PATIENT ones.
-- STEADY: final tries, which end near the smallest error if a goal is out of reach.
-- LAST: the last try, which starts at the best configuration and ends at the smallest error.
+- STEADY: final tries, which come close to the smallest error if a goal is out of reach.
+- LAST: the last try, which starts at the best configuration and stops when the error no longer
+  decreases.
 """
 
 KEPT = 16
-"""Number of sets of starting configurations that are cached for a task."""
+"""Maximum number of cached sets of starting configurations for a task."""
 
 TURN = 2.0 * math.pi
 
 UNITS = (Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
 
 MOST_TURNS = 4
-"""Maximum range between angle limits, in full turns, that is sampled as a whole.
-
-In a larger range, only one turn is sampled.
-"""
+"""Range of a joint angle, in full turns, above which only one turn is sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Starting configurations, a table for ranking them, and the solver states of all tries."""
+    """Starting configurations, a table for ranking them, and the solver settings of each try."""
 
     postures: np.ndarray
     table: np.ndarray
@@ -93,7 +92,7 @@ class Prepared:
 
     @cached_property
     def resident(self) -> Any:
-        """Compiled search on a GPU."""
+        """Inverse-kinematics search compiled for a GPU."""
         with COMPILING:
             steps = [self.task.step_on("cuda", dtype) for dtype in ("float32", "float64")]
             return backends.search(*steps, backend="cuda")
@@ -104,7 +103,7 @@ class Prepared:
         """Return starting configurations within the limits.
 
         `held` contains the index in q and the value of each fixed coordinate. Coordinates that do
-        not move the targets have their neutral values.
+        not affect the target frames have their neutral values.
         """
         key = (seed, tries, held)
         if key not in self._starts:
@@ -120,20 +119,20 @@ class Prepared:
             patience[PATIENT:, [MOST, SHARE, FIRM]] = SLOW
             patience[tries - tries // FIRMLY :, [MOST, SHARE, FIRM]] = STEADY
             patience[-1, [MOST, SHARE, FIRM]] = LAST
-            patience[:, FIRM] *= self._lever(met)
+            patience[:, FIRM] *= self._reach(met)
             while len(self._starts) >= KEPT:
                 self._starts.pop(next(iter(self._starts)))
             table = self.search.table(met, self.task.weights())
             self._starts[key] = Starts(postures, table, patience)
         return self._starts[key]
 
-    def _lever(self, met: np.ndarray) -> float:
-        """Return the firm-damping factor: half of the largest lever arm of a target, at least 1.
+    def _reach(self, met: np.ndarray) -> float:
+        """Return a damping factor with which the search also converges for unreachable goals.
 
-        A lever arm is the largest distance between the positions that the starting configurations
-        reach and the mean of these positions, relative to the robot's size. The curvature of the
-        error of an unreachable goal is proportional to the lever arm. If the damping is less than
-        half of this curvature, Gauss-Newton steps overshoot the smallest error and do not converge.
+        With less damping, Gauss-Newton steps overshoot the minimum of the error. The necessary
+        damping grows with the workspace, which is estimated from the positions of each target frame
+        in all starting configurations. The factor is half of the largest distance of these
+        positions from their mean, relative to the robot's size, and at least 1.
         """
         scale, found, start = np.sqrt(self.task.weights()), [1.0], 0
         for _, target in self.task.targets:
@@ -201,7 +200,7 @@ def _range(low: float, high: float, reach: float) -> tuple[float, float]:
 
 
 def _drawn(units: tuple[str, ...]) -> int:
-    """Return the number of values in [0, 1) from which the position of a joint is computed."""
+    """Return how many random numbers in [0, 1) are needed for a random position of a joint."""
     return sum(unit != "1" for unit in units) + (3 if "1" in units else 0)
 
 

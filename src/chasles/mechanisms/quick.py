@@ -32,12 +32,12 @@ def _is_pose(value: Any) -> bool:
 
 
 def _plain(options: tuple[Any, Any]) -> tuple[Any, Any] | None:
-    """Return weight and tolerance if both are plain numbers, which can be compared, else None."""
+    """Return the weight and the tolerance if both are plain numbers, or None if one is an array."""
     return options if set(map(type, options)) <= _NUMBERS else None
 
 
 class Plan:
-    """Prepared search for given target frames and kinds, usable by one thread at a time."""
+    """Inverse-kinematics search for given target frames and kinds, used by one thread at a time."""
 
     def __init__(self, task: Task, alone: Any, begin: BeginOne | None) -> None:
         self.lock, self.begin = threading.Lock(), begin
@@ -59,13 +59,13 @@ class Plan:
         self.sides = alone.answer[end + 2 :].view(np.int8)[:size]
 
     def state(self, targets: Sequence[Target]) -> bool:
-        """Store target parameters; return False if the targets do not define a single problem."""
+        """Store the values of the targets; return False if the targets are a batch of problems."""
         alone, poses = self.alone, 0
         for k, target in enumerate(targets):
             options = (target.weight, target.tolerance)
             plain = _plain(options)
             if plain is None or plain != self._options[k]:
-                if max(map(np.ndim, options)) > 1:  # one row per problem
+                if max(map(np.ndim, options)) > 1:  # an array with one row per problem
                     return False
                 self._options[k] = None  # invalid until weight and tolerance are stored
                 weights, tolerances = alone.constants[:2]
@@ -99,9 +99,9 @@ class Quick:
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Plan] = {}
-        """Cached searches by target frames and target kinds."""
+        """Cached searches, keyed by the frames and kinds of their targets."""
         self.plain: dict[tuple[str, ...], Plan] = {}
-        """Cached searches by target frames, for poses given as plain arrays."""
+        """Cached searches for targets given as plain arrays, keyed by the target frames."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
         """Cache a search for later calls with targets of the same frames and kinds.
@@ -130,7 +130,7 @@ class Quick:
             try:
                 pairs = [(f, target) for f, value in targets.items() for target in stated(value)]
                 plan = self.plans.get(_key(pairs))
-            except (TypeError, ValueError):  # a target with an unhashable key
+            except (TypeError, ValueError):  # a target that is invalid or cannot be hashed
                 return None
             several = [target for _, target in pairs]
         if plan is None:
@@ -162,7 +162,7 @@ class Quick:
             return None
         finally:
             plan.lock.release()
-        # The slow path may solve the problem with a closed form, or with other weights.
+        # No solution found: try the slow path, which has closed forms and other weights.
         if answer[plan.status] != 1.0 and (plan.is_pose or plan.uneven):
             return None
         found = object.__new__(Solution)  # faster than the constructor

@@ -1,10 +1,10 @@
-"""Ranks of loop constraint Jacobians: active equations, independent columns, and pivots.
+"""Ranks of loop constraint Jacobians: active equations, independent coordinates, and pivots.
 
 The values in a file close a loop only to the precision of the file. For example, the loop of a
-planar four-bar gives five equations for three joints. If its axes are parallel to six digits, two
-equations determine the motion, and the other three agree with these to six digits. To machine
-precision, the five equations have no solution or lock the mechanism. Therefore equations that
-follow from others within a tolerance are dropped, once for all states.
+planar four-bar gives five equations for three joints. If the file gives the directions of the
+axes to six digits, two equations determine the motion, and the other three agree with these to six
+digits. To machine precision, the five equations have no solution or lock the mechanism. Therefore
+equations that follow from others within a tolerance are dropped, once for all states.
 """
 
 from collections.abc import Sequence
@@ -23,40 +23,40 @@ RANK = 1e-8
 """Relative tolerance for singular values of the loop matrix: smaller ones count as zero."""
 
 SINGULAR = 1e-6
-"""Ratio of smallest to largest singular value below which coordinates are undetermined.
+"""Ratio of smallest to largest singular value below which coordinates count as undetermined.
 
-At a residual of 1e-13, the configuration is then uncertain by more than 1e-7.
+Below this ratio, a residual of 1e-13 leaves the configuration uncertain by more than 1e-7.
 """
 
 SHARE = 0.1
-"""Minimum contribution of a dependent coordinate, relative to that of the best candidate.
-
+"""Minimum pivot of a coordinate that may be chosen as dependent, relative to the largest pivot.
 A pivot is acceptable if it is at least `SHARE` times the largest remaining entry in its column.
 That entry must be at least `SHARE`^2 times the largest initial entry, unless no column satisfies
 this condition.
 """
 
 CLOSED = 1e-13
-"""Tolerance for solving the loop equations, in rad and relative to the size of the loop."""
+"""Tolerance for solving the loop equations (rad, or relative to the size of the loop)."""
 
 STARTS = 16
 """Number of configurations from which the search for closed configurations starts."""
 
 STRIDE, STRIDES = 0.1, 30
-"""Steps for tests of dropped equations along motions.
+"""Steps along a motion of the mechanism, to test whether dropped equations stay satisfied.
 
-`STRIDE` is the step size, in rad and relative to the size of the largest loop. `STRIDES` is the
-number of steps in each direction.
+`STRIDE` is the step size (rad, or relative to the size of the largest loop). `STRIDES` is the
+number of steps forward, and also backward.
 """
 
 BRANCHING = 0.2
 """Threshold for branch points: ratio of the smallest singular value to its initial value.
 
-At a branch point, several motions meet, and only the dropped equations distinguish them.
+At a branch point, several motions meet. Only the redundant equations, which were dropped, determine
+which of these motions the mechanism can follow.
 """
 
 NOTHING = 1e-12
-"""Relative tolerance for matrix entries: smaller ones count as rounding errors."""
+"""Pivots, and matrix entries relative to the largest, count as rounding errors below this value."""
 
 
 def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -89,14 +89,14 @@ def smallest(A: np.ndarray, rank: int) -> np.ndarray:
 
 
 def spans(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the largest value that each entry can have in a unit vector x with A x = 0."""
+    """Return the maximum of |x_k| over unit vectors x with A x = 0, for each entry k."""
     if not A.size:
         return np.ones(A.shape[-1])
     return np.asarray(np.linalg.norm(np.linalg.svd(A)[2][rank:], axis=0))
 
 
 def margin(A: np.ndarray) -> np.ndarray:
-    """Return the ratio of the smallest to the largest singular value (0 with too few rows)."""
+    """Return the smallest over the largest singular value, or 0 with fewer rows than columns."""
     if A.shape[-1] == 0:
         return np.ones(len(A))
     if A.shape[-2] < A.shape[-1]:
@@ -108,10 +108,10 @@ def margin(A: np.ndarray) -> np.ndarray:
 def independent_columns(
     A: np.ndarray, rank: int, order: Sequence[int], share: float = SHARE
 ) -> np.ndarray:
-    """Return independent columns of A (states, rows, nv), by threshold pivoting.
+    """Return the column indices of the independent coordinates in A (states, rows, nv).
 
-    Columns are tried as dependent columns in the given order. A column that contributes less than
-    `share` times the best candidate is skipped.
+    The dependent columns (`rank` in number) are chosen by threshold pivoting. Columns are tried in
+    the given order; a column is skipped if its remaining norm is below `share` times the largest.
     """
     left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
     for _ in range(rank):
@@ -124,7 +124,7 @@ def independent_columns(
 
 
 def determine(A: np.ndarray, given: np.ndarray) -> bool:
-    """Return True if the given coordinates determine all others in some state."""
+    """Return True if the given coordinates determine all others in at least one state."""
     return bool(np.max(margin(np.delete(A, given, axis=-1))) > SINGULAR)
 
 
@@ -148,8 +148,8 @@ class Agreement(NamedTuple):
 def agreement(loops: "Equations") -> Agreement:
     """Return the active loop equations and closed reference configurations.
 
-    All equations are active if they have solutions and their rank does not depend on rounding.
-    Otherwise, equations that follow from others within the tolerance are dropped.
+    All equations are active if they have solutions and rounding does not change their rank.
+    Otherwise, equations that are redundant to within the tolerance are dropped.
     """
     starts, scales = _starts(loops), loops.scales
     found = _mixed(loops, loops.solve(starts, loops.columns, scales))
@@ -178,9 +178,10 @@ def _starts(loops: "Equations") -> np.ndarray:
 
 
 def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
-    """Copy the coordinates of each open cluster from a state in which the cluster is closed.
+    """Complete states in which some groups of loops are open, and others are closed.
 
-    With many clusters, a single start rarely closes all of them.
+    The coordinates of an open group are copied from a state in which this group is closed, because
+    a search from a single start rarely closes many groups at once.
     """
     q, r = found.q.copy(), found.residual.copy()
     for each in loops.blocks:
@@ -197,13 +198,13 @@ def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
 
 
 def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
-    """Return a smallest set of equations that imply the others within the tolerance.
+    """Select a minimal set of loop equations that implies the others within the tolerance.
 
     The result is None if all equations are needed.
 
-    The tolerance is the largest singular value that rounding in a file may cause. A small
-    singular value may also be a property of the mechanism. In that case, the motion of the
-    mechanism violates the dropped equations, which a test along the motion detects.
+    A singular value below the tolerance may be due to rounded numbers in a file, or to a nearly
+    singular mechanism. Only in the second case does a motion of the mechanism violate the dropped
+    equations, so these are tested along a motion.
     """
     scales, most = loops.scales, loops.tolerance
     found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
@@ -231,9 +232,10 @@ def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
 
 
 def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
-    """Return q, followed by configurations along the motions that the equations `rows` allow.
+    """Return q, followed by configurations that the mechanism reaches if it satisfies `rows`.
 
-    The motions start at the configuration in q that is farthest from a singularity.
+    `rows` selects loop equations. The mechanism moves from the configuration in q that is farthest
+    from a singularity.
     """
     found, inside, integrate = [q], loops.looped, loops.function("integrate")
 
@@ -266,7 +268,7 @@ def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
 
 
 def regular(loops: "Equations", q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the configurations in which the loop equations have full rank."""
+    """Return the configurations at which the rank of the loop equations is largest."""
     ranks = [rank_of(A)[0] for A in rows[:, None] * loops.raw_matrix(q) * loops.columns]
     return np.asarray(q[np.array(ranks) == max(ranks)])
 
@@ -277,7 +279,7 @@ def _residual(loops: "Equations", q: np.ndarray) -> np.ndarray:
 
 
 def _size(loops: "Equations", q: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the residual norm of the loop equations `some`: (states,)."""
+    """Return the norm of the residuals of the loop equations `some` (indices), for each state."""
     return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 
@@ -301,8 +303,8 @@ def choose(
 
     The first state of `K` (states, rows, nv) determines the size of the pivots, and all states
     together determine which entries are zero. Each step considers acceptable pivots in the columns
-    with the fewest initial entries, so that loops stay separate. Of these, the pivot with the least
-    fill-in is selected (Markowitz's rule); in a tie, the largest.
+    that initially have the fewest nonzero entries, so that loops stay separate. Of these, the pivot
+    with the least fill-in is selected (Markowitz's rule). In a tie, the largest pivot is selected.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)
@@ -345,7 +347,7 @@ def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
 
 
 def _pivots(K: np.ndarray) -> tuple[float, ...]:
-    """Return the pivots of an elimination in the given order, at the first state."""
+    """Return the pivots of Gaussian elimination without pivoting, for the first matrix of K."""
     found = []
     for s in range(K.shape[-1]):
         found.append(float(K[0, s, s]))

@@ -36,16 +36,16 @@ class UnderActuated(LoopError):
 
 
 class OverDetermined(LoopError):
-    """The known accelerations contradict each other, because they violate the loops."""
+    """The known accelerations violate the loop equations."""
 
 
 class LockedMechanism(LoopError):
-    """The loops leave no degree of freedom that could be chosen or moved."""
+    """The loops prevent all motion, or lock a coordinate that was chosen as independent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mobility(int):
-    """Number of degrees of freedom at a closed configuration, printed as a report.
+    """Number of degrees of freedom at a closed configuration: an integer that prints as a report.
 
     The mobility is the number of degrees of freedom of the tree minus the rank of the loop matrix.
 
@@ -70,7 +70,7 @@ class Mobility(int):
         Degrees of freedom that the loops lock at this configuration while others move.
     misfits
         Loops and couplings with dropped equations, and the precision to which other equations imply
-        the dropped ones (rad, and relative to the size of the loop).
+        the dropped ones (angles in rad, lengths relative to the loop size).
     positions
         Mobility at position level, which is larger with nonholonomic constraints.
     """
@@ -122,7 +122,7 @@ class Mobility(int):
         return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 
     def _offer(self) -> str:
-        """Describe joint types that allow the same motion with fewer equations."""
+        """List loop joints that another joint type can replace without a change of the motion."""
         words = [
             f"{name!r} {'left out' if traits(kind).floating else f'as {kind}'}"
             for name, kind in self.weaker
@@ -159,8 +159,8 @@ def check_position(
 ) -> None:
     """Raise an error if the loops are not closed at q (..., nq).
 
-    `far` (...) contains the closure error of each state, and `residual` (..., rows) contains the
-    dimensionless residuals.
+    `far` has shape (...) and contains the closure error of each state. `residual` has shape
+    (..., rows) and contains the dimensionless residuals of the loop equations.
     """
     lead = residual.shape[:-1]
     residual = residual.reshape(math.prod(lead), residual.shape[-1])
@@ -170,9 +170,9 @@ def check_position(
         raise InputError("E-LOOP-019", "q must be finite", part=function)
     if len(lost):
         worst_one, where = farthest(model, residual[lost[0]])[0], at_index(lost[0], lead)
-        problem = f"{named(worst_one)} is undefined at this q{where}"
+        problem = f"{named(worst_one)}: the residual is not finite at this q{where}"
         raise ImpossiblePosition(
-            "E-LOOP-020", problem, "choose a configuration where it is defined", part=function
+            "E-LOOP-020", problem, "choose a configuration where it is finite", part=function
         )
     if np.any(far > tolerance):
         worst = int(np.argmax(far))
@@ -186,9 +186,10 @@ def check_position(
 def check_rates(
     function: str, name: str, model: Model, error: np.ndarray, scale: np.ndarray, tolerance: float
 ) -> None:
-    """Raise an error if rates violate the loops by more than the tolerance times a scale.
+    """Raise an error if velocities or accelerations violate the loop equations.
 
-    `error` (..., rows) contains the dimensionless residuals of the loop equations for the rates.
+    `error` (..., rows) contains the dimensionless residuals of these equations. The residual norm
+    must not exceed the tolerance times `scale`.
     """
     share = np.linalg.norm(error, axis=-1) / scale
     if not np.all(np.isfinite(share)):
@@ -198,9 +199,9 @@ def check_rates(
         constraint, far = farthest(model, error.reshape(-1, error.shape[-1])[worst])
         unit, given = _REMEDY[name]
         problem = (
-            f"{name} opens the loops{at_index(worst, share.shape)}: "
-            f"{named(constraint)} by {far:.3g} {unit} (rad, and relative to the size "
-            "of the loop)"
+            f"{name} does not keep the loops closed{at_index(worst, share.shape)}: "
+            f"{named(constraint)} opens at {far:.3g} {unit} (angles in rad, lengths "
+            "relative to the loop size)"
         )
         remedy = f"compute it with robot.complete(q, {given})"
         raise OpenLoop("E-LOOP-023", problem, remedy, part=function)
@@ -220,7 +221,7 @@ def how_open(model: Model, residual: np.ndarray) -> str:
 
 
 def misfit_note(model: Model, name: str, misfit: float) -> str:
-    """Return a note on a loop or coupling with dropped redundant equations."""
+    """Return a note that redundant equations of a loop or coupling were dropped."""
     constraint = next(each for each in model.constraints if each.name == name)
     return (
         f"{named(constraint)}: dropped redundant equations, which the others "

@@ -39,8 +39,8 @@ HOST = ("near", "comfort", "wraps", "solutions", "threads")
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
     """Return True if the problem can be solved on the GPU.
 
-    If derivatives are recorded, or if options require it, PyTorch and JAX arrays are copied to the
-    host, and solutions are copied back.
+    The result is False if derivatives are recorded, or if an option is supported only on the CPU
+    (`HOST`). PyTorch and JAX arrays are then copied to the host, and solutions are copied back.
     """
     pairs = [target for value in targets.values() for target in _targets(value)]
     arrays = [a for target in pairs for a in _arrays(target) if library_of(a) is not None]
@@ -126,7 +126,7 @@ def _one(target: Target) -> Target:
 def _broadcast(
     cupy: Any, nq: int, goals: Any, posture: Any, bounds: Bounds
 ) -> tuple[tuple[int, ...], Any, Any]:
-    """Return the leading shape, goals with one row per problem, and guesses within limits."""
+    """Return the batch shape, the goals as rows, and the guesses clipped to the joint limits."""
     shapes = [goals.shape[:-1]]
     if posture is not None:
         if posture.shape[-1:] != (nq,):
@@ -161,7 +161,7 @@ def _fixed(
     )
     assert here is not None
     if here.ndim > 1:
-        problem = "on a GPU, `fixed` needs a single guess for all problems"
+        problem = "on a GPU, `fixed` needs one guess that applies to all targets"
         raise InputError("E-GPU-036", problem, "pass a guess of shape (nq,)", part=PART)
     here, held = np.clip(here, bounds.lower, bounds.upper), []
     for name in names:
@@ -182,14 +182,14 @@ def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.n
 def _stages(
     task: Task, constants: list[np.ndarray], tries: int
 ) -> tuple[tuple[list[np.ndarray], int], ...]:
-    """Return (inputs, number of tries) for a coarse float32 search and for a float64 search."""
+    """Return two pairs (inputs, tries): for the coarse float32 search and the float64 search."""
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
     return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)
 
 
 def _rotations(task: Task) -> tuple[int, ...]:
-    """Return the index of the first parameter of each rotation among the target parameters."""
+    """Return the index, in the target parameters, of the first entry of each rotation matrix."""
     ends = np.cumsum([target.size for _, target in task.targets])
     pairs = zip(ends, task.targets, strict=True)
     return tuple(int(end) - t.size for end, (_, t) in pairs if t.size >= 9)

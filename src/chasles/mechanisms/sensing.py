@@ -1,4 +1,4 @@
-"""Values of a mechanism's sensors, computed by compiled functions, and sensor errors."""
+"""Sensor values of a mechanism: exact values from compiled functions, and added errors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ _FORCES = ("force", "torque", "force_torque")
 
 @dataclass(frozen=True)
 class ContactForce:
-    """Force of one contact on a link, in world coordinates: arrays (..., 3), in m and N.
+    """Force of one contact on a link, as arrays (..., 3) in world coordinates.
 
-    `normal` is the component along the contact normal, which pushes the link away; touch sensors
-    measure this component. `friction` is the tangential force. `moment` is the moment of torsional
-    and rolling friction, in N m. A contact between two links requires two objects with opposite
-    forces.
+    `point` is the contact point (m). `normal` is the force along the contact normal (N), which
+    pushes the link away; touch sensors measure this force. `friction` is the tangential force (N).
+    `moment` is the moment of torsional and rolling friction (N m). To describe a contact between
+    two links, create one object for each link, with opposite forces.
     """
 
     link: str
@@ -38,7 +38,7 @@ class ContactForce:
 
 
 Forces = Mapping[str, Any] | Sequence[ContactForce] | None
-"""External forces: wrenches by frame, or contacts."""
+"""External forces: a wrench for each frame, or a list of contact forces."""
 
 
 def chosen(model: Model, names: str | Sequence[str] | None) -> tuple[SensorData, ...]:
@@ -88,7 +88,7 @@ def _times(t: Any, lead: tuple[int, ...]) -> np.ndarray:
     try:
         return np.broadcast_to(times, lead)[..., None] + 0.0
     except ValueError:
-        problem = f"t of shape {times.shape} does not match states of shape {lead}"
+        problem = f"t has shape {times.shape}, which does not broadcast to the batch shape {lead}"
         raise InputError("E-SENSE-018", problem, part="sense") from None
 
 
@@ -111,7 +111,10 @@ def _driven(
 def exerted(
     model: Model, forces: Forces, f_ext: Mapping[str, Any] | None = None
 ) -> tuple[tuple[WrenchKey, ...], list[Any]]:
-    """Return the keys and arrays of external forces and contact forces, for traced functions."""
+    """Convert external forces and contact forces to arguments of compiled functions.
+
+    The arguments are wrench arrays. Their keys contain the frame, axes and point of each wrench.
+    """
     if isinstance(forces, Mapping):
         forces, f_ext = None, forces
     keys, values = wrench_arguments(model, f_ext)
@@ -132,7 +135,7 @@ def exerted(
 
 
 def _contact(contact: ContactForce) -> Any:
-    """Yield the normal force of a contact, and its friction as a wrench at the world's origin."""
+    """Yield the normal force at the contact point, and friction as a wrench at the world origin."""
     none = np.zeros(3)
     parts = {
         "point": contact.point,
@@ -152,7 +155,10 @@ def _contact(contact: ContactForce) -> Any:
 def with_errors(
     sensors: Sequence[SensorData], values: Mapping[str, Any], rng: Any, dt: float = math.inf
 ) -> dict[str, np.ndarray]:
-    """Return values with sensor errors. Drift varies along the last batch axis in steps of dt."""
+    """Add sensor errors to exact values.
+
+    If dt is finite, the last batch axis is time with step dt (s), along which the drift varies.
+    """
     generator = a_generator(rng, "sense")
     found = {}
     for sensor in sensors:
@@ -169,9 +175,10 @@ def with_errors(
 
 
 def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
-    """Return the shape of errors that are drawn once per run.
+    """Return the shape of sensor errors that are constant during a run.
 
-    These errors are shared by all states or, if dt is finite, by the states of each run in a batch.
+    If dt is finite, the last batch axis is the time axis of a run. Otherwise, all states belong to
+    one run.
     """
     return (*shape[:-2], 1, shape[-1]) if math.isfinite(dt) else shape[-1:]
 
@@ -179,7 +186,10 @@ def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
 def _wander(
     shape: tuple[int, ...], correlation_time: float, dt: float, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return a Gauss-Markov process with standard deviation 1 along the second-to-last axis."""
+    """Return samples of a Gauss-Markov process with standard deviation 1.
+
+    The time increases along the second-to-last axis, in steps of dt.
+    """
     steps = generator.standard_normal(shape)
     keeps = math.exp(-dt / correlation_time) if math.isfinite(dt) else 0.0
     for k in range(1, shape[-2] if len(shape) > 1 else 1):

@@ -17,7 +17,7 @@ from chasles.mechanisms.reports import SingularPosition, at_index
 def constrained_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], *, stabilization: float, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return accelerations qdd and loop multipliers."""
+    """Return the joint accelerations qdd and the Lagrange multipliers of the loop constraints."""
     q, qd, tau, *forces = arrays
     f = tau - loops.function("bias_forces", **options)(q, qd, *forces)
     A, k = loops.raw_matrix(q), loops.function("loop_bias")(q, qd)
@@ -32,10 +32,11 @@ def constrained_dynamics(
 def hybrid_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], given: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return forces at given coordinates, accelerations of the others, and loop residuals.
+    """Return the unknown forces and accelerations in one array, and the loop residuals.
 
-    Forces and accelerations are in one array. The residual is A qdd - k, with the
-    loop matrix A and the loop bias k.
+    The accelerations of the coordinates `given` are known, and their forces are unknown. The
+    opposite holds for all other coordinates. The residual is A qdd - k, with the loop matrix A and
+    the loop bias k.
     """
     q, qd, x, *forces = arrays
     free = np.delete(np.arange(loops.model.nv), given)
@@ -61,7 +62,10 @@ def actuator_forces(
     weights: Sequence[float],
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return forces at the actuated degrees of freedom, which must include `independent`."""
+    """Return the actuator forces with the smallest weighted sum of squares.
+
+    The actuated degrees of freedom must include the independent ones.
+    """
     G, _ = loops.carried(arrays[0], independent)
     tau = loops.function("inverse_dynamics", **options)(*arrays)
     gains, used = 1.0 / np.array(weights), G[..., actuated, :]
@@ -88,7 +92,7 @@ def _solved(
     k: np.ndarray,
     free: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return qdd of the coordinates `free`, with A qdd = k, and multipliers.
+    """Return qdd for the coordinates `free`, such that A qdd = k, and the loop multipliers.
 
     `H` and `f` are the mass matrix and forces for these coordinates; `H` may be singular. The
     solution uses orthonormal bases of the motions that the loops allow and prevent.
@@ -114,7 +118,7 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
         loops.check_regular(loops.matrix(q))
         where = at_index(bad, s.shape[:-1])
         problem = (
-            f"singular configuration{where}: the loops leave more degrees of freedom than elsewhere"
+            f"singular configuration{where}: the robot has more degrees of freedom than elsewhere"
         )
         raise SingularPosition(
             "E-LOOP-024", problem, "move away from the singularity", part=loops.part

@@ -11,12 +11,12 @@ from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import TURN, Bounds, angles
 
 FULL = 6
-"""Number of degrees of freedom of a pose."""
+"""Number of degrees of freedom of a full pose (position and orientation)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Configurations found by inverse kinematics, with the leading shape of the targets.
+    """Configurations found by inverse kinematics, with the same leading dimensions as the targets.
 
     Attributes
     ----------
@@ -34,7 +34,8 @@ class Solution:
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
     complete : (...)
         True where q contains all existing configurations, up to full turns. This requires
-        `solutions="all"`, an arm with a closed form, and at most `count` configurations.
+        `solutions="all"`, an arm with closed-form inverse kinematics, and at most `count`
+        configurations.
     """
 
     q: np.ndarray
@@ -56,7 +57,7 @@ class Solution:
 
     @property
     def hint(self) -> str:
-        """Hint if an arm with fewer than six coordinates does not reach a full pose, else ""."""
+        """Advice for an arm with fewer than six joints that cannot reach a pose, else ""."""
         few, angle = self.q.shape[-1] < FULL, np.max(_plain(self.residual)[..., 0], initial=0.0)
         if not few or np.all(_plain(self.solved)) or not 0.0 < angle < np.inf:
             return ""
@@ -81,10 +82,9 @@ def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:
 
 
 def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
-    """Add configurations that differ by full turns of limited revolute joints.
+    """Add configurations in which revolute joints with limits are rotated by full turns.
 
-    The added configurations follow the others, up to the size of the array. The result is complete
-    if all of them fit.
+    The added configurations are stored in unused rows. If there are too few, `complete` is False.
     """
     count = found.q.shape[-2]
     turning = [k for k in angles(mechanism) if math.isfinite(bounds.upper[k] - bounds.lower[k])]
@@ -108,7 +108,7 @@ def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
 
 
 def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> Iterator[np.ndarray]:
-    """Yield q with additional full turns within the limits, fewest turns first."""
+    """Yield copies of q with full turns added to angles, within limits, fewest turns first."""
     below, above = (bounds.lower - q) / TURN, (bounds.upper - q) / TURN
     ranges = [(min(math.ceil(below[k]), 0), max(math.floor(above[k]), 0)) for k in turning]
     for total in range(1, sum(max(-low, high) for low, high in ranges) + 1):
@@ -119,7 +119,7 @@ def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> Iterator[np.nd
 
 
 def _sums(ranges: Sequence[tuple[int, int]], total: int) -> Iterator[tuple[int, ...]]:
-    """Yield tuples of integers within ranges (around 0), with a given sum of absolute values."""
+    """Yield all tuples of one integer per range whose absolute values add up to `total`."""
     if not ranges:
         if not total:
             yield ()

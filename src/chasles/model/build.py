@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from chasles.errors import ModelError
+from chasles.errors import ArgumentError, ModelError
 from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
@@ -37,6 +37,7 @@ from chasles.model.model import (
     Loop,
     Model,
     Passage,
+    similar,
     suggest,
 )
 from chasles.model.transmissions import (
@@ -80,6 +81,9 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     >>> len(chasles.model.build(description).bodies)
     2
     """
+    if not isinstance(source, Description):
+        problem = f"source must be a Description, not {type(source).__name__}"
+        raise ArgumentError("E-MODEL-055", problem, "use chasles.load(path) for a file")
     for data in (*source.joints, *source.loops):
         if isinstance(data.custom, Joint):
             check_custom(data, data.custom)
@@ -136,7 +140,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
             raise ModelError("E-MODEL-002", problem, part=f"robot {source.name!r}")
         if frame.link not in links:
             problem = f"link {frame.link!r} does not exist"
-            remedy = "check the spelling, or add the link"
+            remedy = similar(frame.link, links) or "check the spelling, or add the link"
             part = f"frame {frame.name!r}"
             raise ModelError("E-MODEL-003", problem, remedy, part=part, file=source.where)
         carried = frames[frame.link]
@@ -266,8 +270,10 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
     for joint in source.joints:
-        if problem := validate.missing_end(joint, children):
-            remedy = "check the spelling, or add the link"
+        if missing := validate.missing_end(joint, children):
+            role, link = missing
+            problem = f"the {role} link {link!r} does not exist"
+            remedy = similar(link, names) or "check the spelling, or add the link"
             raise faulty("E-MODEL-006", joint, problem, remedy)
         if joint.child in parent_of:
             before = parent_of[joint.child].name
@@ -328,7 +334,7 @@ def natural_axes(joint: JointData) -> Matrix:
 
 
 def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
-    """Return a matrix whose rows are the axes in cyclic order, starting at row `first`."""
+    """Return a matrix with the axes as rows in cyclic order; the first axis is row `first`."""
     return Matrix(tuple(axes[(k - first) % 3] for k in range(3)))
 
 

@@ -19,7 +19,7 @@ POSE, TWIST = 12, 6
 """Number of entries in a pose (rotation matrix by rows, then position) and in a twist."""
 
 MOVING = ("rate", "v", "twist")
-"""Names of velocity inputs: coordinate rates, joint velocities and frame twists."""
+"""Names of the inputs of a constraint that are velocities: of coordinates, joints and frames."""
 
 
 @dataclass(frozen=True)
@@ -176,18 +176,18 @@ class Coupling:
 
     @property
     def bodies(self) -> tuple[int, ...]:
-        """Bodies whose joints affect the constraint."""
+        """Indices of the bodies whose joints affect the constraint."""
         named = (i for i, _ in (*self.places, *self.rates))
         return tuple(dict.fromkeys((*named, *self.carried)))
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """Flag for each equation: True if the equation constrains positions."""
+        """Tuple with an entry per equation: True if the equation constrains positions."""
         return holonomic(self.data.residual)
 
     @property
     def steady(self) -> bool:
-        """True if the constraint does no work: no time dependence and no prescribed velocity."""
+        """True if the constraint does no work: it prescribes no velocity and has no time input."""
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
@@ -215,7 +215,7 @@ class Coupling:
 
 
 def holonomic(residual: Program) -> tuple[bool, ...]:
-    """Return a flag for each residual: True if it does not depend on velocities."""
+    """Return True for each residual entry that does not depend on velocities."""
     return tuple(not row & set(MOVING) for row in taken(residual))
 
 
@@ -254,9 +254,9 @@ def velocities(residual: Program) -> Program:
 
 
 def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[Number]]:
-    """Return the time derivatives d_q, d_pose and d_t of a constraint's position inputs.
+    """Return the time derivatives d_q, d_pose and d_t of a constraint's inputs q, pose and t.
 
-    `given` contains the values of the inputs, including `rate` and `twist`.
+    `given` contains the values of all inputs, including `rate` and `twist`.
     """
     found = {}
     for name in names:
@@ -280,14 +280,17 @@ def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
 
 @cache
 def slopes(residual: Program) -> Program:
-    """Return the program for the Jacobian of `velocities(residual)` with respect to velocities."""
+    """Return the program for the Jacobian of a constraint's velocity equations (`velocities`)."""
     psi = velocities(residual)
     return derivatives(psi, moving(psi), mode="reverse")
 
 
 @cache
 def accelerations(residual: Program) -> Program:
-    """Return the program for the directional derivative of `velocities(residual)`."""
+    """Return the program for a directional derivative of a constraint's velocity equations.
+
+    The direction has one component for each entry of the inputs, including the time.
+    """
     psi = velocities(residual)
     return forward(psi, [v.name for v in psi.inputs])
 
@@ -298,5 +301,5 @@ def moving(psi: Program) -> list[str]:
 
 
 def resting(program: Program) -> dict[str, list[Number]]:
-    """Return zeros for all velocity inputs of a program."""
+    """Return zero values for the velocity inputs of a program, by input name."""
     return {v.name: [0.0] * v.size for v in program.inputs if v.name in MOVING}

@@ -86,7 +86,7 @@ def coupling(
 
     for given in (names, velocities, places):
         if len(set(given)) < len(given) or not (names or velocities or places):
-            problem = f"coordinates, velocities or frames are missing or repeated: {given!r}"
+            problem = f"a coupling needs distinct coordinates, velocities or frames, not {given!r}"
             raise uncoupled("E-LOOP-025", problem, "name at least one, without repetition")
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     inputs = _inputs(len(names), len(velocities), len(places), timed=timed)
@@ -102,10 +102,11 @@ def coupling(
         problem = (
             f"the function failed for symbolic arguments: {type(error).__name__}: {said(error)}"
         )
-        arguments = [f"{len(numbers)} numbers"] + [f"{len(states)} frames"] * bool(states)
-        arguments += ["t"] * timed
-        remedy = f"accept {' and '.join(arguments)} as arguments"
-        remedy += ", and use the functions of chasles.expr"
+        count = len(numbers) + len(states)
+        remedy = (
+            f"define the function with one argument for each of the {count} coordinates, "
+            "velocities and frames, and use the functions of chasles.expr"
+        )
         raise uncoupled("E-LOOP-026", problem, remedy) from error
     rows = [result] if is_number(result) or not isinstance(result, Iterable) else list(result)
     if not rows or not all(map(is_number, rows)):
@@ -132,7 +133,7 @@ def _program(
 
 
 def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the error code, problem and remedy for each fault in a residual."""
+    """Yield the error code, problem and remedy for each invalid property of a residual."""
     by_velocity = slopes(residual)
     if set().union(*taken(by_velocity)) & set(MOVING):
         problem = "the residual is not linear in the velocities"
@@ -142,7 +143,7 @@ def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str,
         yield "E-LOOP-028", problem, "return an expression in these coordinates"
     if not has_values(residual):
         problem = f"the residual is not finite at any of {TRIES} configurations near zero"
-        yield "E-LOOP-029", problem, "check the function"
+        yield "E-LOOP-029", problem, "check for division by zero and roots of negative numbers"
 
 
 def gear(
@@ -191,7 +192,7 @@ def gear(
 
 
 def linear(data: CouplingData) -> tuple[list[float], float] | None:
-    """Return the coefficients a and the constant c of a linear residual a . q + c, or None."""
+    """Return a and c of a linear residual a . q + c, or None if the residual is not linear."""
     if data.timed or not data.plain:
         return None
     by_rate = slopes(data.residual)
@@ -315,7 +316,7 @@ def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | 
     ]
     said = dict.fromkeys(name for _, row in rows for name in row)
     if sorted(said, key=lambda name: name.endswith("'")) != list(names):
-        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # preserves the order of names
+        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # keep the order
     return rows
 
 
@@ -360,7 +361,7 @@ def motion(function: Motion, *, joint: str = "") -> Program:
         given = function(Arena(RULES).input("t", 0))
     except Exception as error:
         problem = f"the function failed for a symbolic time: {type(error).__name__}: {said(error)}"
-        remedy = "accept the time as the only argument, and use the functions of chasles.expr"
+        remedy = "define a function of time only, and use the functions of chasles.expr"
         raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):
@@ -370,7 +371,8 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     program = Program.from_outputs("motion", [Variable("t", ())], outputs)
     if not has_values(program):
         problem = f"the function is not finite at any of {TRIES} times between -3 s and 3 s"
-        raise ModelError("E-JOINT-014", problem, "check the function", part=at)
+        remedy = "check for division by zero and roots of negative numbers"
+        raise ModelError("E-JOINT-014", problem, remedy, part=at)
     return program
 
 
@@ -388,11 +390,14 @@ class Drive:
     offset: float = 0.0
 
     def position(self) -> Vector:
-        """Return the joint's coordinates."""
+        """Return the joint's coordinates at the time `t`."""
         return self._at(self._time)
 
     def rate(self, joint: Joint, order: int) -> Vector:
-        """Return the joint's velocity (order 1), acceleration (order 2), ..., or zero (order 0)."""
+        """Return the joint velocity (order 1), acceleration (order 2) and so on.
+
+        For order 0, which has no rate, the result is zero.
+        """
         return _rate(self._at, joint, order, self._time)
 
     def _at(self, t: Number) -> Vector:
@@ -406,7 +411,7 @@ class Drive:
         return self.t
 
     def geared(self, ratio: float, offset: float) -> "Drive":
-        """Return the prescribed motion of a joint that mimics this one."""
+        """Return the prescribed motion of a mimic joint whose leader has this motion."""
         return replace(self, ratio=ratio * self.ratio, offset=ratio * self.offset + offset)
 
 

@@ -43,10 +43,10 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
         q, qd, qdd = joint.integrate(joint.neutral(), drawn()), drawn(), drawn()
         S = _columns(joint.subspace(q))
         E = np.array(joint.motion(q).E.matrix().rows, dtype=float)
-        _agree(name, "the E of motion(q) is not a rotation", E @ E.T, np.eye(3))
+        _agree(name, "E of motion(q) is not a rotation matrix", E @ E.T, np.eye(3))
         _agree(name, "subspace(q) does not match motion(q)", S, _columns(Joint.subspace(joint, q)))
         if np.linalg.matrix_rank(S, tol=_SLACK) < joint.nv:
-            problem = f"{name}: the rank of S is not nv = {joint.nv}"
+            problem = f"{name}: the motion subspace has rank less than nv = {joint.nv}"
             raise ModelError("E-JOINT-002", problem, "remove redundant coordinates")
         written = joint.subspace_rates(q, (qd, qdd))
         for a, b in zip(written, Joint.subspace_rates(joint, q, (qd, qdd)), strict=True):
@@ -62,7 +62,7 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
 
 
 def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
-    """Check class attributes, which do not depend on the configuration."""
+    """Check the class attributes of a user-defined joint type."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
         raise ModelError(
@@ -72,7 +72,8 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
         )
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
-            raise ModelError("E-JOINT-004", f"{name} has no {number}", "define nq, nv and units")
+            problem = f"{name} does not define {number}"
+            raise ModelError("E-JOINT-004", problem, "define nq, nv and units")
     units, quaternion = joint.units, ("1",) * 4
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
         problem = f"{name} has invalid units {units}"
@@ -82,7 +83,7 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     if "1" in units and (units[:4] != quaternion or "1" in units[4:]):
         problem = f"{name} has invalid units {units}"
         raise ModelError(
-            "E-JOINT-006", problem, "use '1' only for a quaternion in the first four entries"
+            "E-JOINT-006", problem, "use '1' only for a quaternion, whose entries come first"
         )
     if not 1 <= joint.nv <= 6 or (joint.additive and joint.nq != joint.nv):
         problem = f"{name} has invalid sizes: nq = {joint.nq}, nv = {joint.nv}"
@@ -98,10 +99,10 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:
-    """Raise an error if two arrays differ by more than the tolerance."""
+    """Raise an error if two results of a user-defined joint's methods differ."""
     a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
     if a.shape != b.shape or not np.all(np.abs(a - b) <= _SLACK * (1.0 + np.abs(b))):
-        raise ModelError("E-JOINT-010", f"{name}: {fault}", "check its formulas")
+        raise ModelError("E-JOINT-010", f"{name}: {fault}", "correct these methods")
 
 
 def _columns(S: Motions | Forces) -> np.ndarray:

@@ -48,8 +48,8 @@ class DHRow:
     mass, center
         Mass, and center of mass in the row's frame.
     inertia
-        Inertia tensor in the row's frame, stored as [xx, yy, zz, xy, xz, yz]. xy is an entry of the
-        tensor, minus the integral of x y dm. [xx, yy, zz] and a 3x3 matrix are also accepted.
+        Inertia tensor in the row's frame, stored as [xx, yy, zz, xy, xz, yz]. The entry xy is minus
+        the integral of x y dm. [xx, yy, zz] and a 3x3 matrix are also accepted.
     inertia_about
         "center" for the center of mass, or "frame" for the frame's origin.
     limits
@@ -63,7 +63,7 @@ class DHRow:
     name, link
         Names of the joint and the link (default: "joint<i>" and "link<i>").
     where
-        "file:line".
+        File and line of the row, for error messages.
     """
 
     theta: float
@@ -101,7 +101,8 @@ class DHRow:
         bounds = {"limits": (-math.inf, math.inf), "velocity": math.inf, "effort": math.inf}
         for key, none in bounds.items():
             if joint.nq > 1 and getattr(self, key) != none:
-                problem = f"{key} requires one coordinate, but a {self.kind} joint has {joint.nq}"
+                what = f"a {self.kind} joint with {joint.nq} coordinates"
+                problem = f"{key} is only for joints with one coordinate, not for {what}"
                 raise ModelError("E-DH-341", problem, f"omit {key}")
 
     @property
@@ -174,7 +175,7 @@ class DHTable:
             object.__setattr__(self, key, checked_pose(key, getattr(self, key)))
 
     def __str__(self) -> str:
-        """Return the table as text, with coordinates such as "q1" added to the parameters."""
+        """Return the table as text; a parameter that the joint changes contains "q1", "q2", ..."""
         head = ("joint", "theta", "d", "a", "alpha")
         lines: list[tuple[str, ...]] = [head]
         for i, row in enumerate(self.rows, start=1):
@@ -250,8 +251,8 @@ def _row(given: Any) -> DHRow:
         return row_of(given)
     constants = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(constants) != len(REQUIRED):
-        remedy = f"give {', '.join(REQUIRED)}, a mapping of fields or a DHRow"
-        raise ModelError("E-DH-005", f"{given!r:.60} is not a row", remedy)
+        remedy = f"give the sequence ({', '.join(REQUIRED)}), a mapping of fields, or a DHRow"
+        raise ModelError("E-DH-005", f"{given!r:.60} is not a row of a DH table", remedy)
     return DHRow(*constants)
 
 
@@ -302,10 +303,10 @@ def matrix(X: Transform) -> np.ndarray:
 
 
 class Factors(NamedTuple):
-    """Parameters of Rx(alpha) Tx(a) Rz(theta) Tz(d), and a pose's deviation from this product.
+    """Denavit-Hartenberg parameters of a pose, and two errors that are zero if the fit is exact.
 
-    `tilt` is the cosine of the angle between the first x axis and the last z axis, and `across` is
-    the distance between these axes (m).
+    The pose is approximated by Rx(alpha) Tx(a) Rz(theta) Tz(d). `tilt` is the cosine of the angle
+    between the first x axis and the last z axis; `across` is the distance between these axes (m).
     """
 
     a: float

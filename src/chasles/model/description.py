@@ -56,7 +56,7 @@ class LinkData:
     Attributes
     ----------
     where
-        "file:line".
+        File and line of the link, for error messages.
     massless
         True if the link is meant to have no inertia.
     lifted
@@ -139,7 +139,7 @@ class JointData:
 
     @property
     def traits(self) -> type[Joint]:
-        """Class of the joint type."""
+        """Class that implements the joint's type."""
         return traits(self.kind)
 
     @property
@@ -209,7 +209,7 @@ class CouplingData:
 
     @property
     def plain(self) -> bool:
-        """True if the coupling is a single equation that uses only coordinates."""
+        """True if the coupling is a single equation for coordinates, without rates or frames."""
         return self.rows == 1 and not self.rates and not self.frames
 
 
@@ -289,16 +289,16 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Lower bound on tolerances derived from digits, similar to manufacturing precision."""
+    """Smallest tolerance derived from the digits in a file, similar to manufacturing tolerances."""
 
     MOST: ClassVar = 1e-3
-    """Upper bound on tolerances derived from digits; larger residuals are not due to rounding."""
+    """Largest tolerance derived from the digits; larger residuals cannot be rounding errors."""
 
     ROUNDED: ClassVar = 4
-    """Number of significant digits below which the numbers in a file are treated as exact."""
+    """Number of significant digits below which the numbers in a file count as exact."""
 
     AROUND: ClassVar = 8
-    """Assumed number of rounded values whose errors add up around a loop."""
+    """Assumed number of rounded numbers around a loop. Their rounding errors add up."""
 
     @property
     def counts(self) -> bool:
@@ -390,7 +390,7 @@ class Description:
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData
 Named = Part | FrameData | Description
-"""Objects that error messages can name. All except frames record their file and line."""
+"""Types of objects that error messages can name."""
 
 
 def part_of(data: Named) -> str:

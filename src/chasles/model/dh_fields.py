@@ -55,7 +55,7 @@ def rotation(value: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def choice(*words: str) -> Callable[[Any], str]:
-    """Return a converter that accepts only the given strings."""
+    """Return a function that checks that a value is one of the given strings."""
 
     def convert(value: Any) -> str:
         if not isinstance(value, str) or value not in words:
@@ -135,7 +135,7 @@ TABLE: dict[str, Field] = {
     "name": _NAME,
     "gravity": Field(numbers(3), "three finite numbers"),
 }
-"""Fields of a Denavit-Hartenberg table other than its rows and poses, by name."""
+"""Fields that apply to a whole Denavit-Hartenberg table, by name."""
 
 
 def checked(known: dict[str, Field], key: str, value: Any) -> Any:
@@ -159,8 +159,8 @@ def checked_pose(what: str, value: Any) -> Pose:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         remedy = (
-            "give a 4x4 matrix with a rotation that is not rounded, a position, and the "
-            "last row 0 0 0 1"
+            "give a 4x4 matrix with an orthonormal rotation (not rounded), a position, "
+            "and the last row 0 0 0 1"
         )
         raise ModelError("E-DH-007", f"{what} is {_cut(value)}", remedy) from None
     return rows

@@ -38,7 +38,7 @@ _NEARLY_PARALLEL = 1e-6
 
 
 class OnAxis(NamedTuple):
-    """A frame that is rotated about the z axis of another frame and translated along it."""
+    """Pose relative to another frame: rotation about its z axis and translation along it."""
 
     angle: float
     height: float
@@ -97,9 +97,9 @@ def _serial(model: Model) -> tuple[Body, ...]:
         raise _refused("E-DH-220", rotor.name, "several joints drive it")
     for before, body in enumerate(model.bodies, start=WORLD):
         if "DH" not in body.joint.names:
-            problem = f"{body.joint.kind} joints are not supported, only {', '.join(spelled('DH'))}"
+            problem = f"the joint type is {body.joint.kind}, not {' or '.join(spelled('DH'))}"
             remedy = (
-                "use supported joints in series (Featherstone 2008, section 4.3), lock the joint"
+                "replace it by supported joints in series (Featherstone 2008, section 4.3), lock it"
             )
             part = f"joint {body.data.name!r}"
             raise ModelError("E-DH-010", problem, f"{remedy} or use `subtree`", part=part)
@@ -110,7 +110,8 @@ def _serial(model: Model) -> tuple[Body, ...]:
         if body.parent != before:
             raise _refused("E-DH-013", body.data.name, "the arm branches at this joint")
     if not model.bodies:
-        raise ModelError("E-DH-014", f"robot {model.name!r} has no moving joint", "add a joint")
+        problem = f"robot {model.name!r} has no moving joint"
+        raise ModelError("E-DH-014", problem, "add a revolute or prismatic joint")
     return model.bodies
 
 
@@ -136,9 +137,9 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
 
 
 def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | None:
-    """Return the pose of frame 0, or None if the first row cannot start at a known frame.
+    """Return the pose of frame 0, or None if the first row fits neither candidate.
 
-    The frame of the base link is tried first, then the world frame.
+    The candidates are the frame of the base link and the world frame, in this order.
     """
     link = model.bodies[0].data.parent
     for T in (np.eye(4) if link is None else matrix(model.frames[link].placement), np.eye(4)):
@@ -170,7 +171,7 @@ def _fitted(
     *,
     standard: bool,
 ) -> list[OnAxis]:
-    """Return a frame on every joint axis.
+    """Return a Denavit-Hartenberg frame on every joint axis.
 
     `P` contains the pose of each joint in the previous body. `start` is the frame on the first axis
     for theta = d = 0.
@@ -178,7 +179,8 @@ def _fitted(
     found = []
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
         if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
-            problem = f"the axis is nearly parallel to {body.data.name!r} ({_sine(ahead):.1e} rad)"
+            angle, before = f"{_sine(ahead):.1e} rad", f"joint {body.data.name!r}"
+            problem = f"the axis is nearly, but not exactly, parallel to that of {before} ({angle})"
             remedy = "make the two axes parallel (for files: load with snap=True)"
             raise ModelError("E-DH-016", problem, remedy, part=f"joint {after.data.name!r}")
         found.append(_meeting(start, ahead))
@@ -229,7 +231,7 @@ def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
 
 
 def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: bool) -> DHRow:
-    """Return the row of a joint, with the link's inertia converted to the row's frame."""
+    """Return the row of a joint in the DH table, with the link's inertia in the row's frame."""
     data, bounds = body.data, body.data.limits
     try:
         constants = _angle(Z.theta), _length(Z.d), _length(X.a), _angle(X.alpha)
@@ -251,7 +253,7 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
 
 
 def _reserved(link: str) -> bool:
-    """Return True if the name is reserved for a frame of a table."""
+    """Return True if the link name is a standard frame name in Denavit-Hartenberg tables."""
     return link in ("base", "tool") or (link.startswith("dh") and link[2:].isdigit())
 
 
@@ -264,7 +266,7 @@ def _angle(x: float) -> float:
 
 
 def _length(x: float) -> float:
-    """Round a length to 15 decimals, so that equal lengths stay equal."""
+    """Round a length to 15 decimals, so that rounding errors do not make equal lengths differ."""
     return 0.0 if abs(x) < _EXACT else round(x, 15)
 
 

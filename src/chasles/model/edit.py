@@ -41,10 +41,11 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
             problem = f"there is no moving joint {name!r} to lock"
             remedy = f"use one of {', '.join(map(repr, moving))}"
             raise ModelError("E-MODEL-019", problem, remedy, part=f"robot {model.name!r}")
-        if model.bodies[moving[name]].follow is not None:
-            raise ModelError(
-                "E-MODEL-020", f"joint {name!r} mimics another joint", "lock the other joint"
-            )
+        follow = model.bodies[moving[name]].follow
+        if follow is not None:
+            other = model.bodies[follow.leader].data.name
+            problem = f"joint {name!r} mimics joint {other!r}"
+            raise ModelError("E-MODEL-020", problem, f"lock joint {other!r} instead")
         locked[name] = q
     for body in model.bodies:
         leader = model.bodies[body.follow.leader].data.name if body.follow else ""
@@ -87,9 +88,10 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Remove locked joints from tendons and rotors, and rotors that only locked joints drive.
+    """Return the tendons and rotors, with only the joints for which `moves` is True.
 
-    `positions` contains the coordinates of the locked joints.
+    `positions` contains the coordinates of the locked joints, which are added to the offsets.
+    Tendons and rotors that only locked joints move are omitted.
     """
     found, places = [], positions or {}
     for rotor in source.rotors:
@@ -131,20 +133,20 @@ def _coupled_still(
     left = held(data, values, still)
     if left.freedoms or left.rates or left.frames:
         return left
-    part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} are locked"
+    part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} locked"
     if data.timed:
-        problem = f"the coupling depends on time and cannot hold while {locked}"
+        problem = f"the coupling depends on time, so it cannot hold with {locked}"
         raise ModelError("E-MODEL-021", problem, "leave one of them unlocked", part=part)
     error = max(map(abs, replayed(left.residual, {})))
     if error > _HOLDS:
-        problem = f"the coupling does not hold while {locked}: its residual is {error:.3g}"
+        problem = f"the coupling does not hold with {locked}: its residual is {error:.3g}"
         remedy = "lock the joints at positions where the coupling holds"
         raise ModelError("E-MODEL-022", problem, remedy, part=part)
     return None
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
-    """Return the joint of body i as a fixed joint at coordinates q."""
+    """Return a fixed joint that replaces the joint of body i at its position q."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = body.data.parent
@@ -157,8 +159,8 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
     """Prescribe the motion of some joints, which then have no coordinates.
 
-    To drive a single degree of freedom "joint[k]", the joint is replaced by joints in series named
-    "joint[0]", "joint[1]", ... (Featherstone 2008, section 3.4).
+    If a single degree of freedom "joint[k]" is prescribed, the joint is replaced by joints in
+    series named "joint[0]", "joint[1]", ... (Featherstone 2008, section 3.4).
     """
     whole = {
         freedom: model.bodies[i].data
@@ -182,7 +184,7 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
 
 
 def sensors_left(source: Description) -> tuple[SensorData, ...]:
-    """Return the sensors whose frames and joints still exist in a changed mechanism."""
+    """Return the sensors whose frames and joints exist in `source`, after parts were removed."""
     frames = {link.name for link in source.links} | {frame.name for frame in source.frames}
     joints = {joint.name for joint in source.joints if joint.kind != Fixed.kind}
     joints |= {rotor.name for rotor in source.rotors}
@@ -220,7 +222,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     if link not in {entry.name for entry in source.links}:
         model.frame(link)
         raise ModelError(
-            "E-MODEL-025", f"{link!r} is a frame, not a link", "name a link as the subtree's root"
+            "E-MODEL-025", f"{link!r} is a frame, not a link", "give the root link of the subtree"
         )
     kept, more = set[str | None](), {link}
     while more:
@@ -235,7 +237,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
             problem = (
                 f"the joint mimics {joint.mimic.joint!r}, which is not in the subtree of {link!r}"
             )
-            remedy = "load with mimic=False, or lock the other joint first"
+            remedy = f"load with mimic=False, or lock joint {joint.mimic.joint!r} first"
             raise ModelError("E-MODEL-026", problem, remedy, part=f"joint {joint.name!r}")
     cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
     notes = tuple(
@@ -334,7 +336,7 @@ def unsprung(source: Description) -> Description:
 
 
 def opened(source: Description, names: Sequence[str] | None) -> Description:
-    """Remove the named loops, couplings and mimic relations (None: all loops and couplings)."""
+    """Remove the named loops, couplings and mimic relations, or all loops and couplings if None."""
     ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
     chosen = ties if names is None else names
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]
@@ -359,7 +361,7 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
 
 
 def simplified(model: Model) -> Description:
-    """Regroup link inertias to make more entries zero, without changing the equation of motion.
+    """Regroup link inertias so that more entries are zero and the equation of motion is the same.
 
     The part of a body's inertia that does not affect its joint is assigned to the parent link, and
     the rest to the child link of the joint (Featherstone 2008, section 9.7).
@@ -377,6 +379,6 @@ def simplified(model: Model) -> Description:
     )
     note = (
         "inertias are regrouped: joint torques are the same as for the original robot, but "
-        "reactions and momenta are not"
+        "joint reactions and momenta differ"
     )
     return replace(model.source, links=links, notes=(*model.source.notes, note))

@@ -64,10 +64,11 @@ def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
         found = np.asarray(value)
         if found.dtype.kind in "fiub" or (found.dtype == object and None not in found.ravel()):
             return found if found.dtype.kind == "f" else found.astype(float)
-        problem = f"not {type(value).__name__} of {found.dtype}"
+        problem = f"not {type(value).__name__} with dtype {found.dtype}"
     except (TypeError, ValueError, OverflowError) as error:
         problem = f"not {type(value).__name__}: {error}"
-    remedy = "pass its attribute q" if isinstance(getattr(value, "q", None), np.ndarray) else ""
+    has_q = isinstance(getattr(value, "q", None), np.ndarray)
+    remedy = f"pass the attribute q of the {type(value).__name__}" if has_q else ""
     raise ArgumentError(
         "E-CALL-113", f"{what} must be real numbers, {problem:.200}", remedy, part=part
     )
@@ -387,7 +388,7 @@ def admitted(source: Description) -> Description:
 
 
 def _taken(found: Iterable[Entry], source: Description, notes: list[str]) -> dict[str, Any]:
-    """Return valid values for fields with negative numbers, by name, and add a note for each."""
+    """Return replacements for negative numbers by field name, and add a note for each."""
     changed: dict[str, Any] = {}
     for entry in found:
         taken = entry.row.taken

@@ -239,9 +239,9 @@ def regular_numberings(
 ) -> Iterator[Numbering]:
     """Yield every regular numbering of a graph of links and joints.
 
-    The arguments are the same as for `from_graph`, but every link must be connected. There is one
-    numbering for each spanning tree, each order of its bodies with parents before children, and
-    each order of the loop joints. The total can be very large.
+    The arguments are the same as for `from_graph`, but every link must be connected. A numbering
+    consists of a spanning tree, an order of its bodies with parents before children, and an order
+    of the loop joints. The number of numberings can be very large.
     """
     arcs = _checked("graph", links, joints, base, (), ())
     ends: dict[str, tuple[str | None, str | None]] = {
@@ -315,7 +315,7 @@ def in_series(
 
 
 def taken_names(source: Description) -> tuple[set[str], set[str]]:
-    """Return the names used by links and frames, and by joints, loops, couplings and rotors."""
+    """Return two sets of names: of links and frames, and of joints, loops, couplings and rotors."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
     ties |= {data.name for data in source.couplings}
@@ -323,7 +323,7 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
-    """Return the joints that replace a compound joint; parents and children are set later."""
+    """Return the simple joints that replace a compound joint; their links are set later."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     rest, first = iter(joint.rest), iter(joint.start)
@@ -349,7 +349,7 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
 
 
 def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
-    """Connect joints in series between the parent and child of the compound joint."""
+    """Connect the joints in series that replace a compound joint to its parent and its child."""
     none = Transform.identity()
     parents, children = [whole.parent, *between], [*between, whole.child]
     linked = [

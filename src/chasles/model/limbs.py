@@ -13,14 +13,14 @@ from chasles.expr import Number, Seat
 from chasles.model.model import Model
 
 Different = Callable[[Sequence[float]], Sequence[Number]]
-"""Function that maps a parameter's values, one per limb, to their replacements."""
+"""Function that replaces the values of a parameter (one per limb), for example with symbols."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """Limbs of a model grouped by structure, and the parameters that differ within a group.
+    """Groups of limbs with the same structure, whose parameters may differ.
 
-    `kinds` contains the groups, with each limb as a tuple of body indices.
+    `kinds` contains the groups. A limb is a tuple of body indices.
     """
 
     model: Model
@@ -38,7 +38,11 @@ class Alike:
         return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
 
     def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
-        """Return the `Seat` (group and limb) of each entry of q and qd, by shape and index."""
+        """Return the group and limb (`Seat`) of each entry of q and qd that belongs to a group.
+
+        The outer key is the shape of the vector, (nq,) or (nv,). The inner key is the index of the
+        entry.
+        """
         model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
         for size, slices in (
             (model.nv, model.velocity_slices),
@@ -54,7 +58,7 @@ class Alike:
         return found
 
     def differences(self) -> list[tuple[Seat, float]]:
-        """Return the parameters that differ between limbs, with their groups and limbs (`Seat`)."""
+        """Return the parameters that differ between similar limbs, each with its `Seat`."""
         found: list[tuple[Seat, float]] = []
 
         def take(kind: int, values: Sequence[float]) -> Sequence[Number]:
@@ -67,7 +71,7 @@ class Alike:
         return found
 
     def with_symbols(self, symbols: Sequence[Number]) -> Model:
-        """Return the model with symbols in place of the parameters that differ between limbs."""
+        """Return the model with symbols as values of the parameters that differ between limbs."""
         left = iter(symbols)
         return self._changed(lambda _, values: [next(left) for _ in values])
 
@@ -92,7 +96,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Replace numbers that differ between values of the same structure by `different(numbers)`."""
+    """Compare the numbers in values of the same structure; apply `different` where they differ."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)

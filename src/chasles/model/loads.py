@@ -15,7 +15,7 @@ class Load:
     Attributes
     ----------
     point
-        Reference point of the moment, in the body.
+        Reference point of the moment, in body coordinates.
     moves
         True if the point moves with the body.
     turns

@@ -8,7 +8,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Transform
 
 Interval = tuple[float, float]
-"""A lower and an upper limit."""
+"""Pair of a lower and an upper limit."""
 
 UNBOUNDED: Interval = (-math.inf, math.inf)
 
@@ -33,8 +33,8 @@ class StretchData(NamedTuple):
 class RotorData:
     """A tendon, or a rotor driven by several joints, with inertia, spring and damping.
 
-    The velocity is the sum of ratio * velocity over `freedoms`. The length is the sum of ratio *
-    coordinate, plus offset.
+    The velocity of a tendon or rotor is the sum of ratio * joint velocity over `freedoms`. The
+    tendon length or rotor angle is the sum of ratio * joint coordinate, plus `offset`.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class RotorData:
         Names of velocities, as in `robot.independent`: "joint", or "joint[k]" for a joint with
         several degrees of freedom.
     path
-        Segments between points on links, instead of `freedoms`.
+        Segments of a spatial tendon between points on links, instead of `freedoms`.
     armature
         Rotor inertia: kg m2 if the velocity is in rad/s, kg if it is in m/s. The armature times the
         outer product of the ratios is added to the mass matrix.
@@ -54,7 +54,7 @@ class RotorData:
     forces
         Range of the total actuator force.
     limits
-        Range of the length, with stops at both ends.
+        Range of the tendon length or rotor angle, with stops at both ends.
     friction
         Dry friction (N m or N).
     """
@@ -128,7 +128,7 @@ class ActuatorData:
 
 
 DYNAMICS = ("none", "integrator", "filter")
-"""Kinds of dynamics that relate an actuator's control to its input."""
+"""Kinds of activation dynamics of an actuator."""
 
 TRANSMISSIONS = ("joint", "tendon", "site", "crank", "")
 """Kinds of objects that an actuator can drive (values of `ActuatorData.kind`)."""
@@ -156,7 +156,7 @@ class FluidData:
 
 
 Named = tuple[tuple[str, tuple[float, ...]], ...]
-"""Pairs of a joint or actuator name and its values."""
+"""Values for joints or actuators, as pairs (name, values)."""
 
 
 @dataclass(frozen=True)

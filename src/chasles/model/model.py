@@ -42,7 +42,11 @@ class Follow(NamedTuple):
 
 
 LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
-"""Derivatives of passive joint loads with respect to q and qd, as blocks keyed by body pairs."""
+"""Derivatives of spring and fluid torques with respect to q and qd.
+
+The torques are those that balance the springs and the fluid forces. Each derivative is a mapping
+from pairs of bodies (i, j) to matrix blocks.
+"""
 
 
 class Share(NamedTuple):
@@ -58,9 +62,9 @@ class Share(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A straight tendon segment between point r on body a and point s on body b (m).
+    """A straight tendon segment from point r on body a to point s on body b.
 
-    `factor` is the weight of the segment in the tendon length.
+    `r` and `s` are in body frames (m). `factor` is the weight of the segment in the tendon length.
     """
 
     a: int
@@ -92,7 +96,7 @@ class Body:
 
     @property
     def turned(self) -> bool:
-        """True if the body is a rotor, which is driven by other joints."""
+        """True if the body is a rotor, whose angle is determined by other joints."""
         return bool(self.geared or self.path)
 
     @property
@@ -191,9 +195,9 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia if loops are ignored, so the tree's mass matrix is singular."""
+    """Names of joints that move no mass; if there are any, the tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Carrier of each body on parallel joints: the body before the first of these joints."""
+    """Maps each body in a series of parallel joints to the body that carries the first joint."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
@@ -201,11 +205,11 @@ class Model:
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
     """Function that returns the derivatives of passive joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Function that is called before each step of a recursion over the bodies."""
+    """Function that recursions over the bodies call before each body."""
 
     @cached_property
     def mimics(self) -> bool:
-        """True if there are mimic joints without coordinates."""
+        """True if the model has mimic joints that follow their leaders, without own coordinates."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)
 
     @cached_property
@@ -325,7 +329,9 @@ class Model:
         return replace(self, bodies=tuple(bodies), lossless=not damped)
 
     def bearing(self, loads: Mapping[int, Vector]) -> "Model":
-        """Return the model with the given joint loads (`Joint.load`).
+        """Return the model with given joint loads, which balance springs and other passive forces.
+
+        See `Joint.load`.
 
         Parameters
         ----------
@@ -351,12 +357,12 @@ class Model:
         return replace(self, bodies=bodies)
 
     def weightless(self) -> "Model":
-        """Return the model without gravity and joint loads.
+        """Return the model without gravity, spring, tendon and fluid forces.
 
         Returns
         -------
         Model
-            The model without gravity and joint loads.
+            The model without gravity and without joint loads (`Joint.load`).
 
         Examples
         --------
@@ -371,7 +377,7 @@ class Model:
 
     @cached_property
     def loaded(self) -> bool:
-        """True if springs, tendons, gravity compensation or fluid act on the joints."""
+        """True if springs, tendons, gravity compensation or fluid forces act on the joints."""
         source = self.source
         parts: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
         springs = (part.stiffness for part in parts)
@@ -427,7 +433,7 @@ class Model:
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
-        """Children of each body and of the world."""
+        """Child bodies of each body and of the world, by index."""
         found: dict[int, list[int]] = {i: [] for i in range(WORLD, len(self.bodies))}
         for i, body in enumerate(self.bodies):
             found[body.parent].append(i)
@@ -483,7 +489,7 @@ class Model:
 
     @property
     def floating(self) -> bool:
-        """True if a single free joint carries the whole tree."""
+        """True if the robot has a floating base: one free joint that carries the whole tree."""
         return self.base != WORLD
 
     def frame(self, name: str) -> Frame:
@@ -509,7 +515,7 @@ class Model:
         if not isinstance(name, str):
             raise ArgumentError("E-MODEL-033", f"frame must be a name, not {name!r}")
         if name not in self.frames:
-            problem = f"no frame {name!r}"
+            problem = f"there is no frame {name!r}"
             part = f"robot {self.name!r}"
             raise ModelError("E-MODEL-034", problem, suggest(name, self.frames), part=part)
         return self.frames[name]
@@ -539,7 +545,7 @@ class Model:
 
     @cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """Bodies of mimic joints whose limits are ignored: the leader cannot satisfy them."""
+        """Bodies of mimic joints whose limits are ignored because the leader cannot meet them."""
         return self._limits[1]
 
     @cached_property
@@ -614,7 +620,7 @@ class Model:
 
     @property
     def closure(self) -> Closure:
-        """Elimination order for the loop equations, chosen at the first use of dynamics."""
+        """Elimination order for loop equations, chosen when a dynamics function is first called."""
         assert self.source.closure is not None, "this mechanism has no closure chosen"
         return self.source.closure
 
@@ -630,13 +636,13 @@ class Model:
 
     @property
     def steady_rows(self) -> list[float]:
-        """Flag for each loop and coupling equation: 1 if the constraint does no work, else 0."""
+        """For each loop and coupling equation, 1 if the constraint force does no work, else 0."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
     @cached_property
     def holonomic_rows(self) -> tuple[bool, ...]:
-        """Flag for each loop and coupling equation: True if it constrains positions."""
+        """Booleans, one for each loop and coupling equation: True if it constrains positions."""
         loops = (True,) * sum(loop.rows for loop in self.loops)
         return sum((coupling.holonomic for coupling in self.couplings), loops)
 
@@ -685,14 +691,14 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Return the rates of every joint, including mimic joints, from a vector of rates.
+        """Split a vector of velocities, accelerations or small steps by joint, with mimic joints.
 
         Parameters
         ----------
         flat : sequence of Number
-            Velocities, accelerations or small steps of the model (nv).
+            Velocities, accelerations or small steps of the model, nv numbers.
         order : int, optional
-            Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps. Steps of
+            1 for velocities, 2 for accelerations, 0 for small steps (the default). Steps of
             joints with prescribed motions are zero.
 
         Returns
@@ -746,7 +752,7 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Return the rates of every joint if only joints with prescribed motions move.
+        """Return joint velocities or accelerations if only joints with prescribed motion move.
 
         Parameters
         ----------
@@ -817,8 +823,9 @@ class Model:
         return (Share(leader, 0, ratio),)
 
     def owners(self, bodies: Iterable[int]) -> set[int]:
-        """Return the bodies whose coordinates move the joints of the given bodies.
+        """Return the bodies whose joint coordinates move the joints of the given bodies.
 
+        A coupled joint moves with the coordinates of other joints.
         Parameters
         ----------
         bodies : iterable of int
@@ -839,7 +846,10 @@ class Model:
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Convert joint torques to generalized forces; leaders get the torques of mimic joints.
+        """Convert joint torques to generalized forces.
+
+        The torque of a mimic joint is multiplied by the joint's ratio and added to the generalized
+        force of its leader.
 
         Parameters
         ----------
@@ -877,11 +887,17 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
 
 def suggest(name: str, known: Mapping[str, object]) -> str:
     """Suggest similar names for a misspelled name, or list the known names."""
-    import difflib
-
     if not known:
         return "there are none"
-    close = difflib.get_close_matches(name, known, n=3)
-    if close:
-        return f"did you mean {', '.join(map(repr, close))}?"
-    return f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (len(known) > 12)
+    return similar(name, known) or f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (
+        len(known) > 12
+    )
+
+
+def similar(name: str, known: Iterable[str]) -> str:
+    """Suggest names that are similar to a misspelled name in any case; return "" if none is."""
+    import difflib
+
+    plain = {each.lower(): each for each in known}
+    close = [plain[each] for each in difflib.get_close_matches(name.lower(), plain, n=3)]
+    return f"did you mean {', '.join(map(repr, close))}?" if close else ""

@@ -23,6 +23,7 @@ from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.description import Description, JointData, LinkData
 from chasles.model.given import a_name
+from chasles.model.model import similar
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "mass": (),
@@ -52,7 +53,10 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
     known |= dict.fromkeys(JOINT_NUMBERS, known["placement"])
     if what not in SHAPES or part not in known[what]:
         joint = ", ".join(f".{what}" for what in JOINT_NUMBERS)
-        remedy = f"use <link>.mass, .center, .inertia, <joint>.placement, {joint} or gravity"
+        names = (f"{part}.{what}".lstrip(".") for what, parts in known.items() for part in parts)
+        remedy = similar(name, tuple(names))
+        if not remedy:
+            remedy = f"use <link>.mass, .center, .inertia, <joint>.placement, {joint} or gravity"
         raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 
@@ -75,7 +79,7 @@ def nominal(source: Description, name: str) -> list[float]:
 
 
 def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> Description:
-    """Replace named parameters by flat lists of numbers or symbols."""
+    """Return the description with named parameters replaced by flat lists of numbers or symbols."""
     for name in values:
         shape(source, name)
     gravity = Vector(tuple(values.get("gravity", source.gravity.entries)))

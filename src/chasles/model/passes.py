@@ -33,11 +33,11 @@ def _symbolic(*numbers: Number) -> bool:
 
 _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
-"""Approximate operation counts in a Newton-Euler recursion.
+"""Approximate numbers of operations in a Newton-Euler recursion.
 
-`_ENTRY` is the count for each nonzero entry of an offset between body frames, and `_DEPTH` is the
-additional count for a nonzero z entry. `_FORCE` is the count for a joint whose force is needed in
-addition to its moment.
+`_ENTRY` operations are needed for each nonzero entry of an offset between body frames, and `_DEPTH`
+more if this is the z entry. `_FORCE` operations are needed to compute a joint's force in addition
+to its moment.
 """
 
 
@@ -87,7 +87,7 @@ def _slides(model: Model) -> dict[int, float]:
 
 
 def _options(model: Model, i: int, carried: float) -> list[float]:
-    """Return candidate shifts along z: zero, and shifts that make an entry of an offset zero."""
+    """Return candidate shifts of a frame along z: 0, and those that make an offset entry zero."""
     joint = model.bodies[i].joint
     z, r = joint.placement.E.T @ Z, joint.placement.r - Z * carried
     beyond = [model.bodies[c].joint.placement.r[2] for c in model.children[i]]
@@ -111,7 +111,10 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operation count for offset r of body i, and True if the body's force is needed."""
+    """Return the number of operations that the offset r of body i from its parent causes.
+
+    The second result is True if the force on the body must be computed.
+    """
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -131,7 +134,7 @@ def _count(r: Vector) -> int:
 
 
 def _offset(model: Model, i: int, carried: float, shift: float) -> Vector:
-    """Return the offset between the shifted frames of body i and its parent."""
+    """Return the position of body i's frame in its parent's frame after both have been shifted."""
     placement = model.bodies[i].joint.placement
     if carried == shift == 0.0:
         return placement.r
@@ -148,8 +151,7 @@ def _sum(a: Number, b: Number, c: Number) -> Number:
 
 
 def _angle(body: Body, carries: bool) -> float:
-    """Return the angle about z of the center of mass or of a principal axis.
-
+    """Return the angle about z from the x axis to the center of mass or to a principal axis.
     The angle is zero if a rotation would not save operations.
     """
     (x, y, _), I = body.inertia.h, body.inertia.I
@@ -176,7 +178,7 @@ _FLAT = 1e-14
 """Relative tolerance for I_zz = I_xx + I_yy, which allows for a few rounding errors."""
 
 Choice = Callable[[Symmetric], Number]
-"""Function that chooses k, where diag(k, k, 0) is the inertia to move to the parent."""
+"""Function that returns a moment of inertia k; diag(k, k, 0) is moved to the parent body."""
 
 
 def by_moments(I: Symmetric) -> Number:
@@ -215,7 +217,7 @@ def equivalent(model: Model, choice: Choice = by_moments) -> Model:
 
 
 def is_round(inertia: RigidInertia) -> bool:
-    """Return True if an inertia is unchanged by rotation about z."""
+    """Return True if rotation about the z axis does not change the inertia."""
     (x, y, _), I = inertia.h, inertia.I
     if _symbolic(x, y, *I):
         return False
@@ -231,12 +233,12 @@ def _flattened(inertia: RigidInertia) -> RigidInertia:
     if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
         return inertia
     rest = I.zz - I.xx
-    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz, which affects the joint
+    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz: the joint torque depends on it
         return replace(inertia, I=replace(I, yy=rest))
     return replace(inertia, I=replace(I, zz=I.xx + I.yy))
 
 
-# Rotors: bodies whose angle has no effect ---------------------------------------------------------
+# Rotors: bodies with rotational symmetry about their joint axis -----------------------------------
 
 
 @dataclass(frozen=True)
@@ -286,7 +288,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Yield the magnitudes of the nonzero components of offsets between body frames."""
+    """Yield the absolute values of the nonzero coordinates of each body frame in its parent."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3
@@ -320,7 +322,7 @@ class Turn(NamedTuple):
 def summed_angles(model: Model) -> Model:
     """Return a model in which bodies on parallel axes rotate by the sum of the joint angles.
 
-    The result has the field `carriers` set.
+    The function sets the field `carriers`, from which `turns` computes the motion of the bodies.
     """
     carriers: dict[int, int] = {}
     for i, p, *_ in model.outward():
@@ -330,7 +332,11 @@ def summed_angles(model: Model) -> Model:
 
 
 def _turns_on(model: Model, i: int, carrier: int) -> bool:
-    """Return True if joint i is parallel to its parent's joint and its carrier has a fixed axis."""
+    """Return True if the angle of joint i can be added to the angle of the joint before it.
+
+    Both joints must be revolute, with parallel axes. The carrier (the body before them) must be the
+    world, or rotate about an axis that is fixed in the base.
+    """
     body = model.bodies[i]
     return (
         isinstance(body.joint, Revolute)
@@ -341,7 +347,7 @@ def _turns_on(model: Model, i: int, carrier: int) -> bool:
 
 
 def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
-    """Return the motion of every body relative to its carrier, which is the parent by default."""
+    """Return each body's motion relative to its carrier (`Model.carriers`), or to its parent."""
     found: dict[int, Turn] = {}
     for i, p, joint, _ in model.outward():
         X = joint.transform(q[i])
@@ -382,14 +388,14 @@ PASSES: dict[str, Pass] = {
         partial(equivalent, choice=by_products),
     ),
     "rotors": Pass(
-        "Describe rotationally symmetric last bodies in axes that do not rotate.", still_rotors
+        "Describe rotationally symmetric leaf bodies in axes that do not rotate.", still_rotors
     ),
     "units": Pass("Measure lengths in units of the most frequent offset.", natural_units),
     "parallel-axes": Pass(
         "Rotate bodies on parallel axes by the sum of the angles.", summed_angles
     ),
 }
-"""All passes, in the order in which they apply."""
+"""All passes, in the order in which they are applied."""
 
 
 def applied(model: Model, passes: Iterable[str]) -> Model:

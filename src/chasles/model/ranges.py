@@ -1,8 +1,8 @@
 """Table of valid ranges for the parameters of robots, contacts and controllers.
 
-All public functions and readers check these ranges (`model.given`). A number that is not finite
-always raises an error. A finite number outside its range raises an error in Python; in a file, it
-is replaced by the value in the table, and a note reports both numbers.
+Public functions and file readers check these ranges (`model.given`). A number outside its range
+raises an error, with two exceptions. A file reader replaces a negative number by `Range.taken`, if
+the table defines it, and adds a note. A negative mass is accepted with a note.
 """
 
 import math
@@ -50,7 +50,7 @@ class Range(NamedTuple):
 
     @property
     def all_wanted(self) -> str:
-        """Phrase that describes the valid entries of an array, for messages."""
+        """Description of the valid entries of an array, for error messages."""
         if self.most < math.inf:
             return f"numbers from {self.least:g} to {self.most:g}"
         if self.least < 0.0:
@@ -163,6 +163,6 @@ RANGES: dict[str, Range] = {
 }
 """Valid ranges, keyed by "owner.field"; the owner is a kind of object, a class or a function.
 
-Sizes of shapes are checked elsewhere: an invalid shape is omitted, because the motion does not
-depend on it.
+Sizes of shapes are not in this table, because a shape with an invalid size is omitted with a note
+instead of raising an error.
 """

@@ -106,7 +106,7 @@ def _blade(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> 
 
 
 def _wheel(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> Contact:
-    """Return the lowest point of a disc, and its heading and axle direction in the plane."""
+    """Return a disc's lowest point, and the directions of its heading and axle in the plane."""
     normal, axle = plane.axis(2), body.rotation @ axis
     lean = axle.dot(normal)
     upright = normal - axle * lean
@@ -125,4 +125,4 @@ KINDS: dict[str, Callable[[FrameState, FrameState, Vector, float], Contact]] = {
     "wheel": _wheel,
     "ball": _ball,
 }
-"""Functions that compute the contact of a blade, wheel or ball."""
+"""Functions that compute the contact point and no-slip directions of each kind of body."""

@@ -8,11 +8,14 @@ from typing import Literal, NamedTuple
 from chasles.mathematics.spatial import Transform
 
 Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
-"""Kind of object that carries a sensor, or "" for none; "link" stands for a link's subtree."""
+"""Kind of object to which a sensor is attached, or "" for none.
+
+A sensor on a "link" measures a quantity of the link together with all its descendants.
+"""
 
 
 Source = Literal["motion", "control", "time"]
-"""Quantities that determine a sensor's value: motion and external forces, controls, or time."""
+"""Input of a sensor: motion (with external forces), actuator controls, or time."""
 
 
 class SensorTraits(NamedTuple):
@@ -22,16 +25,18 @@ class SensorTraits(NamedTuple):
     ----------
     size
         Number of values.
+    unit
+        Unit of the values.
     on
         Kind of object to which the sensor is attached.
-    positive
-        True if the cutoff is only an upper limit.
-    cuts
-        True if the values have a cutoff (unit vectors and quaternions do not).
     mjcf
-        Name in MJCF.
+        Name of this kind in MJCF.
+    positive
+        True if the values are not negative, so that the cutoff is only an upper limit.
+    cuts
+        True if values can be clipped to a cutoff (unit vectors and quaternions cannot).
     of
-        Quantities that determine the value.
+        Quantities that determine the values: motion, control or time.
     """
 
     size: int
@@ -104,10 +109,11 @@ SURFACES = {
 
 
 class Surface(NamedTuple):
-    """A shape in a frame that a ray can hit, or the zone of a sensor.
+    """A shape that the ray of a range sensor can hit, or the detection zone of another sensor.
 
-    `size` is as in `ShapeData`. For a plane z = 0, `size` contains the lengths along x and y, which
-    may be infinite. `triangles` contains the triangles of a mesh, with nine coordinates each (m).
+    `pose` is the pose of the shape in `frame`. `size` is as in `ShapeData`. For a plane z = 0,
+    `size` contains the lengths along x and y, which may be infinite. `triangles` contains the
+    triangles of a mesh, with nine coordinates each (m).
     """
 
     frame: str
@@ -119,7 +125,9 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseData:
-    """Noise and offsets of a sensor, in the unit of its values. Values have independent errors.
+    """Noise and offsets of a sensor, in the unit of its values.
+
+    Random errors of different values are independent.
 
     Attributes
     ----------
@@ -130,8 +138,9 @@ class NoiseData:
     bias
         Standard deviation of an error that is drawn once for each run.
     drift
-        Standard deviation of an error that varies slowly, with a correlation time in s (a
-        Gauss-Markov process).
+        Standard deviation of an error that varies slowly (a Gauss-Markov process).
+    correlation_time
+        Correlation time of the slowly varying error, in s.
     """
 
     deviation: float = 0.0
@@ -165,11 +174,12 @@ class SensorData:
         Errors that `robot.sense` adds if it is called with a seed.
     numbers
         Magnetometer: magnetic field in the world. camera_projection: fx, fy, cx, cy in pixels.
-        frame_quaternion: value at the neutral configuration, which determines its sign.
-        joint_limit_*: margin. Range sensor: maximum range, in m. Force and torque sensors: a
-        factor, which is -1 for the force that the link exerts on its parent.
+        frame_quaternion: quaternion at the neutral configuration, which determines the sign of all
+        values. joint_limit_*: margin. Range sensor: maximum range, in m. Force and torque sensors:
+        a factor, which is -1 for the force that the link exerts on its parent.
     zone
-        Zone in which a touch sensor measures contacts, or zone of a sensor of kind "inside".
+        For kind "touch": a contact force is measured if its line of action intersects the zone.
+        For kind "inside": the value is 1 if the sensor's origin is in the zone, and 0 otherwise.
     seen
         Shapes that the ray of a range sensor, along the sensor's z axis, can hit.
     """

@@ -16,8 +16,8 @@ class ShapeData:
         "box", "sphere", "cylinder", "capsule", "ellipsoid" or "mesh".
     size
         Lengths along x, y, z of a box (m); radius of a sphere (m); radius and length along z of a
-        cylinder or a capsule, without its round ends (m); semi-axes of an ellipsoid (m); scale
-        factors along x, y, z of a mesh.
+        cylinder (m); radius of a capsule, and its length along z without the round ends (m);
+        semi-axes of an ellipsoid (m); scale factors along x, y, z of a mesh.
     file
         Mesh file, named as in the robot file.
     color
@@ -94,7 +94,7 @@ SHAPE_TRAITS = {
     "ellipsoid": ShapeTraits((("radii", 3),), urdf=False),
     "mesh": ShapeTraits((("scale", 3),)),
 }
-"""Properties of each kind of shape."""
+"""Properties of each kind of shape, such as its size parameters."""
 
 SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
 """Number of size parameters of each kind of shape."""

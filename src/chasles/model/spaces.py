@@ -22,13 +22,16 @@ from chasles.model.model import WORLD, Loop, Model, slices
 
 
 class Space:
-    """Base class of array conversions. By default, there is one entry per velocity coordinate."""
+    """Base class for conversions between flat arrays and values for each joint or body.
+
+    By default, arrays have one entry per velocity coordinate.
+    """
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)
 
     def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
-        """Return the shape of a result, which may depend on the result itself."""
+        """Return the shape of the result `value`, for spaces whose shape depends on the value."""
         return self.shape(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
@@ -38,11 +41,11 @@ class Space:
         return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
-        """Return the joint name of each quaternion in the array, by index of its first entry."""
+        """Return the joint of each quaternion: {index of the first component: joint name}."""
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return the (row, column) of each entry in packed form, or [] if it is not supported."""
+        """Return (row, column) of each entry of the packed form, or [] if there is none."""
         return []
 
 
@@ -63,7 +66,7 @@ class PositionSpace(Space):
 
 @dataclass(frozen=True)
 class VelocitySpace(Space):
-    """Rates of a given order: 1 for velocities, 2 for accelerations, 0 for steps or differences."""
+    """Vectors of size nv. `order` is 1 for velocities, 2 for accelerations, 0 for displacements."""
 
     order: int = 0
 
@@ -148,7 +151,7 @@ class FreedomsSpace(Space):
 
 @dataclass(frozen=True)
 class TwistsSpace(Space):
-    """One twist for each order: velocity, acceleration, jerk, and so on."""
+    """Twist and its time derivatives: velocity, acceleration, jerk, and so on, up to `order`."""
 
     order: int = 1
 
@@ -164,7 +167,7 @@ class TreeSpace(Space):
     """A matrix in tree order (parents first), which `join` converts to file order.
 
     `rows` and `columns` are the numbers of rows and columns divided by nv: 1 for velocities, 2 for
-    steps in q followed by velocities.
+    changes of q followed by velocities.
     """
 
     rows: int
@@ -225,11 +228,11 @@ class ReadingsSpace(Space):
 
 
 class WrenchesSpace(Space):
-    """External forces by body, computed from the user's wrenches while a program is traced."""
+    """External force on each body, computed from the user's wrenches while a program is traced."""
 
 
 class LoadsSpace(WrenchesSpace):
-    """Individual external forces, for algorithms that differentiate them with respect to q."""
+    """External forces with frames, for algorithms that differentiate them with respect to q."""
 
 
 # Entries of results ------------------------------------------------------------------------------
@@ -242,7 +245,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (coordinate index, ratio, block) for each coordinate that moves a block's joint."""
+    """Yield (index, ratio, block) for each velocity coordinate that moves the body of a block."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -272,10 +275,10 @@ def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[
 
 
 def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
-    """Assemble the flattened regressor.
+    """Assemble the regressor, and return its entries in one list.
 
-    The regressor has ten columns per joint (including mimic joints, in file order) and one row per
-    generalized force.
+    The regressor has a row for each degree of freedom, and ten columns for each moving body, in
+    file order.
     """
     dense = _zeros(model.nv, 10 * len(model.bodies))
     place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
@@ -286,16 +289,16 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
 
 
 def _multipliers(model: Model, value: Vector) -> list[Number]:
-    """Return the Lagrange multipliers of all loop and coupling equations.
+    """Return one Lagrange multiplier for each equation of the loops and couplings.
 
-    Equations that `Model.closure` does not use have zero multipliers.
+    The multipliers of equations that `Model.closure` does not use are zero.
     """
     found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
     return [found.get(r, 0.0) for r in range(model.loop_rows)]
 
 
 def tree_places(model: Model) -> list[int]:
-    """Return the tree-order index of each coordinate in file order."""
+    """Return the index in tree order of every velocity coordinate, listed in file order."""
     places, _ = _places(model, model.in_tree_order)
     return [k for i in model.movers for k in range(places[i].start, places[i].stop)]
 
@@ -319,7 +322,7 @@ def assemble(
 def loop_rows(
     model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
 ) -> list[list[Number]]:
-    """Return the matrix of all loop and coupling equations, for the bodies in `order`."""
+    """Return the matrix of all loop and coupling equations; `order`: bodies of the columns."""
     return _stacked(model, parts, [constraint.rows for constraint in model.constraints], order)
 
 
@@ -329,7 +332,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Stack matrices, each given as a mapping from bodies to blocks of columns."""
+    """Stack matrices vertically; each maps bodies to blocks of columns."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
@@ -412,7 +415,11 @@ Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""Accelerations of the joints in `Known` and generalized forces of the others, or vice versa."""
+"""Acceleration or generalized force of each joint.
+
+An argument of this type contains the accelerations of the joints in `known` and the forces of all
+others. A result contains the forces of the joints in `known` and the accelerations of all others.
+"""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -451,7 +458,7 @@ TreeVector = Annotated[
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""A matrix with rows for steps in q and for velocities, in tree order (parents first)."""
+"""A matrix with rows for changes of q, then for velocities, in tree order (parents first)."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]
@@ -467,7 +474,7 @@ LoopVector = Annotated[
     Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))
 ]
 LoopNumbers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), lambda m, value: value.entries)]
-"""One entry per equation of each loop joint, followed by one per equation of each coupling."""
+"""One entry for each equation: first those of the loop joints, then those of the couplings."""
 
 Multipliers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), _multipliers)]
 LoopForces = Annotated[
@@ -477,7 +484,10 @@ LoopMatrix = Annotated[
     Sequence[Mapping[int, Matrix]],
     Listed(lambda m: (m.loop_rows, m.nv), lambda m, value: _flat(loop_rows(m, value, m.movers))),
 ]
-"""A matrix with one row per entry of `LoopVector`, as blocks by body for each loop and coupling."""
+"""A matrix with one row per entry of `LoopVector`.
+
+The value is a sequence with one mapping per loop and coupling, from bodies to blocks of columns.
+"""
 
 LoopJointMatrix = Annotated[
     Sequence[Mapping[int, Matrix]],
@@ -486,7 +496,11 @@ LoopJointMatrix = Annotated[
         lambda m, value: _flat(_stacked(m, value, [k.joint.nv for k in m.loops], m.movers)),
     ),
 ]
-"""A matrix with a row for each degree of freedom of the loop joints, as blocks by body."""
+"""A matrix with one row per degree of freedom of each loop joint, and one column per velocity.
+
+The value is a list with one dictionary per loop. The dictionary maps the index of a moving body to
+the columns of that body's joint.
+"""
 
 Pose = Annotated[Transform, Listed(lambda m: (4, 4), lambda m, X: _flat(X.homogeneous.rows))]
 RegressorMatrix = Annotated[
@@ -496,10 +510,10 @@ Reactions = Annotated[
     Mapping[int, Force],
     Listed(lambda m: (len(m.bodies), 6), lambda m, value: _flat(value[i] for i in m.in_file_order)),
 ]
-"""One wrench for each moving joint, including mimic joints, in file order."""
+"""Reaction wrench of each moving joint, including mimic joints, in file order."""
 
 SensorNumbers = Annotated[Sequence[Number], ReadingsSpace()]
-"""Concatenated values of sensors."""
+"""Values of the requested sensors, concatenated."""
 Controls = Annotated[
     Vector, Listed(lambda m: (len(m.source.actuators),), lambda m, value: value.entries)
 ]
@@ -509,7 +523,7 @@ Activations = Annotated[
     Vector,
     Listed(lambda m: (sum(x.active for x in m.source.actuators),), lambda m, value: value.entries),
 ]
-"""A value for each actuator that has an activation, in file order."""
+"""Activation of each actuator that has an activation state, in file order."""
 
 Health = Annotated[Vector, Listed(lambda m: (2,), lambda m, value: value)]
 Twist = Annotated[Motion, Listed(lambda m: (6,), lambda m, value: value)]

@@ -33,7 +33,8 @@ def tool(model: Model) -> str:
 def _is_finger(model: Model, i: int) -> bool:
     """Return True if a body looks like the finger of a gripper.
 
-    The body has siblings, all of them are leaf bodies, and their parent is not a root body.
+    A body is assumed to be a finger if it has siblings, the body and all siblings are leaf bodies,
+    and their parent is not a root body.
     """
     parent = model.bodies[i].parent
     around = model.children[parent]

@@ -23,7 +23,7 @@ class Tendon(NamedTuple):
 
 
 def freedoms(model: Model) -> dict[str, tuple[int, int]]:
-    """Return (body, index in the body's joint) for each degree of freedom, by name."""
+    """Map the name of each degree of freedom to (body index, index in the body's joint)."""
     return {
         name: (i, k)
         for i, body in enumerate(model.bodies)
@@ -41,13 +41,13 @@ def tendon_of(model: Model, data: RotorData) -> Tendon:
     known = freedoms(model)
     for name in data.freedoms:
         if name not in known:
-            problem = f"there is no moving joint {name!r}"
+            problem = f"no moving joint is named {name!r}"
             raise faulty("E-MODEL-220", data, problem, suggest(name, known))
     for link in (end for part in data.path for end in (part.start, part.end)):
         if link not in model.frames:
             raise faulty("E-MODEL-222", data, f"no link {link!r}", suggest(link, model.frames))
     if not (data.freedoms or data.path) or len(data.freedoms) != len(data.ratios):
-        problem = f"{len(data.ratios)} ratios are given for {len(data.freedoms)} degrees of freedom"
+        problem = f"{len(data.ratios)} ratios for {len(data.freedoms)} degrees of freedom"
         raise faulty("E-MODEL-221", data, problem, "give one ratio per degree of freedom")
     geared = (Share(*known[name], r) for name, r in zip(data.freedoms, data.ratios, strict=True))
     path, offset = [], data.offset
@@ -70,8 +70,8 @@ def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
 class Actuator(NamedTuple):
     """An actuator and the joint, tendon or frame that it drives.
 
-    `body` is the body of a driven joint. `activation` is the index of the actuator's activation, or
-    -1.
+    `body` is the index of the driven joint's body, and `activation` is the index of the actuator's
+    activation. An index is -1 if it does not apply.
     """
 
     data: ActuatorData
@@ -114,12 +114,12 @@ def check_actuators(model: Model) -> None:
         seen.add(data.name)
         if data.kind not in TRANSMISSIONS or data.dynamics not in DYNAMICS:
             problem = f"kind {data.kind!r} with dynamics {data.dynamics!r} is not supported"
-            remedy = f"use a kind from {TRANSMISSIONS[:-1]} and dynamics from {DYNAMICS}"
+            remedy = f"set kind to one of {TRANSMISSIONS[:-1]} and dynamics to one of {DYNAMICS}"
             raise faulty("E-MODEL-402", data, problem, remedy)
         known = parts.get(data.kind, frames)
         for name in _driven(data):
             if name not in known:
-                problem = f"the driven part {name!r} does not exist"
+                problem = f"the driven joint, tendon or frame {name!r} does not exist"
                 raise faulty("E-MODEL-403", data, problem, suggest(name, known))
         wanted = 1 if data.kind in ("tendon", "crank") else 6
         if data.kind == "joint":
@@ -131,7 +131,7 @@ def check_actuators(model: Model) -> None:
 
 
 def _driven(data: ActuatorData) -> tuple[str, ...]:
-    """Return the names of the object that an actuator drives and of its reference frame, if any."""
+    """Return the names of an actuator's target and, if it has one, its reference frame."""
     if not data.kind:
         return ()
     second = data.kind == "crank" or data.reference
@@ -147,8 +147,8 @@ def check_states(model: Model) -> None:
         joints[body.data.name], rates[body.data.name] = body.joint.nq, body.joint.nv
         if body.data.start and len(body.data.start) != body.joint.nq:
             problem = (
-                f"the initial position has {len(body.data.start)} numbers instead of "
-                f"{body.joint.nq}"
+                f"the initial position has {len(body.data.start)} numbers, but the joint has "
+                f"{body.joint.nq} coordinates"
             )
             raise faulty("E-MODEL-409", body.data, problem, "give one number per coordinate")
     actuators = {data.name: 1 for data in source.actuators}
@@ -166,17 +166,17 @@ def check_states(model: Model) -> None:
         ):
             for name, numbers in named:
                 if name not in sizes:
-                    problem = f"the keyframe has values for {name!r}, which does not exist"
+                    problem = f"the keyframe has values for {name!r}, which the robot does not have"
                     raise faulty("E-MODEL-407", key, problem, suggest(name, sizes))
                 if sizes[name] not in (-1, len(numbers)):
-                    problem = f"{name!r} has {len(numbers)} values instead of {sizes[name]}"
+                    problem = f"{name!r} requires {sizes[name]} values, not {len(numbers)}"
                     raise faulty("E-MODEL-408", key, problem, f"give {sizes[name]}")
 
 
 def check_fluid(model: Model) -> None:
-    """Raise an error for fluid boxes on missing links."""
+    """Raise an error if a box that approximates a link in a fluid refers to a missing link."""
     links = {link.name: None for link in model.source.links}
     for box in model.source.fluid.boxes if model.source.fluid is not None else ():
         if box.link not in links:
-            problem = f"a fluid box refers to link {box.link!r}, which does not exist"
+            problem = f"a box for fluid forces refers to link {box.link!r}, which does not exist"
             raise faulty("E-MODEL-410", model.source, problem, suggest(box.link, links))

@@ -21,22 +21,22 @@ from chasles.model.description import (
     part_of,
 )
 from chasles.model.joints import LOOP_JOINTS, TYPES, Joint
-from chasles.model.model import WORLD, Model
+from chasles.model.model import WORLD, Model, similar
 
 _TOLERANCE = 1e-6
 """Relative tolerance for inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Ratio of articulated to composite inertia below which a joint counts as moving no inertia."""
+"""Ratio of articulated to composite inertia below which the inertia at a joint counts as zero."""
 
 _WEAK = 1e-5
-"""Minimum ratio of articulated to composite inertia for full accuracy.
+"""Minimum ratio of articulated to composite inertia; joints below it get a note.
 
 The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Maximum distance from joint to center of mass for full accuracy, in radii of gyration.
+"""Maximum distance from joint to center of mass, in radii of gyration; bodies beyond it get a note.
 
 At this distance, three digits are lost. The largest distance in a published robot with valid
 inertias is 4.
@@ -70,7 +70,7 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         )
         raise faulty("E-MODEL-042", joint, problem)
     if joint.kind not in known:
-        remedy = f"use one of {', '.join(known)}"
+        remedy = similar(joint.kind, known) or f"use one of {', '.join(known)}"
         raise faulty("E-MODEL-043", joint, f"unknown type {joint.kind!r}", remedy)
     numbers = TYPES[joint.kind].data
     if "radius" in numbers and joint.radius <= 0.0:
@@ -83,11 +83,11 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         )
 
 
-def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
-    """Return a message if the parent or child link of a joint does not exist, or None."""
+def missing_end(joint: JointData, links: Container[str | None]) -> tuple[str, str] | None:
+    """Return "parent" or "child" and the link's name if a link of a joint does not exist."""
     for role, link in (("parent", joint.parent), ("child", joint.child)):
-        if link not in links:
-            return f"the {role} link {link!r} does not exist"
+        if link is not None and link not in links:
+            return role, link
     return None
 
 
@@ -101,8 +101,10 @@ def check_loops(source: Description) -> None:
                 "E-MODEL-046", loop, "another joint or loop has the same name", "rename one"
             )
         names.add(loop.name)
-        if problem := missing_end(loop, links):
-            remedy = "check the spelling, or add the link"
+        if missing := missing_end(loop, links):
+            role, link = missing
+            problem = f"the {role} link {link!r} does not exist"
+            remedy = similar(link, filter(None, links)) or "check the spelling, or add the link"
             raise faulty("E-MODEL-047", loop, problem, remedy)
         if loop.parent == loop.child:
             problem = f"the loop joint connects link {loop.child!r} to itself"
@@ -119,7 +121,7 @@ def check_loops(source: Description) -> None:
     ties: list[CouplingData | RotorData] = [*source.couplings, *source.rotors]
     for data in ties:
         if data.name in names:
-            problem = "a joint, loop, coupling or rotor has the same name"
+            problem = "another joint, loop, coupling or rotor has the same name"
             raise faulty("E-MODEL-051", data, problem, "rename one")
         names.add(data.name)
 
@@ -139,7 +141,7 @@ def check_unused(source: Description) -> tuple[str, ...]:
 
 
 def check_followers(model: Model) -> tuple[str, ...]:
-    """Return a note for each mimic joint whose limits its leader cannot satisfy."""
+    """Return a note for each mimic joint whose limits are incompatible with those of its leader."""
     notes = []
     for i in model.conflicts:
         data, follow = model.bodies[i].data, model.bodies[i].follow
@@ -148,34 +150,39 @@ def check_followers(model: Model) -> tuple[str, ...]:
         own = f"its limits {data.limits.lower:.6g} to {data.limits.upper:.6g} are ignored"
         path = f"its position is {follow.ratio:g} times that of joint {leader!r} plus "
         path += f"{follow.offset:g}, and {leader!r} has limits {limits.lower:.6g} to "
-        path += f"{limits.upper:.6g}, of which they leave no range"
+        path += f"{limits.upper:.6g}, so the limits of both joints cannot be satisfied together"
         notes.append(f"{_at(data)}: {own}: {path}; correct the limits or the multiplier")
     return tuple(notes)
 
 
 def check_frames(model: Model) -> tuple[str, ...]:
-    """Return a note for each body whose center of mass is too far from its joint for full accuracy.
+    """Return a note for each body whose center of mass is farther than `FAR` from its joint.
 
-    The body's inertia about the origin is then almost entirely m c^2 (Featherstone 2008, section
-    10.1).
+    Digits are lost, because the body's inertia about the joint is then almost entirely m c^2
+    (Featherstone 2008, section 10.1).
     """
     notes = []
     for name, radii in far_frames(model):
         far = f"its center of mass is {radii:.0f} radii of gyration from its joint"
         cost = f"which can cost {2.0 * math.log10(radii):.0f} of 16 digits"
-        remedy = "move the joint's frame closer, or check the units of the inertia"
+        remedy = (
+            "move the joint's frame closer to the center of mass, or check the units of the inertia"
+        )
         notes.append(f"link {name!r}: {far}, {cost}; {remedy}")
     return tuple(notes)
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return (name, distance in radii of gyration) of bodies with a center of mass beyond `FAR`."""
+    """Return (name, distance) of bodies whose center of mass is far from the frame's origin.
+
+    The distance, in radii of gyration, is above `FAR`.
+    """
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 
 
 def _radii(inertia: RigidInertia) -> float:
-    """Return the distance from origin to center of mass in radii of gyration, or 0 if undefined."""
+    """Return distance of center of mass from origin / radius of gyration, or 0 if undefined."""
     if _fault(inertia) is not None or not inertia.m > 0.0:
         return 0.0
     m, c, _ = inertia.about_center()
@@ -219,9 +226,7 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not share > _SINGULAR:
             data = model.bodies[i].data
             if not np.all(np.isfinite(D)):
-                problem = (
-                    "the inertia that the joint moves is too large for floating-point arithmetic"
-                )
+                problem = "the inertia that the joint moves overflows floating-point numbers"
                 raise faulty("E-MODEL-052", data, problem, "check the units of its links")
             if i not in held:
                 notes.append(_moves_nothing(data))
@@ -303,14 +308,14 @@ def _fault(inertia: RigidInertia) -> str | None:
 
 
 class Fault(NamedTuple):
-    """The `chasles lint` check that an inertia violates, and a description."""
+    """Name of the `chasles lint` check that an inertia fails, and a description of the fault."""
 
     check: str
     what: str
 
 
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
-    """Return the fault in a mass (kg) and inertia about the center of mass (kg m2), or None.
+    """Check a mass (kg) and an inertia about the center of mass (kg m2); return a fault or None.
 
     Thin rods and plates, which have zero extent in some direction, are accepted.
     """
@@ -341,7 +346,7 @@ def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
 
 
 def _about_center(inertia: RigidInertia) -> np.ndarray:
-    """Return the 3x3 inertia about the center of mass, with rounding errors set to zero."""
+    """Return the 3x3 inertia about the center of mass, with negligible entries set to zero."""
     I = np.array(inertia.I.matrix().rows, dtype=float)
     if inertia.m == 0.0:
         return I

@@ -9,9 +9,7 @@ import numpy as np
 from chasles.motion.controllers import BUILT_IN
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ufunc, type)
-"""Immutable types, whose values are not copied. Modules and built-in functions are handled
-separately.
-"""
+"""Immutable types, whose instances need not be copied."""
 
 
 class MayRemember(Exception):
@@ -37,7 +35,7 @@ def apart(function: FunctionType, made: dict[int, Any] | None = None) -> Functio
         try:
             value = cell.cell_contents
         except ValueError:
-            continue  # the variable is not assigned yet
+            continue  # the captured variable has no value yet
         new.cell_contents = _copied(name, value, made)
     for name in sorted(_names(code) & function.__globals__.keys()):
         names[name] = _copied(name, function.__globals__[name], made)

@@ -1,4 +1,4 @@
-"""Compile and run simulations on the CPU or a GPU, with the controller traced into the step."""
+"""Compile and run simulations on the CPU or a GPU, with the controller as part of the step."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,7 +73,7 @@ def stepped(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Simulate by time stepping. A controller that cannot be traced is called before each step."""
+    """Simulate by time stepping. If a controller cannot be traced, Python calls it in each step."""
     for found, words in (
         (len(robot.mechanism.traits) > bool(robot.mechanism.rows), "the robot depends on time"),
         (robot.mechanism.rows and device == "cuda", "loops on a GPU"),
@@ -105,7 +105,7 @@ def stepped(
         made = stepping.prepared(robot, plan, dt, control, q)
     if why and device == "cuda":
         problem = f"device='cuda' needs a controller that can be compiled: {why}"
-        raise ModelError("E-MOTION-171", problem, "omit device", part="simulate")
+        raise ModelError("E-MOTION-171", problem, "omit `device`", part="simulate")
     if made.unseen is not None:
         outside = "contacts with height fields are computed in Python"
         if compiled or device == "cuda":
@@ -119,14 +119,14 @@ def stepped(
 def _traced_step(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, q: Array
 ) -> tuple[stepping.Stepped, str]:
-    """Return the step with its controller traced, and an empty string.
+    """Return a compiled step that includes the controller, and an empty string.
 
     If the controller cannot be traced, return a step with torques or controls as inputs, and the
     reason why tracing failed.
     """
     control, why = plan.control, ""
     if follows(control):
-        why = "control follows a trajectory"
+        why = "a controller that follows a trajectory runs in Python"
     elif not isinstance(plan.asked, FunctionType) and not compiled:
         why = "control is an object that may have state"
     else:
@@ -139,7 +139,7 @@ def _traced_step(
                 raise
             why = str(error)
     if why and plan.parameters is not None:
-        problem = f"a controller with parameters must be compiled, but this one cannot be: {why}"
+        problem = f"the controller has parameters, but it cannot be compiled: {why}"
         raise ModelError("E-MOTION-161", problem, part="simulate")
     if why:
         rows = Controls() if isinstance(control, Controls) else None
@@ -161,9 +161,9 @@ def _equal_steps(plan: Plan) -> tuple[float, int]:
 def _made(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[Rollout, str]:
-    """Return the compiled rollout for a plan, and either "" or the reason not to use it.
+    """Compile a rollout for a plan. Return it, and the reason why it cannot be used, or "".
 
-    The reason is that the traced controller may differ from the original (`_changes`).
+    It cannot be used if its traced controller may differ from the original (`_changes`).
     """
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
     sampled = _sampled(robot, plan)
@@ -178,7 +178,7 @@ def _made(
 
 
 def _sampled(robot: Machine, plan: Plan) -> Any:
-    """Return a controller that reads samples of its trajectory, or None without a trajectory."""
+    """Return the controller that follows the plan's trajectory, or None if it has no trajectory."""
     control: Any = plan.control
     target = control.target if follows(control) else plan.ctrl
     if not is_trajectory(target):
@@ -223,8 +223,10 @@ def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
         same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
     except Exception as error:
         return f"control failed when called with numbers: {type(error).__name__}: {said(error)}"
-    what = "compute each batch member separately" if batch else "depend only on t, q and qd"
-    return "" if same else f"control does not {what}"
+    if same:
+        return ""
+    alone, pure = "compute each batch member separately", "depend only on t, q and qd"
+    return f"control does not {alone if batch else pure}"
 
 
 def _run(
@@ -299,7 +301,7 @@ def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
 def _resumed(
     model: Model, resume: End, q: Array, qd: Array, total: int, activations: int
 ) -> tuple[Any, Any, Any, Any, int]:
-    """Return the state at which a compiled simulation resumes, and the number of steps so far."""
+    """Return the state from which a compiled simulation resumes, and the number of steps so far."""
     end = resumed(resume)
     done, lead = int(end.memory[DONE]), np.broadcast_shapes(np.shape(q)[:-1], np.shape(qd)[:-1])
     if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != model.nv:

@@ -52,7 +52,7 @@ class _Law:
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
-        """Return the field `name` as a list of `size` floats. A scalar is repeated."""
+        """Return the gains in the field `name`, one for each coordinate; a scalar is repeated."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
@@ -90,7 +90,7 @@ class PDControl(_Law):
     damping : float or array_like, shape (nv,)
         Derivative gain, in N m s/rad (N s/m).
     target : array_like, shape (nq,), or trajectory
-        Desired position; differences are taken on the configuration space. The target may be a
+        Desired position; target - q is computed by `Robot.difference`. The target may be a
         trajectory (`chasles.trajectory`); damping then acts on velocities relative to that
         trajectory.
     feedforward : float or array_like, shape (nv,)
@@ -164,12 +164,12 @@ BUILT_IN = PDControl | GravityCompensation | ComputedTorque
 
 @dataclass(frozen=True)
 class Followed(Controls):
-    """Controller that follows a trajectory sampled at the stages of each step."""
+    """Controller that follows a trajectory, sampled at the Runge-Kutta stages of each step."""
 
     law: PDControl | ComputedTorque | None = None
 
     def program(self, model: Model, parameters: int = 0) -> Program:
-        """Return the program for joint torques; its input "ctrl" is a row of samples per step."""
+        """Return the program for joint torques. Its input "ctrl" contains trajectory samples."""
         assert self.law is not None
         arena, size = Arena(RULES), model.nq + 2 * model.nv
         sizes = {"q": model.nq, "qd": model.nv, "ctrl": row_size(size, self.parts)}
@@ -200,9 +200,9 @@ Rows = Callable[[float, float, int], np.ndarray]
 
 
 def with_samples(model: Model, control: Any, ctrl: Any, integrator: str) -> tuple[Any, Rows | None]:
-    """Return a controller that reads samples of its trajectory, and the function that samples it.
+    """Replace the trajectory of a controller by samples, and return the function that samples it.
 
-    A controller without a trajectory is returned unchanged, and the second result is then None.
+    A controller without a trajectory is returned unchanged, with None instead of the function.
     """
     parts = stages(integrator)
     if follows(control):
@@ -467,7 +467,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     Parameters
     ----------
     model : Model
-        Model of a robot (`robot.model`), without loops for ComputedTorque.
+        Model of a robot (`robot.model`). ComputedTorque requires a robot without loops.
     control : PDControl, ComputedTorque or GravityCompensation
         Controller.
 
@@ -510,12 +510,12 @@ def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[...
 def checked_parameters(parameters: Any, control: Any) -> int:
     """Return the number of parameters of a controller.
 
-    Raise an error if there are parameters and the controller is not a function.
+    Raise an error if parameters were given, but the controller is not a function.
     """
     count = parameter_count(parameters)
     if count and (control is None or isinstance(control, BUILT_IN | Followed)):
         problem = "parameters were given, but tau is not a controller"
-        remedy = "pass tau as a function of t, q, qd and p"
+        remedy = "pass a function tau(t, q, qd, p), or omit parameters"
         raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
     return count
 

@@ -1,7 +1,7 @@
 """Actuator controls in a simulation, and the resulting joint torques and activations.
 
-Activations are integrated together with q and qd. Each activation follows its control within the
-range in the robot's file (mujoco.readthedocs.io, "Computation", actuation model).
+Activations are integrated together with q and qd. Each activation is driven by its control, and is
+clamped to the range in the robot's file (see "Actuation model" on mujoco.readthedocs.io).
 """
 
 import inspect
@@ -23,7 +23,7 @@ from chasles.motion.contract import Array, read_only
 from chasles.motion.references import interpolated, row_size
 
 OWN = ("parameters", "ctrl")
-"""Names of the inputs that a controller's program may have in addition to time and state."""
+"""Names of optional inputs of a controller's program, besides the time and the state."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _takes_time_alone(ctrl: Callable[..., Any]) -> bool:
 
 
 def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of time, or the positions of a trajectory, as ctrl(t, q, qd)."""
+    """Return a function of time (or the positions of a trajectory) as a function ctrl(t, q, qd)."""
 
     def ctrl(t: Any, q: Any, qd: Any) -> Any:
         found = given(t)
@@ -124,7 +124,7 @@ def called(
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != size or not all(map(is_number, found)):
         problem = f"the controller returned {found!r:.60}"
-        remedy = f"return {size} numbers ({what})"
+        remedy = f"return a sequence of {size} numbers ({what})"
         raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
     return found
 
@@ -201,7 +201,7 @@ def _fits(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     try:
         return np.array(np.broadcast_to(array, shape))
     except ValueError:
-        problem = f"shape {array.shape} of {name} does not broadcast to {shape}"
+        problem = f"{name} has shape {array.shape}, which does not broadcast to {shape}"
         raise InputError("E-MOTION-141", problem, part="simulate") from None
 
 
@@ -230,13 +230,13 @@ class Activated:
         return found
 
     def rates(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the time derivatives of the activations, which are appended to q."""
+        """Return the time derivatives of the activations, which are the last entries of q."""
         place, act = q[..., : self._nq], q[..., self._nq :]
         found: np.ndarray = self._rate(place, qd, self.controls(t, place, qd), act)
         return found
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with its activations clamped to their ranges."""
+        """Clamp the activations, which are the last entries of q, to their ranges after a step."""
         active = [data for data in self._model.source.actuators if data.active]
         lower, upper = np.array([data.activations for data in active]).reshape(-1, 2).T
         act = np.clip(q[..., self._nq :], lower, upper)

@@ -26,14 +26,14 @@ TIME_STEP = "time_step"
 """Name of the exported function."""
 
 OPTIONS = ("dt", "contacts", "limits", "control", "ctrl", "q")
-"""Names of the options of `export` for a time step, in addition to `dissipation`."""
+"""Options that `export` accepts for a time step, in addition to `dissipation`."""
 
 PARTS = ("begin", "refine", "rescue", "end")
 
 ERRORS = {"float64": 1e-6, "float32": 3e-2}
-"""Error tolerances of the exported test by dtype, relative to the largest result. Stiff contacts
-amplify rounding errors: relative to the momentum, errors of impulses are about 1e4 times as large
-as errors of velocities."""
+"""Error tolerances of the exported test by dtype, relative to the largest result. Because stiff
+contacts amplify rounding errors, the relative errors of impulses are about 1e4 times those of
+velocities."""
 
 
 def exported_step(
@@ -66,7 +66,7 @@ def exported_step(
     """
     if dt is None:
         remedy = "pass the step size in s, for example dt=0.002"
-        raise InputError("E-EXPORT-014", f"{TIME_STEP} needs dt=", remedy, part="export")
+        raise InputError("E-EXPORT-014", f"{TIME_STEP} needs a step size", remedy, part="export")
     if ctrl and control is not None:
         raise InputError("E-EXPORT-015", "pass control or ctrl, not both", part="export")
     plan = Plan(contacts=contacts, limits=limits, dissipation=dissipation, integrator=TIME_STEPPING)
@@ -75,8 +75,10 @@ def exported_step(
     start = _start(robot, q)
     made = prepared(robot, with_file(robot, plan), step, law, start)
     if made.unseen is not None:
-        problem = "contact with height fields cannot be exported"
-        raise InputError("E-EXPORT-017", problem, "omit these pairs", part="export")
+        problem = "contact with height fields cannot be exported to C"
+        raise InputError(
+            "E-EXPORT-017", problem, "omit the contact pairs with height fields", part="export"
+        )
     told = STATISTICS if robot.mechanism.rows else EFFORT
     name, reports = f"{stem}_{TIME_STEP}", {"effort": len(told)}
     parts = [
@@ -118,7 +120,7 @@ def _start(robot: Machine, q: Any) -> np.ndarray:
 
 
 def _loops(robot: Machine, made: Stepped) -> list[str]:
-    """Return the comment lines of the exported header about closed loops."""
+    """Return the comment lines about closed loops for the header of the exported code."""
     if not robot.mechanism.rows:
         return []
     names = ", ".join(robot.mechanism.loops.freedoms[k] for k in made.model.independent)

@@ -1,16 +1,30 @@
-"""Keywords of public functions: deprecated names, and options shown in signatures."""
+"""Decorators for deprecated keywords, and for showing keyword options in signatures."""
 
 import dataclasses
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, TypeVar, get_type_hints
 
 from chasles.errors import ArgumentError
+from chasles.model.model import suggest
 
 T = TypeVar("T", bound=Callable[..., Any])
+
+ELSEWHERE = {"ground": "pass contacts=chasles.contact.file_pairs(robot, ground=True)"}
+"""Remedies for unknown keywords that are keywords of another function."""
+
+
+def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise an error for keywords that a function does not have."""
+    names = dict.fromkeys(known)
+    for name in given:
+        if name not in names:
+            problem = f"{function}() got an unexpected keyword argument {name!r}"
+            remedy = ELSEWHERE.get(name) or suggest(name, names)
+            raise ArgumentError("E-MOTION-090", problem, remedy)
 
 
 def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]:

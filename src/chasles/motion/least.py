@@ -9,13 +9,13 @@ problem has no solution."""
 
 
 def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Solve the complementarity problem w = A z + b for a symmetric positive semidefinite A.
+    """Solve the linear complementarity problem w = A z + b for a symmetric positive semidefinite A.
 
-    With A = L L', z are the Lagrange multipliers of the smallest y with L y + b >= 0 (Lawson and
-    Hanson 1974, chapter 23, problem LDP). The condition number of L is the square root of that of
-    A. The method is therefore more accurate than Lemke's for nearly dependent contacts, where
-    Lemke's bases are singular to within rounding error. The result is None if A is not symmetric,
-    or if there is no solution.
+    With A = L L', the vector z consists of the Lagrange multipliers of the problem: minimize |y|
+    subject to L y + b >= 0 (Lawson and Hanson 1974, chapter 23, problem LDP). The condition number
+    of L is the square root of that of A. The method is therefore more accurate than Lemke's for
+    nearly dependent contacts, where Lemke's bases are singular to within rounding error. The result
+    is None if A is not symmetric, or if there is no solution.
     """
     if not np.allclose(A, A.T, rtol=0.0, atol=1e-12):
         return None

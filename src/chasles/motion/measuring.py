@@ -23,8 +23,7 @@ from chasles.motion.records import Trajectory
 
 _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
 """Sensor kinds that depend on accelerations or contact forces. Kinds whose names contain
-"acceleration" also depend on accelerations, and are not listed here.
-"""
+"acceleration" are not listed, because `_feels` recognizes them by name."""
 
 
 def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
@@ -33,7 +32,8 @@ def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
     sensors = chosen(mechanism.model, names)
     if any(library_of(array) for array in (run.q, run.qd)):
         problem = "sensors= requires NumPy arrays on the CPU"
-        raise InputError("E-SENSE-013", problem, "call robot.sense with run.q", part="simulate")
+        remedy = "pass q and qd as NumPy arrays"
+        raise InputError("E-SENSE-013", problem, remedy, part="simulate")
     qdd, forces = np.zeros_like(run.qd), None
     if any(map(_feels, sensors)):
         forces = _contacts(mechanism, run, plan)
@@ -105,7 +105,7 @@ def _accelerations(
 
 
 def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
-    """Return the joint torques (..., n, nv) that a plan applies along a trajectory."""
+    """Return the joint torques at the states of a trajectory, broadcastable to (..., n, nv)."""
     control: Any = plan.control
     if isinstance(control, Controls):
         act = np.zeros(0) if run.act is None else run.act
@@ -120,13 +120,13 @@ def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
         control = controlled(mechanism, control)
     elif not isinstance(control, FunctionType):
         problem = "acceleration and force sensors require a controller without internal state"
-        remedy = "use a function of t, q and qd, or only position and velocity sensors"
+        remedy = "use a function of t, q and qd as the controller, or omit these sensors"
         raise InputError("E-SENSE-016", problem, remedy, part="simulate")
     return _along(control, mechanism.nv, run, plan)
 
 
 def _constant(name: str, given: Any, run: Trajectory) -> np.ndarray:
-    """Return constant joint torques or controls as an array that broadcasts along a trajectory."""
+    """Return constant torques or controls, with an axis that broadcasts over the time steps."""
     found = np.asarray(given, dtype=float)
     if found.ndim > run.qd.ndim - 1 and found.ndim > 1:
         problem = f"acceleration and force sensors do not support one row of {name} per step"

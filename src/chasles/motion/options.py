@@ -17,12 +17,12 @@ from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 MOST_STEPS = 10**10
-"""Maximum number of steps in a simulation. A simulation of this length takes 15 minutes for the
-fastest compiled robots and months for the slowest.
+"""Maximum number of steps in a simulation. A simulation of this length takes between 15 minutes and
+several months, depending on the robot.
 """
 
 AUTOMATIC = "auto"
-"""Integrator name for automatic selection, which depends on the contacts."""
+"""Value of `integrator` that selects the integrator automatically, depending on contacts."""
 
 DT = 1e-3
 """Default step size (s), which is also the first step size of an adaptive integrator."""
@@ -45,8 +45,8 @@ class Span:
 class Stepping:
     """Integrator, maximum step size dt (s), and error tolerances of an adaptive integrator.
 
-    The integrator "auto" stands for "time-stepping" if the contacts come from the robot's file,
-    and for "rk4" otherwise. For `free`, see `simulate`.
+    The integrator "auto" stands for "time-stepping" if the contacts come from the robot's file
+    ("file" or `contact.file_pairs`), and for "rk4" otherwise. For `free`, see `simulate`.
     """
 
     integrator: str = AUTOMATIC
@@ -71,7 +71,7 @@ class Loads:
     parameters : array_like, shape (..., m), optional
         Parameters of the controller.
     model_parameters : mapping from str to array_like, optional
-        Values of robot parameters by name: one value for the entire batch, or one for each state.
+        Values of robot parameters by name: one value for the entire batch, or one per member.
     f_ext : mapping from str to Wrench or array_like, optional
         External wrenches.
     dissipation : bool
@@ -98,9 +98,9 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """Method that keeps loops closed: a closure function, or stabilization (time constant in s).
+    """Method that keeps loops closed: a closure function, or a time constant (s) of stabilization.
 
-    By default, Newton's method closes the loops in each step.
+    If both are None, Newton's method closes the loops in each step.
     """
 
     closure: ClosureFunction | None = None
@@ -109,7 +109,7 @@ class Closing:
 
 @dataclass(frozen=True)
 class Output:
-    """Recorded states: at times (n,) in s, or every `every` steps and at the end.
+    """Options for recording states: at `times`, or every `every` steps and at the end.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Output:
     progress : bool
         True to show a progress bar.
     sensors : bool, str or sequence of str
-        True to record all sensors at these states, or the names of the sensors to record.
+        True to record all sensors at the recorded states, or the names of sensors to record.
     noise : int or numpy.random.Generator, optional
         Seed of the sensor noise. Default: no noise.
     """
@@ -140,7 +140,7 @@ class Plan(Output, Closing, Touch, Loads, Stepping, Span):
 
     @property
     def asked(self) -> Any:
-        """Argument `control` or `ctrl` as the user passed it: torques, or a function."""
+        """The given joint torques or controller, or the function that returns actuator controls."""
         return self.control.function if isinstance(self.control, Controls) else self.control
 
 
@@ -161,7 +161,7 @@ Integrators = Literal[
 
 
 class Options(TypedDict, total=False):
-    """Keywords of `simulate`: the fields of `Plan`, the option groups, and `tau`."""
+    """Keyword arguments of `simulate`: the fields of `Plan` and of the option groups, and `tau`."""
 
     duration: float | None
     dt: float | None

@@ -32,7 +32,8 @@ def torque_perturbations(
     Returns
     -------
     dtau : ndarray, shape (..., nv)
-        D0 dqdd + V0 dqd + P0 dq (N m or N).
+        Changes D0 dqdd + V0 dqd + P0 dq of the joint torques (N m or N), where D0, V0 and P0 are
+        the matrices of `Robot.inverse_dynamics_sensitivities`.
 
     Raises
     ------
@@ -41,8 +42,8 @@ def torque_perturbations(
 
     Notes
     -----
-    The matrices of `Robot.inverse_dynamics_sensitivities` are not formed, so the computing time is
-    proportional to the number of joints (Balafoutis and Patel 1991, section 7.2).
+    The matrices D0, V0 and P0 are not formed, so the computing time is proportional to the number
+    of joints (Balafoutis and Patel 1991, section 7.2).
 
     Examples
     --------

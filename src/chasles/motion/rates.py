@@ -21,8 +21,8 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Upper limit for the default of `passes`, the number of active-set iterations. Below the limit,
-the default is nv + 4."""
+"""Largest default of `passes`, the number of active-set iterations. The default is the smaller of
+this value and nv + 4."""
 
 
 class ResolvedRate:
@@ -60,7 +60,7 @@ class ResolvedRate:
         scales = tuple(map(float, mechanism.loops.rows)) if mechanism.rows else ()
         count = checked_count(f"{PART}: passes", passes)
         self.step = Step(model, levels, damping, singular, count, scales)
-        """Model, tasks and damping that determine the compiled program."""
+        """Definition of the velocity step: model, tasks, damping and number of iterations."""
         self.rows = tuple(_names(levels))
         self.dt = np.array(_positive("dt", dt))
         self.weights = _array("weights", weights, self.step.rows)
@@ -71,7 +71,7 @@ class ResolvedRate:
         self._entry: Any = self._compiled(mechanism) if compiled else None
 
     def _compiled(self, mechanism: Mechanism) -> Any:
-        """Return the compiled function, cached in the mechanism."""
+        """Return the compiled step. The mechanism caches it for other controllers."""
         key = (PART, *self.step.key[2:])
         if key not in mechanism.kept:
             own = any(joint.custom is not None for joint in self.step.model.source.joints)
@@ -89,7 +89,7 @@ class ResolvedRate:
 
     @cached_property
     def program(self) -> Program:
-        """Program of one velocity step, without branches, with all limits as inputs."""
+        """Straight-line program for one velocity step; all limits are inputs."""
         return self.step.program()
 
     def __call__(
@@ -134,7 +134,7 @@ class ResolvedRate:
 
 
 def _unknown(found: Any) -> bool:
-    """Return True if velocities contain NaN; any NaN in the inputs leads to NaN velocities."""
+    """Return True if the computed velocities contain NaN, as they do if an input contains NaN."""
     if type(found) is not np.ndarray:
         return False
     return bool(np.isnan(found).any()) if found.ndim > 1 else math.isnan(found.dot(found))
@@ -163,7 +163,8 @@ def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
     for level in given:
         pairs = {level: "twist"} if isinstance(level, str) else a_mapping("tasks", level, PART)
         if not pairs:
-            raise InputError("E-CONTROL-402", "a priority level has no task", "omit it", part=PART)
+            problem = "a priority level has no task"
+            raise InputError("E-CONTROL-402", problem, "omit the empty mapping", part=PART)
         levels.append(tuple(_task(mechanism, frame, kind) for frame, kind in pairs.items()))
     return tuple(levels)
 
@@ -176,7 +177,7 @@ def _task(mechanism: Mechanism, frame: Any, kind: Any) -> Task:
     if frame == CENTER:
         if kind != "position":
             problem = f"{CENTER!r} supports only a position task"
-            raise InputError("E-CONTROL-404", problem, "use 'position'", part=PART)
+            raise InputError("E-CONTROL-404", problem, "set its task to 'position'", part=PART)
         return Task(CENTER, kind)
     return Task(checked_frame(mechanism.model, PART, frame, several=False), kind)
 
@@ -199,9 +200,9 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _array(name: str, value: Any, size: int) -> np.ndarray:
-    """Return a scalar or an array of `size` values as a checked array (size,).
+    """Check one number or `size` numbers, and return them as an array (size,).
 
-    Values must be non-negative, and accelerations must be positive.
+    If `name` is "acceleration", the numbers must be positive; otherwise, they may also be zero.
     """
     array = np.atleast_1d(np.asarray(value, float))
     whole = np.full(size, array[0]) if array.shape == (1,) else numbers(name, array, size).copy()

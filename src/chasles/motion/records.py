@@ -205,8 +205,9 @@ class Trajectory:
     why : str
         Reason why some steps ran in Python, if any did.
     unstable : array of int, shape (...), or None
-        With soft contacts, the first step after which velocities at contacts reverse from step to
-        step, because the step size is too large for the ground; -1 if there is no such step.
+        With soft contacts, the first unstable step, or -1 if there is none. In unstable motion, the
+        velocities of contact points reverse from step to step, because the step size is too large
+        for the stiffness or damping of the ground.
     sensors : mapping from str to array, shape (..., n, size)
         Values of the requested sensors, by name.
     act : array, shape (..., n, na), or None
@@ -217,16 +218,17 @@ class Trajectory:
         Number of steps whose friction does not agree with the normal impulses, or that did not
         converge.
     held : array, shape (...)
-        Number of unsolved steps that converged with fixed normal impulses in the friction bounds.
+        Number of unsolved steps that converged after the normal impulses that bound friction were
+        fixed.
     residual : array, shape (...)
         Largest residual of the momentum balance, relative to the momentum.
     work : array, shape (...)
         Work of all impulses at end-of-step velocities (J).
     excess : array, shape (...)
-        Largest work in a step in excess of the energy that overlaps and restitution release (J).
+        Largest work in a step, minus the energy that overlaps and restitution may release (J).
     overflow : array, shape (...)
-        Number of steps in which more points overlapped than there are shared slots, so some of
-        them did not act (see `contact.Pair`).
+        Number of steps in which some overlapping points did not act, because there were more of
+        them than shared contact slots (see `contact.Pair`).
     """
 
     t: np.ndarray

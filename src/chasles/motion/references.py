@@ -1,7 +1,7 @@
 """Trajectories that compiled controllers follow, sampled at the stages of each step.
 
-A compiled step takes one row of samples per step: the trajectory at all stages of the integrator.
-The trajectory is interpolated between these samples, so its values are exact at every stage.
+Each compiled step takes one row of samples: the trajectory at all stages of the integrator. The
+trajectory is interpolated through these samples, so its values are exact at every stage.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,14 +33,14 @@ def check_reference(what: str, target: Any, size: int) -> None:
         return
     shape = np.shape(target(0.0)[0])
     if shape != (size,):
-        problem = f"the trajectory has {shape[-1]} coordinates, but {what} {size}"
+        problem = f"a trajectory of {shape[-1]} coordinates was given, but {what} {size}"
         raise InputError("E-MOTION-211", problem, "pass a trajectory of this robot", part="control")
 
 
 def row_size(size: int, parts: Sequence[float]) -> int:
-    """Return the length of a row of samples, given the number of values at each stage (`size`).
+    """Return the length of a row of `samples`, if the trajectory has `size` values at each stage.
 
-    The row also contains the start time and the reciprocal of the step size.
+    The row also contains the time at the start of the step and the reciprocal of the step size.
     """
     return 2 + len(parts) * size
 
@@ -92,7 +92,11 @@ def quaternion_places(model: Model) -> list[int]:
 def interpolated(
     row: Sequence[Number], t: Number, size: int, parts: Sequence[float]
 ) -> list[Number]:
-    """Return the trajectory (size,) at time t, by Lagrange interpolation of a step's samples."""
+    """Interpolate a trajectory at time t between its samples in one step (Lagrange's formula).
+
+    `row` contains the start time of the step, the inverse of its duration, and `size` values for
+    each of the `parts`.
+    """
     part = (t - row[0]) * row[1]
     found: list[Number] = [0.0] * size
     for k, here in enumerate(parts):

@@ -15,7 +15,7 @@ from chasles.motion.controls import Controls
 from chasles.motion.drivers import stepping
 from chasles.motion.drivers.compiled import Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped
-from chasles.motion.keywords import renamed, shown
+from chasles.motion.keywords import check_keywords, renamed, shown
 from chasles.motion.options import Plan
 from chasles.motion.parameters import check_names, given_values
 from chasles.motion.records import Trajectory
@@ -160,7 +160,7 @@ def rollout(
         "time-stepping", pairs with the law `Rigid(...)` or `Compliant(...)`, or "file", as in
         `simulate`.
     contact_states : array_like, shape (..., states), optional
-        Initial states of surfaces and friction. Default: at rest.
+        Initial internal states of soft surfaces and friction. Default: zero.
     limits : bool, optional
         Stop joints at their limits ("time-stepping" only).
     threads : int, optional
@@ -170,8 +170,8 @@ def rollout(
     -------
     Trajectory
         Recorded states. `Trajectory.touching` holds forces, gaps and states of contacts. If the
-        step size is too large for the ground, `Trajectory.unstable` holds the first unstable step,
-        and a warning is issued (not on a GPU).
+        step size is too large for the stiffness or damping of the ground, `Trajectory.unstable`
+        holds the first unstable step, and a warning is issued (not on a GPU).
 
     Notes
     -----
@@ -190,6 +190,7 @@ def rollout(
     >>> robot.rollout([0.0, 0.5], [0.0, 0.0], dt=0.001, steps=10).q.shape
     (11, 2)
     """
+    check_keywords("rollout", options, Steps.__annotations__)
     made, course = _course(robot, q, qd, tau, **options)
     library = tensors.array_library(course)
     if library is not None:
@@ -210,8 +211,8 @@ def rollout_pullback(
 ) -> RolloutGradient:
     """Return the gradient of a function of a trajectory with respect to the rollout's inputs.
 
-    Covectors of the states are pulled back to the initial state, the torques, the controller's
-    parameters and model parameters.
+    The derivatives of the function with respect to the recorded states are given. The inputs are
+    the initial state, the torques, the controller's parameters and the model parameters.
 
     Parameters
     ----------
@@ -243,6 +244,7 @@ def rollout_pullback(
     --------
     >>> found = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=dt, steps=9) # doctest: +SKIP
     """
+    check_keywords("rollout_pullback", options, Steps.__annotations__)
     made, course = _course(robot, q, qd, tau, **options)
     found = made.pullback(course, covectors)
     given = options.get("ctrl")

@@ -15,6 +15,7 @@ from chasles.model.given import checked_step, some_numbers
 from chasles.motion.compiling import attempted, stepped
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.from_file import file_pairs
+from chasles.motion.contact.pairs import Pair, given_pairs
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import (
     BUILT_IN,
@@ -27,7 +28,7 @@ from chasles.motion.controls import Controls
 from chasles.motion.drivers.compiled import DONE
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
 from chasles.motion.drivers.stepping import TIME_STEPPING
-from chasles.motion.keywords import shown
+from chasles.motion.keywords import check_keywords, shown
 from chasles.motion.measuring import measured
 from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
 from chasles.motion.parameters import check_names
@@ -39,10 +40,10 @@ DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
 """Default values of the keywords of `simulate`."""
 
 USUAL = "rk4"
-"""Default integrator, unless the contacts come from the robot's file."""
+"""Default integrator, except for contacts from the robot file (`"file"` or `file_pairs`)."""
 
 SAFE = "safe damping"
-"""Key under which a mechanism caches the arguments of the last successful `check_damping`."""
+"""Cache key for the arguments of the last call of `check_damping` that raised no error."""
 
 
 @shown(Options, DEFAULTS)
@@ -139,8 +140,9 @@ def simulate(
         Contact pairs, `contact.Pair(body, surface, law)`, all with soft laws or all with rigid
         laws; see Notes. "file" uses the shapes, planes and friction of the robot's file. The
         default integrator is then "time-stepping", with joint limits, damping and dry friction.
+        "time-stepping" is also the default for pairs from `contact.file_pairs`.
     contact_states : array_like, shape (..., states), optional
-        Initial states of soft surfaces and friction. Default: at rest.
+        Initial internal states of soft surfaces and friction. Default: zero.
     limits : bool, optional
         Stop joints at their limits.
     steps : int, optional
@@ -151,14 +153,14 @@ def simulate(
     closure : ClosureFunction, optional
         Function that closes the loops instead of Newton's method.
     stabilization : float, optional
-        Time (s) within which loop errors decay, while all coordinates of the tree are integrated
-        (Baumgarte; see `constrained_dynamics`).
+        Time constant (s) of Baumgarte stabilization, with which loop errors decay. All coordinates
+        of the tree are then integrated (see `constrained_dynamics`).
     compiled : bool, optional
         True raises an error if the motion cannot be compiled; False runs step by step.
     device : {"cpu", "cuda"}, optional
-        "cuda" runs a compiled batch on the GPU and copies the result back. By default a motion runs
-        where its arrays are; CuPy arrays stay on their GPU, in float32 if all are float32, without
-        checks for finite values.
+        "cuda" runs a compiled batch on the GPU and copies the result back. By default, a motion
+        runs where its arrays are; CuPy arrays stay on their GPU, in float32 if all are float32,
+        without checks for finite values.
     threads : int, optional
         Number of CPU threads for a compiled batch.
     span, stepping, loads, touch, closing, output : optional
@@ -181,12 +183,13 @@ def simulate(
     -----
     With soft contacts, `SoftContact(...)`, the states of surfaces and friction are integrated with
     the motion; `Trajectory.touching` holds them, with forces and gaps. Use an implicit integrator
-    for stiff ground. If the step size is too large for the ground, a warning is issued, and
-    `Trajectory.unstable` holds the first unstable step. Rigid contacts, `Rigid(...)`, need a single
-    state and an explicit integrator: bodies touch, separate, stick, slide and collide. Each change
-    is located within its step, like an event, and named in `Trajectory.events`: "impact", "gain",
-    "loss", "slip" or "stick", followed by the name of the point. Contacts are detected at the ends
-    of each step, so dt must be small enough that bodies do not pass through small or thin bodies.
+    for stiff ground. If the step size is too large for the contact stiffness, a warning is issued,
+    and `Trajectory.unstable` holds the first unstable step. Rigid contacts, `Rigid(...)`, need a
+    single state and an explicit integrator. Bodies may touch, separate, stick, slide and collide.
+    Each such change is located within its step, like an event, and named in `Trajectory.events`:
+    "impact", "gain", "loss", "slip" or "stick", followed by the name of the point. Contacts are
+    detected only at the start and end of each step, so choose dt small enough that no body passes
+    through a small or thin body within one step.
 
     For a robot with loops, q and qd must keep the loops closed (`assemble`, `complete`). The
     independent coordinates are integrated, and the dependent coordinates are computed from them to
@@ -220,23 +223,21 @@ def simulate(
 
 
 def planned(options: Mapping[str, Any]) -> Plan:
-    """Combine grouped and individual options into a plan.
+    """Combine the options of `simulate` and its option groups (`options.GROUPS`) into a plan.
 
-    The default duration is the number of steps times dt.
+    If no duration is given, the duration is `steps` times `dt`.
     """
+    check_keywords("simulate", options, DEFAULTS)
     values: dict[str, Any] = {}
     for name, kind in GROUPS.items():
         group = options.get(name)
         if group is not None and not isinstance(group, kind):
-            problem = f"{name} must be {kind.__name__}(...), not {group!r:.60}"
+            problem = f"{name} must be an instance of {kind.__name__}, not {group!r:.60}"
             raise ArgumentError("E-MOTION-091", problem, part="simulate")
         values |= vars(group) if group is not None else {}
     for name, value in options.items():
         if name in NAMES:
             values[name] = value
-        elif name not in GROUPS and name != "tau":
-            problem = f"simulate() got an unexpected keyword argument {name!r}"
-            raise ArgumentError("E-MOTION-090", problem)
     if options.get("tau") is not None:
         if options.get("control") is not None:
             raise ArgumentError(
@@ -293,13 +294,13 @@ def _motion(
 def with_file(robot: Machine, plan: Plan) -> Plan:
     """Return the plan with "auto" and "file" replaced by an integrator and by contact pairs.
 
-    Contacts from the robot's file also enable joint limits, damping and dry friction if the
-    integrator is "time-stepping".
+    "file" also enables joint limits, damping and dry friction if the integrator is "time-stepping".
     """
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
             problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
-            remedy = "for a floor at z = 0, use chasles.contact.file_pairs(robot, ground=True)"
+            floor = "contacts=chasles.contact.file_pairs(robot, ground=True)"
+            remedy = f"for a floor at z = 0, use {floor} and integrator='time-stepping'"
             raise ArgumentError("E-MOTION-134", problem, remedy, part="simulate")
         kept = robot.mechanism.kept
         if "contacts of the file" not in kept:
@@ -310,7 +311,11 @@ def with_file(robot: Machine, plan: Plan) -> Plan:
         limits, dissipation = plan.limits or own, plan.dissipation or own
         chosen = {"contacts": found, "limits": limits, "dissipation": dissipation}
         return Plan(**vars(plan) | chosen | {"integrator": integrator})
-    return plan if plan.integrator != AUTOMATIC else replace(plan, integrator=USUAL)
+    if plan.integrator != AUTOMATIC:
+        return plan
+    given = given_pairs("simulate", plan.contacts)
+    stepped = any(isinstance(pair, Pair) and pair.from_file for pair in given)
+    return replace(plan, contacts=given, integrator=TIME_STEPPING if stepped else USUAL)
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
@@ -368,7 +373,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
     shape = some_numbers(name, control, "simulate").shape
     if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
         problem = f"leading shape {shape[:-1]} of {name} does not broadcast to that of q and qd"
-        remedy = f"a {name} with one row per step needs a compiled motion: {why}"
+        remedy = f"pass a constant {name}; one row per step needs a compiled motion ({why})"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 
 
@@ -425,13 +430,13 @@ def _fastest(robot: Machine, q: np.ndarray, d: np.ndarray, limit: float) -> tupl
     """Return the largest eigenvalue of M^-1 diag(d) at q (1/s) and the joint it affects most.
 
     The joint is the one with the largest entry of the eigenvector. The square root of the sum of
-    all squared eigenvalues is an upper bound on the eigenvalue. If this bound is at most `limit`,
+    all squared eigenvalues is an upper bound on the largest one. If this bound is at most `limit`,
     the bound and an empty name are returned.
     """
     try:
         inverse = np.linalg.inv(robot.mechanism.mass_matrix(q))
     except (InputError, np.linalg.LinAlgError):
-        return 0.0, ""  # invalid q, or a joint without inertia: checked later
+        return 0.0, ""  # q is invalid or a joint has no inertia; later checks report this
     whole = math.sqrt(d @ (inverse * inverse) @ d)
     if not math.isfinite(whole):
         return 0.0, ""

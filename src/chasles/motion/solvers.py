@@ -25,17 +25,17 @@ Array = Any
 
 SLACK = 1e-11
 """Tolerance for negative w, relative to the largest |d| after scaling, to absorb rounding errors.
-With this tolerance, the problem of a body that just fits between two opposite contacts is feasible.
+Without it, the problem of a body that just fits between opposite contacts could be infeasible.
 """
 
 PIVOT = 1e-11
-"""Tolerance for entries of a scaled column: smaller ones count as zero and are never pivots."""
+"""Minimum pivot: entries of a scaled column that are smaller count as zero."""
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
-"""Remedy in the error messages for contacts that no forces can keep from penetrating."""
+"""Remedy in the error messages of contact problems that have no solution."""
 
 TIE = 1e-12
-"""Tolerance for equal ratios in the pivot rule, after scaling."""
+"""Ratios that differ by less than this value, after scaling, count as equal in Lemke's method."""
 
 ROUGH = 1e-10
 """Tolerance for |min(w, z)| in Lemke's method, after scaling, relative to the largest |d| or z.
@@ -45,13 +45,13 @@ OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
 PROXIMAL = 1e-4
-"""Weight of DAQP's proximal term, for a matrix with a unit diagonal. The term makes steps unique if
-M is singular, and vanishes as the iteration converges. Of the values tried, from 1e-3 to 1e-6, this
-one detected every unbounded program within DAQP's iteration limit.
+"""Weight of DAQP's proximal term, for a matrix with a unit diagonal. If M is singular, the term
+makes each step unique; it vanishes as the iteration converges. Of the values from 1e-3 to 1e-6,
+only this one detected every unbounded program within DAQP's iteration limit.
 """
 
 SETTLED = 1e-12
-"""Tolerance for the change in z in a proximal step, for problems scaled to a largest |d| of 1."""
+"""Tolerance for the change of z in a proximal step, for problems that are scaled to max |d| = 1."""
 
 TOLERANCE = 1e-10
 """Constraint tolerance of DAQP, for problems scaled to a largest entry of 1."""
@@ -63,9 +63,9 @@ CLARABEL = 1e-10
 class Infeasible(InputError):
     """Error raised if no forces satisfy a contact problem; `ray` is a certificate, if known.
 
-    For a symmetric positive semidefinite M, `ray` is u >= 0 with M u = 0 and d.u < 0: forces that
-    cannot accelerate contacts that approach each other (Farkas' lemma). The largest entry of `ray`
-    is 1.
+    For a symmetric positive semidefinite M, `ray` is u >= 0 with M u = 0 and d.u < 0: the forces u
+    have no effect, although the bodies accelerate toward each other (Farkas' lemma). The largest
+    entry of `ray` is 1.
     """
 
     def __init__(self, *text: str, ray: np.ndarray | None = None, **place: Any) -> None:
@@ -158,8 +158,8 @@ def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
         last = np.flatnonzero(basis[able] == 2 * n)
         ends = len(last) and ratios[last[0], 0] <= np.min(ratios[:, 0]) + TIE
         leaving = able[last[0] if ends else _least(ratios)]
-    problem = f"no solution after {100 * (n + 1)} pivots"
-    raise ConvergenceError("E-CONTACT-002", problem, "check the accuracy of M", part="lemke")
+    problem = f"Lemke's method found no solution in {100 * (n + 1)} pivots"
+    raise ConvergenceError("E-CONTACT-002", problem, "check M for rounding errors", part="lemke")
 
 
 def _least(rows: np.ndarray) -> int:
@@ -182,7 +182,7 @@ def _on_a_ray(
     growth[basis], growth[entering] = np.maximum(-step, 0.0), 1.0
     ray = scale * growth[n : 2 * n]
     contacts = ", ".join(map(str, np.flatnonzero(growth[n : 2 * n] > PIVOT)))
-    problem = f"no forces keep the contacts from penetrating (secondary ray along {contacts})"
+    problem = f"no forces prevent penetration (forces {contacts} grow without bound)"
     return Infeasible("E-CONTACT-003", problem, PENETRATE, ray=ray, part="lemke")
 
 
@@ -324,13 +324,13 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
         what, part = "the problem is unbounded: no forces prevent penetration", "forces_program"
         raise Infeasible("E-CONTACT-054", what, PENETRATE, ray=scale * ray, part=part)
     if flag != OPTIMAL:
-        problem = f"DAQP failed (exit flag {flag})"
-        raise ConvergenceError("E-CONTACT-055", problem, "use lemke", part="forces_program")
+        problem, remedy = f"DAQP failed (exit flag {flag})", "pass M and d to `lemke`"
+        raise ConvergenceError("E-CONTACT-055", problem, remedy, part="forces_program")
     return scale * size * _polished(A, b / size, np.maximum(z, 0.0))
 
 
 def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return z without the error due to the proximal term, so that w is zero where z > 0."""
+    """Remove the error due to the proximal term from z: w becomes zero where z > 0."""
     acting = z > 0.0
     exact = z.copy()
     step = np.linalg.lstsq(A[np.ix_(acting, acting)], -(A @ z + b)[acting], rcond=1e-12)[0]
@@ -392,12 +392,12 @@ def accelerations_program(
         np.eye(len(force)), np.zeros(len(force)), rows / norms[:, None], -d / norms / size
     )
     if flag == INFEASIBLE:
-        problem = "the problem is infeasible: no accelerations keep the contacts from penetrating"
-        part = "accelerations_program"
+        problem, part = "infeasible: no accelerations prevent penetration", "accelerations_program"
         raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=farkas(T, bias), part=part)
     if flag != OPTIMAL:
         problem = f"DAQP failed (exit flag {flag})"
-        raise ConvergenceError("E-CONTACT-058", problem, "use lemke", part="accelerations_program")
+        remedy = "pass M = T' H^-1 T and d = T' H^-1 force + bias to `lemke`"
+        raise ConvergenceError("E-CONTACT-058", problem, remedy, part="accelerations_program")
     return np.linalg.solve(L.T, free + size * x), size * multipliers / norms
 
 
@@ -422,7 +422,7 @@ def solve_quadratic(
 
 
 class Cone(NamedTuple):
-    """Constraint on x (n,): rows @ x + offsets is in a second-order cone, or >= 0 if `flat`."""
+    """Constraint: rows @ x + offsets is in a second-order cone or, if `flat`, non-negative."""
 
     rows: np.ndarray
     offsets: np.ndarray
@@ -463,22 +463,22 @@ def optional(package: str) -> Any:
 # Sliding contacts ---------------------------------------------------------------------------------
 
 REACH = 1e-13
-"""Tolerance for diagonal entries of M, relative to the largest entry: smaller ones are rounding
-errors."""
+"""Tolerance for diagonal entries of M, relative to the largest entry: smaller entries are
+treated as rounding errors."""
 
 SINGULAR = 1e-9
 """Tolerance for determinants of scaled matrices: smaller ones count as zero."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""Tolerances for errors in w, relative to the largest |d|. A solution is accepted if the error is
-at most `ACCURATE`, and counts as exact if the error is at most `EXACT`."""
+"""Tolerances for the conditions on w (see `normal_forces`), relative to the largest |d|. Solutions
+must satisfy the conditions to within `ACCURATE`, and to within `EXACT` to count as exact."""
 
 STABLE = 1e-6
-"""Tolerance for negative eigenvalues, relative to the largest entry of M. Double zero eigenvalues
-are accurate only to the square root of the rounding error."""
+"""Tolerance for negative eigenvalues of M, relative to its largest entry. The tolerance is large,
+because double zero eigenvalues are accurate only to the square root of the rounding error."""
 
 MANY = 4096
-"""Maximum number of cases to enumerate if solutions may not be unique (4096 for 12 contacts)."""
+"""Maximum number of cases to enumerate. A contact is open or closed: 2^12 cases for 12 contacts."""
 
 
 class NoUniqueMotion(InputError):
@@ -503,14 +503,14 @@ class Indeterminate(NoUniqueMotion):
 def normal_forces(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, effect: np.ndarray, rubs: bool
 ) -> np.ndarray:
-    """Return the normal forces z (n,) of contacts that all slide, if the forces are unique.
+    """Return the normal forces z (n,) of sliding contacts, and the dry friction of joints at rest.
 
         w = M z + d,   low <= z <= high
         w >= 0 where z = low,   w <= 0 where z = high,   w = 0 where z is between them
 
-    Friction of sliding contacts is proportional to their normal forces, so M is not symmetric, and
-    there may be no solution, or several (Painleve 1895). A contact has low = 0 and no upper bound.
-    For a joint at rest, low and high are its negative and positive dry friction.
+    The friction of a sliding contact is proportional to its normal force, so M is not symmetric,
+    and there may be no solution, or several (Painleve 1895). A normal force has low = 0 and no
+    upper bound. The dry friction of a joint at rest is between finite bounds low and high.
 
     The matrix `effect` (m, n) maps z to the accelerations of all points. `rubs` is False if no
     contact has friction; M is then symmetric.
@@ -529,15 +529,15 @@ def _only(
 
     The smallest solution is returned if all solutions are `_alike`, or if `_contradicts(M)` is
     False; in the latter case, a small compliance would select one solution. Otherwise, exact
-    solutions are preferred. If the exact solutions are different motions, the solution that
-    maintains all contacts is returned, provided that it is stable or that every contact would close
-    without forces. For example, a body that lies flat on the ground stays flat.
+    solutions are preferred. If they are not `_alike` either, the solution that keeps all contacts
+    closed is returned, provided that it is stable, or that no contact would separate without
+    forces. For example, a body that lies flat on the ground stays flat.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     forces, left, exact = _answers(M, d, low, high, scale)
     if not len(forces):
         problem = "no finite forces satisfy Coulomb's law (the inconsistent Painleve paradox)"
-        remedy = "apply an impact: friction drives a contact into the ground"
+        remedy = "use soft contacts, or reduce the coefficient of friction"
         raise Inconsistent("E-CONTACT-020", problem, remedy, part="coulomb")
     if _alike(forces, left, effect, scale) or not _contradicts(M):
         return _smallest(forces)
@@ -546,8 +546,8 @@ def _only(
     stays = exact & np.all(np.abs(left) <= ACCURATE * scale, axis=-1)
     if stays.any() and (np.all(d <= 0.0) or _stable(M)):
         return _smallest(forces[stays])
-    what = "Painleve's paradox, indeterminate"
-    problem = f"{len(forces)} sets of forces satisfy Coulomb's law here ({what})"
+    what = "Painleve paradox without a unique solution"
+    problem = f"{len(forces)} sets of forces satisfy Coulomb's law in this state ({what})"
     remedy = "choose one of the error's `solutions`, or use soft contacts"
     raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
 
@@ -555,7 +555,10 @@ def _only(
 def _answers(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all solutions z (k, n), their w (k, n), and a mask of the exact solutions."""
+    """Return all solutions: normal forces z (k, n), w (k, n), and a mask of exact solutions.
+
+    For the problem and its variables z and w, see `normal_forces`.
+    """
     found, apart, exact = [], [], []
     for case in product(*((-1, 0, 1) if np.isfinite(x) else (-1, 0) for x in high)):
         side = np.array(case)
@@ -573,10 +576,10 @@ def _answers(
 
 
 def _alike(forces: np.ndarray, left: np.ndarray, effect: np.ndarray, scale: float) -> bool:
-    """Return True if solutions differ only in how the same load is distributed among contacts.
+    """Return True if the solutions differ only in the distribution of a load among contacts.
 
-    This is the case if all accelerations are equal, or if the forces of each solution are
-    complementary to the accelerations of all others.
+    Then all solutions have the same accelerations, or the forces of each solution do no work on
+    the contact accelerations of the others.
     """
     motions = forces @ effect.T
     work = forces @ left.T - np.sum(forces * left, axis=-1)
@@ -589,18 +592,18 @@ def _smallest(forces: np.ndarray) -> np.ndarray:
 
 
 def _stable(M: np.ndarray) -> bool:
-    """Return True if contacts would persist on slightly compliant surfaces with forces -k x.
+    """Return True if the contacts would stay closed on slightly compliant surfaces.
 
-    Penetrations x follow x'' = -k M x, so they grow if an eigenvalue of M is negative.
+    With stiffness k, penetrations x follow x'' = -k M x and grow if an eigenvalue of M is negative.
     """
     return bool(np.min(np.linalg.eigvals(M).real) >= -STABLE * np.max(np.abs(M)))
 
 
 def _contradicts(M: np.ndarray) -> bool:
-    """Return True if some normal forces make their contact points approach each other.
+    """Return True if M is not a P0 matrix (Cottle, Pang and Stone 1992, section 3.4).
 
-    This is the case if a principal minor of M is negative beyond rounding errors (Cottle, Pang and
-    Stone 1992, section 3.4: P0 matrices).
+    A principal minor of M is then negative beyond rounding errors. This means that some change of
+    the normal forces accelerates every affected contact opposite to the change of its own force.
     """
     unit = np.sqrt(np.maximum(np.abs(np.diagonal(M)), REACH * np.max(np.abs(M))))
     scaled = M / np.outer(unit, unit)

@@ -71,20 +71,18 @@ def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Libr
 
 
 def _displacements(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Convert gradients from entries of q to displacements in the configuration space.
+    """Convert gradients (..., nq) with respect to q to gradients (..., nv) in the tangent space.
 
-    `bar` (..., nq) are gradients with respect to the entries of q. The results (..., nv) are
-    gradients with respect to displacements, as in `integrate`.
+    The results are gradients with respect to displacements v in integrate(q, v).
     """
     pull = robot.mechanism.function("integrate").pullback(("v",))
     return np.asarray(pull(q, np.zeros(robot.model.nv), bar))
 
 
 def _entries(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Convert gradients from displacements in the configuration space to entries of q.
+    """Convert gradients (..., nv) in the tangent space to gradients (..., nq) with respect to q.
 
-    `bar` (..., nv) are gradients with respect to displacements, as in `integrate`. The results
-    (..., nq) are gradients with respect to the entries of q.
+    The argument `bar` contains gradients with respect to displacements v in integrate(q, v).
     """
     pull = robot.mechanism.function("difference").pullback(("q1",))
     return np.asarray(pull(q, q, bar))

@@ -30,7 +30,7 @@ from chasles.model.model import WORLD, Model
 from chasles.model.validate import is_massless
 
 KINDS = frozenset({"revolute", "continuous", "prismatic"})
-"""Supported joint types, which have one degree of freedom about or along z."""
+"""Supported joint types, each with one degree of freedom: rotation or translation along z."""
 
 Numbers = Sequence[Number]
 
@@ -48,18 +48,20 @@ SIZES = {
     "record": 41,
     "force": 12,
 }
-"""Number of columns of each array.
+"""Number of columns of each array. A spatial transform X has 12 entries: rotation E and position r.
 
-- place: E and r of the joint frame in the parent frame.
+- place: transform from the parent frame to the joint frame.
 - joint: rotation and translation per unit of q, offset of q, armature.
 - state: q, qd, tau.
 - first, second: a transform and a velocity.
 - inertia: mass, first moment and rotational inertia of the body.
 - inverse: upper triangle of the inverse spatial inertia.
-- hinge: X, the angular and linear entries of S along z, and the bias acceleration c.
-- A, B: blocks 11, 12 and 22 of a subchain's inverse inertia, and bias accelerations of its end
-bodies.
-- record: W, Y S, 1/D, g, the force due to tau, and tau (see `joined`).
+- hinge: transform X of a joint, the angular and linear entries of its axis S along z, and its bias
+acceleration c.
+- A, B: blocks 11, 12 and 22 of a subchain's inverse inertia (1 and 2 are its end bodies), and bias
+accelerations of the end bodies.
+- record: quantities of a joint that connects two subchains: W, Y S, 1/D, g, the force due to tau,
+and tau (see `joined`).
 - force: forces on both end bodies.
 """
 
@@ -99,11 +101,13 @@ def loaded(
 
 
 def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Join two subchains, and return the result and a record for `parted`.
+    """Join two subchains, and return the new subchain and a record that `parted` uses later.
 
     See Featherstone 2008, Eq 7.57 to 7.63. The joint connects the last body of A to the first body
-    of B. The joint force on B is f = Y (g + S qdd), with Y = (Phi_B + X Phi_A X')^-1. Since S'f =
-    tau - armature qdd, f = W g + Y S tau / D.
+    of B. The joint force on B is f = Y (g + S qdd), with Y = (Phi_B + X Phi_A X')^-1. Phi_A and
+    Phi_B are the inverse inertias of these bodies, and g is the difference of their bias
+    accelerations plus c. Since S'f = tau - armature qdd, f = W g + Y S tau / D, where D = S'Y S +
+    armature and W = Y - Y S S'Y / D.
     """
     (A11, A12, A22, a1, a2), (B11, B12, B22, b1, b2) = _piece(A), _piece(B)
     X, S, c = _hinge(hinge)
@@ -124,7 +128,10 @@ def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Number
 def parted(
     A: Numbers, B: Numbers, hinge: Numbers, record: Numbers, force: Numbers
 ) -> list[Numbers]:
-    """Compute qdd and the forces on the joined bodies from the forces on the outer end bodies."""
+    """Compute a hinge's qdd and the forces on all four end bodies of the two chains that it joins.
+
+    `force` contains the forces on the first and last body of the joined chain.
+    """
     X = _transform(hinge)
     W, y, over = _symmetric(record[:21]), Vector(tuple(record[21:27])), record[27]
     across, B12 = _carried(X, _piece(A)[1].T), _piece(B)[1]
@@ -186,13 +193,13 @@ ALGORITHMS = (moved, composed, loaded, joined, parted)
 
 @cache
 def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
-    """Compile one of `ALGORITHMS`, with rows of the arrays listed in `SIZES` as inputs."""
+    """Compile one of `ALGORITHMS`. The sizes of its inputs are listed in `SIZES`."""
     program = traced(algorithm)
     return backends.prepare(("handles", algorithm.__name__, program.hash), program)
 
 
 def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
-    """Trace one of `ALGORITHMS`, and return the program."""
+    """Return the traced program of one of the `ALGORITHMS`."""
     code = algorithm.__code__
     inputs = [Variable(name, (SIZES[name],)) for name in code.co_varnames[: code.co_argcount]]
     arena = Arena(RULES)
@@ -250,7 +257,7 @@ class Chain:
         return self._solved(rows, threads).T.reshape(*lead, len(self._joint))
 
     def _solved(self, states: np.ndarray, threads: int | None) -> np.ndarray:
-        """Return qdd (n, states) for an array (n, states, 3) of q, qd and tau."""
+        """Return accelerations (n, states). The last axis of `states` holds q, qd and tau."""
         n, count = states.shape[:2]
         run, joint = partial(_run, threads), self._joint[:, None]
         (step,) = run(moved, self._place[:, None], joint, states)
@@ -283,7 +290,7 @@ class Chain:
 def _run(
     threads: int | None, algorithm: Callable[..., list[Numbers]], *arrays: np.ndarray
 ) -> list[np.ndarray]:
-    """Run one of `ALGORITHMS` on arrays (rows, states, size). The first two axes broadcast."""
+    """Apply an algorithm to arrays (rows, states, size), whose first two axes broadcast."""
     compiled, shape = kernel(algorithm), np.broadcast_shapes(*(a.shape[:2] for a in arrays))
     flat = [np.broadcast_to(a, (*shape, a.shape[2])).reshape(-1, a.shape[2]) for a in arrays]
     out = [np.empty((shape[0] * shape[1], v.size)) for v in compiled.interface.outputs]
@@ -292,6 +299,9 @@ def _run(
 
 
 def _not_a_chain(model: Model, joint: str) -> ModelError:
-    problem = f"joint {joint!r} does not belong to a single chain of revolute and prismatic joints"
-    remedy = "use forward_dynamics; this method requires a serial chain without massless links"
+    problem = f"joint {joint!r} or its link is not supported by the divide-and-conquer method"
+    remedy = (
+        "use forward_dynamics; this method requires a serial chain of revolute and prismatic "
+        "joints without massless links"
+    )
     return ModelError("E-MATH-350", problem, remedy, part=f"robot {model.name!r}")

@@ -1,10 +1,11 @@
 """Dynamics in maximal coordinates, with all body accelerations and joint forces as unknowns.
 
-SciPy factorizes one large sparse system (Featherstone 2008, sections 3.7 and 8.13). This method
-shares no recursion with the compiled methods and supports all closed loops, including redundant
-ones. For chains and ladder-like mechanisms, the cost is linear in the number of bodies. The same
-code builds the equations from floats for one state, or from symbols as a program for many states.
-With a program, the sparsity pattern and the elimination order are determined only once.
+SciPy factorizes one large sparse system (Featherstone 2008, sections 3.7 and 8.13). Unlike the
+compiled methods, this method computes accelerations and forces without recursion over the tree. It
+supports all closed loops, including loops with redundant equations. For chains and ladder-like
+mechanisms, the cost is linear in the number of bodies. The same code builds the equations from
+floats for one state, or from symbols as a program for many states. With a program, the sparsity
+pattern and the elimination order are determined only once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,10 +33,10 @@ from chasles.model.loads import by_body
 from chasles.model.model import Loop
 
 PROXIMAL = 1e-8
-"""Dimensionless compliance of joint equations: mu times the largest diagonal entry of M.
+"""Compliance of the constraint equations, times the largest diagonal entry of M (dimensionless).
 
-A positive compliance mu distributes the constraint force over redundant equations. Iterative
-refinement removes the effect of mu on the accelerations.
+With this compliance, constraint forces are unique even if equations are redundant. Iterative
+refinement removes its effect on the accelerations.
 """
 
 STEPS = 30
@@ -51,7 +52,7 @@ _AXES = [Vector(row) for row in Matrix.identity().rows]
 UNITS = Motions(
     tuple([Motion(e, Vector.zero()) for e in _AXES] + [Motion(Vector.zero(), e) for e in _AXES])
 )
-"""Six unit motions about and along the coordinate axes."""
+"""Unit rotations about the three coordinate axes, then unit translations along them."""
 
 Entries = dict[tuple[int, int], Number]
 """Sparse matrix, stored as nonzero entries by row and column."""
@@ -60,9 +61,10 @@ Entries = dict[tuple[int, int], Number]
 class Bridge(NamedTuple):
     """Acceleration equation of a tree or loop joint: (sum of X a over its two bodies) = S qdd + c.
 
-    `ends` contains the index of each moving body that the joint connects, and the transform X from
-    body to joint coordinates, which is negated for the predecessor. T contains the constraint
-    forces, and Ta the active forces.
+    Here a are body accelerations, S is the motion subspace of the joint, and c its bias
+    acceleration. `ends` contains the index of each moving body that the joint connects, and the
+    transform X from body to joint coordinates, which is negated for the predecessor. The columns of
+    T span the constraint forces, and those of Ta the active forces.
     """
 
     ends: tuple[tuple[int, Motions], ...]
@@ -72,7 +74,7 @@ class Bridge(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Equations (sum of A a over some bodies) = value, with one equation per row of A."""
+    """Equations sum_i A_i a_i = value: matrices A_i by body i in `terms`, accelerations a_i."""
 
     terms: tuple[tuple[int, Matrix], ...]
     value: Vector
@@ -160,9 +162,9 @@ def _bridge(
     successor: tuple[int, Transform],
     predecessor: tuple[int, Transform],
 ) -> Bridge:
-    """Return the acceleration equation of a joint between two bodies.
+    """Return the equation that a joint imposes on the accelerations of two bodies.
 
-    If one of the bodies is the world, the acceleration of the world is included in c.
+    If one of the bodies is the world, the known acceleration of the world is part of c.
     """
     (s, X_s), (p, X_p) = successor, predecessor
     c, ends = Motion.zero(), []
@@ -175,7 +177,7 @@ def _bridge(
 
 
 def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) -> Bridge:
-    """Return the acceleration equation of a loop joint, in successor frame coordinates.
+    """Return the equation that a loop joint imposes on accelerations, in the successor frame.
 
     See Featherstone 2008, Eq 3.40 to 3.44.
     """
@@ -190,7 +192,7 @@ def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) 
 
 
 def _held(joint: Bridge, driven: bool) -> Row:
-    """Return the constraint equations T' (sum of X a) = T' c of a joint.
+    """Return a joint's constraint equations T' (sum of X a) = T' c for the body accelerations a.
 
     T spans the constraint forces, or all six directions if the joint has a prescribed motion
     (`driven`).
@@ -200,9 +202,9 @@ def _held(joint: Bridge, driven: bool) -> Row:
 
 
 def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | None = None) -> Row:
-    """Return the equations (sum of A qdd over some joints) = value.
+    """Return the equation that sets the sum of A qdd over the given joints to `value`.
 
-    If A is None, it is the identity matrix.
+    A is the identity matrix by default, and `value` is zero by default.
     """
     terms: list[tuple[int, Matrix]] = []
     for joint, A in parts:
@@ -266,10 +268,10 @@ class Solution(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Sparsity pattern in CSC format, with a column order.
+    """Sparsity pattern of a matrix in compressed-column (CSC) format.
 
-    For each stored value, `slots` contains its index in the list of entries, and `rows` its row.
-    `starts` contains the index of the first value of each column.
+    `order` contains the elimination order, `rows` the row of each stored value, and `starts` the
+    index of the first value of each column. `slots` maps stored values to `Solver.places`.
     """
 
     order: np.ndarray
@@ -295,7 +297,7 @@ class Solver:
         self.chosen: Columns | None = None
 
     def _laid(self, order: np.ndarray) -> Columns:
-        """Return the sparsity pattern in CSC format for the given column order."""
+        """Return the sparsity pattern in compressed-column format, with columns in this order."""
         row, column = self.places[:, 0], np.argsort(order)[self.places[:, 1]]
         slots = np.lexsort((row, column))
         counts = np.bincount(column, minlength=self.n + self.m)
@@ -303,9 +305,9 @@ class Solver:
         return Columns(order, slots, row[slots].astype(np.int32), starts.astype(np.int32))
 
     def __call__(self, M: np.ndarray, K: np.ndarray, f: np.ndarray, k: np.ndarray) -> Solution:
-        """Solve for the accelerations and multipliers.
+        """Solve M qdd - K' lam = f and K qdd = k for the accelerations and multipliers.
 
-        M and K contain the nonzero entries in the order of their indices.
+        M and K are arrays of the nonzero matrix entries, in the order of their indices.
         """
         n = self.n
         if not n:
@@ -324,7 +326,7 @@ class Solver:
         return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
     def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
-        """Return two functions: multiplication by [M K'; K 0], and solution with [M K'; K -mu]."""
+        """Return two functions: product with [M K'; K 0], and solution of [M K'; K -mu] x = b."""
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 
@@ -351,8 +353,8 @@ class Solver:
 class Analysed(NamedTuple):
     """Program that computes the equations of a model from q, qd, tau, wrenches and time.
 
-    The outputs are the fields of `Equations`, in order. For each matrix, the output contains the
-    entries with the indices in `M`, `K` or `J`.
+    The outputs are the fields of `Equations`, in order. Each matrix is output as a list of
+    entries, with their row and column indices in `M`, `K` or `J`.
     """
 
     program: Program

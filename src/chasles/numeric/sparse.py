@@ -18,9 +18,10 @@ Parents = Sequence[int]
 
 
 class _Row(NamedTuple):
-    """Ancestors of a row, starting with its parent, and all pairs of ancestors.
+    """Ancestors of a row (the rows on its path to the root), and all pairs of ancestors.
 
-    `upper` and `lower` contain the indices of each pair, with upper >= lower.
+    `ancestors` begins with the row's parent. `upper` and `lower` contain the indices of each pair,
+    with upper >= lower.
     """
 
     ancestors: np.ndarray
@@ -508,7 +509,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Check the sparsity of H; return a copy of its lower triangle, and a `_Row` for each row."""
+    """Check that H has the sparsity of the tree; return its lower triangle, and the tree's rows."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
@@ -522,7 +523,7 @@ def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[
 def _pair(
     function: str, matrix: Any, vector: Any, parents: Parents
 ) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
-    """Return the matrix, a broadcast copy of the vector, and a `_Row` for each row."""
+    """Return the matrix, a copy of the vector with the same batch shape, and the tree's rows."""
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):

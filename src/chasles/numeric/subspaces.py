@@ -105,7 +105,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     vector = np.asarray(v, dtype=float)
     if whole.shape[0] != whole.shape[1] or span(whole).shape[1] < len(whole):
         sizes = " + ".join(str(part.shape[1]) for part in parts)
-        problem = f"the {sizes} columns are not a basis of a space of dimension {len(whole)}"
+        problem = f"subspaces with {sizes} columns do not form a basis of dimension {len(whole)}"
         remedy = "pass complementary subspaces"
         raise InputError("E-MATH-037", problem, remedy, part="decompose")
     if vector.shape != (len(whole),):
@@ -166,7 +166,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     Raises
     ------
     InputError
-        If the forces do no work on some degree of freedom.
+        If the number of forces is not m, or if the matrix S' forces is singular.
 
     Notes
     -----
@@ -187,16 +187,16 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     sizes = np.linalg.svd(work, compute_uv=False)
     if work.shape[0] != work.shape[1] or _rank(sizes) < len(work):
         problem = (
-            f"the {F.shape[1]} forces do work on only {_rank(sizes)} of {S.shape[1]} degrees of "
-            "freedom"
+            f"forces has {F.shape[1]} columns and S' forces has rank {_rank(sizes)}; both numbers "
+            f"must equal the number of columns of S ({S.shape[1]})"
         )
-        remedy = "for each degree of freedom, pass a force that does work on it"
+        remedy = "pass as many independent actuator forces as there are degrees of freedom"
         raise InputError("E-MATH-039", problem, remedy, part="active_subspace")
     return F @ np.linalg.inv(work)
 
 
 class Constrained(NamedTuple):
-    """Acceleration a = Phi f + b of a constrained body, and the constraint force on the body."""
+    """Acceleration a = Phi f + b of a constrained body under a force f; the constraint force."""
 
     a: np.ndarray
     Phi: np.ndarray
@@ -396,7 +396,8 @@ def _rank(sizes: np.ndarray) -> int:
 def _columns(function: str, S: Any) -> np.ndarray:
     columns = np.asarray(S, dtype=float)
     if columns.ndim != 2 or not np.all(np.isfinite(columns)):
-        problem = f"the matrix must be finite with shape (n, m), not {columns.shape}"
+        wrong = f"shape {columns.shape}" if columns.ndim != 2 else "values that are not finite"
+        problem = f"the matrix must have shape (n, m) and finite values, but it has {wrong}"
         raise InputError("E-MATH-040", problem, part=function)
     return columns
 
@@ -405,6 +406,6 @@ def _body(function: str, I: Any, S: Any, f: Any, *more: Any) -> tuple[np.ndarray
     inertia, columns, force = _columns(function, I), _columns(function, S), np.asarray(f, float)
     if inertia.shape != (6, 6) or len(columns) != 6 or force.shape != (6,):
         found = f"{inertia.shape}, {columns.shape} and {force.shape}"
-        problem = f"shapes must be inertia (6, 6), columns (6, m) and force (6,), not {found}"
+        problem = f"I, S and f must have the shapes (6, 6), (6, m) and (6,), not {found}"
         raise InputError("E-MATH-041", problem, part=function)
     return inertia, columns, force, *(np.asarray(each, dtype=float) for each in more)

@@ -38,8 +38,8 @@ class Library:
     """A library's adapter, package and file formats (preferred format first).
 
     `motors` is True if the library ignores the armature of joints without motors. `weightless` is
-    True if the library does not read gravity from files; its gravity is then set to the robot's
-    value.
+    True if the library does not read gravity from files. Its gravity is then set to the robot's
+    value, unless the user passes a file.
     """
 
     source: str
@@ -50,7 +50,7 @@ class Library:
     weightless: bool = False
 
     opened = Sourced("chasles.peers")
-    """The function that opens a file with the library."""
+    """Callable that loads a robot file with the library."""
 
 
 LIBRARIES: dict[str, Library] = {
@@ -67,7 +67,7 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """Result of a comparison, with the largest difference in each term.
+    """Result of `compare`: the largest difference in each term, such as the mass matrix.
 
     `first` is the first difference above the tolerance, and `cause` is its likely cause.
     `uncompared` lists parts of the robot or its file that were not compared.
@@ -144,7 +144,8 @@ def compare(
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             problem = f"{library} reads only {' or '.join(chosen.suffixes)} files"
-            raise InputError("E-PEER-001", problem, "choose another file with --file", file=file)
+            remedy = "pass such a file as `path` (--file on the command line)"
+            raise InputError("E-PEER-001", problem, remedy, file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
         peer.gravity = robot.gravity
@@ -187,7 +188,7 @@ def _known_here(robot: Robot, name: str) -> str:
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return a robot whose revolute joints are continuous or bounded, as in the library."""
+    """Return a robot whose joints are continuous or bounded as in the peer library."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
@@ -230,7 +231,7 @@ def _by_terms(
 ) -> Agreement:
     """Compare all terms at the given states, and add the results to `found`.
 
-    A state without positions or velocities is replaced by a random state.
+    If the positions or velocities of a state are None, random values are used for both.
     """
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
@@ -251,7 +252,7 @@ def _by_terms(
     known = {joint.name for joint in robot.model.source.joints}
     named = all(peer.joints) and bool(known & set(peer.joints))  # otherwise, match by order
     by_name = library.convention(robot, list(peer.joints) if named else None)
-    sides = [side(seed + k, by_name) for k in range(2)]
+    sides = [side(seed, by_name), side(seed + 1, by_name, (None, None))]
     every = [sides[0], *(side(seed, by_name, state) for state in states[1:])]
     each = {name: [x for at in every for x in compared(at)] for name, compared in TERMS.items()}
     terms = ((name, max(x, key=lambda term: term.error)) for name, x in each.items() if x)

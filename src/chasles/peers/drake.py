@@ -15,7 +15,7 @@ STEP = 1e-3
 
 
 class Drake:
-    """A robot loaded by Drake, whose mass matrix includes reflected rotor inertias.
+    """A robot loaded by Drake. The mass matrix includes reflected rotor inertias.
 
     Drake treats mimic joints and loops as constraints, but does not expose their equations in
     Python. All joints are therefore treated as independent.
@@ -68,7 +68,7 @@ class Drake:
         return Answers(poses, inertias, jacobians, M, gravity, bias, None)
 
     def _bodies(self) -> list[Any]:
-        """Return all bodies except the first, which is the world."""
+        """Return all bodies except Drake's world body."""
         return [self.plant.get_body(self._index(k)) for k in range(1, self.plant.num_bodies())]
 
     def _hold(self) -> None:

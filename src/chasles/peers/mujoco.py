@@ -13,7 +13,7 @@ from chasles.peers.terms import Answers, Machine, ten
 
 
 class MuJoCo:
-    """A robot loaded by MuJoCo, whose equality constraints are compared as loops."""
+    """A robot loaded by MuJoCo. Equality constraints are compared as loops."""
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco
@@ -21,7 +21,7 @@ class MuJoCo:
         self._mujoco, self.model = mujoco, _read(mujoco, path)
         if floating and not np.any(self.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
             problem = "MuJoCo cannot add a floating base to a file without a free joint"
-            remedy = "add a free joint to the file, or omit --floating"
+            remedy = "add a free joint to the file, or load without floating=True"
             raise InputError("E-PEER-005", problem, remedy, file=path)
         self.data = mujoco.MjData(self.model)
         self.joints = tuple(self.model.joint(j).name for j in range(self.model.njnt))

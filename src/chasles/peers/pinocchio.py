@@ -31,7 +31,7 @@ class Pinocchio:
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravitational acceleration (m/s2), which Pinocchio does not read from the file."""
+        """Gravitational acceleration (m/s2). Pinocchio does not read it from the robot file."""
         return np.array(self.model.gravity.linear)
 
     @gravity.setter
@@ -49,7 +49,8 @@ class Pinocchio:
         jacobians = {f.name: np.zeros((6, 0)) for _, f in bodies}
         if model.nv:  # Pinocchio 4.1 crashes if nv is 0
             for k, f in bodies:
-                J = pin.getFrameJacobian(model, data, k, world).reshape(6, -1)  # (6,) if nv is 1
+                # The Jacobian has shape (6,) instead of (6, 1) if nv is 1.
+                J = pin.getFrameJacobian(model, data, k, world).reshape(6, -1)
                 jacobians[f.name] = swap(J, axis=0)
         upper = np.triu(pin.crba(model, data, x))
         return Answers(

@@ -88,7 +88,7 @@ def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 
 class Term(NamedTuple):
-    """Relative error of a compared quantity, and the two values of the entry that differs most."""
+    """Comparison of a quantity: relative error, and both values of the entry that differs most."""
 
     name: str
     of: str
@@ -108,8 +108,7 @@ class Term(NamedTuple):
 class Side(NamedTuple):
     """A state of the robot, with the results of the other library.
 
-    Methods evaluate chasles functions on Python floats, because compiling them for every link takes
-    minutes.
+    Methods evaluate chasles functions without compilation, which would take minutes for all links.
     """
 
     at: Trial
@@ -157,7 +156,7 @@ def poses(side: Side) -> Iterator[Term]:
 
 
 def inertias(side: Side) -> Iterator[Term]:
-    """Compare the masses and moments of moving links, including links fixed to them."""
+    """Compare mass, first moment and inertia of each moving link, including links fixed to it."""
     model = side.robot.model
     for i in model.in_file_order:
         body = model.bodies[i]
@@ -205,7 +204,7 @@ def biases(side: Side) -> Iterator[Term]:
 
 
 def machines(side: Side) -> Iterator[Term]:
-    """Compare accelerations without contacts, limits, dry friction and loops."""
+    """Compare accelerations of a model without contacts, joint limits, dry friction and loops."""
     found, convention = side.answers.machine, side.convention
     fits = found is not None and (
         len(found.controls) == len(side.robot.actuators)
@@ -224,7 +223,7 @@ def machines(side: Side) -> Iterator[Term]:
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Check that loops closed in chasles have zero residuals in the library, if it reports them.
+    """Check that the library also finds zero residuals for loops that are closed in chasles.
 
     The library's residuals include the equations of mimic joints, which cannot be separated from
     loops. Nothing is compared if mimic joints are independent in chasles.
@@ -247,7 +246,7 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
     "accelerations": machines,
     "loops": loops,
 }
-"""Terms to compare. A difference in one term causes differences in the terms after it."""
+"""Quantities to compare. A difference in one of them may cause differences in those after it."""
 
 
 def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 0.0) -> Term:
@@ -265,7 +264,10 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
 # Causes ---------------------------------------------------------------------------------------
 
 SNAPPED = 1e-3
-"""Tolerance for link poses: smaller differences are attributed to angles snapped on loading."""
+"""Largest difference in link poses that is attributed to rounded angles in the file.
+
+By default, chasles corrects such angles (option `snap`).
+"""
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
@@ -298,9 +300,9 @@ def _some(where: str, names: Sequence[str]) -> str:
 
 
 def cause_of(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    """Return the likely cause of the first difference.
-
-    `renamed` repeats the evaluation with joints matched by order instead of by name.
+    """Return the likely cause of the first difference between two libraries.
+    `renamed()` returns a `Side` with joints matched by order instead of by name, or None if this
+    is not possible.
     """
     cause = CAUSES[first.name]
     return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
@@ -365,7 +367,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Return a note if a link has no mass in the file, so that MuJoCo computes it from shapes."""
+    """Return a note if a link has no mass in the file and MuJoCo computes its mass from shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:
@@ -377,7 +379,7 @@ def _of_shapes(robot: Robot, first: Term) -> str:
 
 
 def _fixed_to(robot: Robot, first: Term) -> list[str]:
-    """Return the names of all frames on the body of the compared link."""
+    """Return the names of all frames fixed to the same body as the compared link."""
     frames = robot.model.frames
     body = frames[first.of.split("'")[1]].body
     return [name for name, frame in frames.items() if frame.body == body]

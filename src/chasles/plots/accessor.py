@@ -197,7 +197,8 @@ class Plots:
             drawn.set_ylim(bottom=0.0)
             return finish(drawn, title, across)
         if t is not None:
-            raise InputError("E-PLOT-009", "t and joints cannot be combined", "omit one of them")
+            problem = "`t` cannot be combined with `joints`"
+            raise InputError("E-PLOT-009", problem, "omit one of them")
         first, second, states = swept(robot, q, joints, points)
         values = np.prod(singular_values(robot, states, chosen, rows), axis=-1)
         drawn = new(axes)
@@ -262,7 +263,7 @@ class Plots:
             values = singular_values(robot, states, chosen, rows)
             title = f"condition number of the Jacobian of {chosen!r}, {rows}"
         else:
-            raise InputError("E-PLOT-012", f"of must be 'mass_matrix' or 'jacobian', not {of!r}")
+            raise InputError("E-PLOT-012", f"`of` must be 'mass_matrix' or 'jacobian', not {of!r}")
         if not values.shape[-1]:
             problem = f"robot {robot.name!r} has no degrees of freedom"
             raise InputError("E-PLOT-013", problem)
@@ -316,7 +317,7 @@ class Plots:
         robot = self._robot
         chosen = frame_of(robot, frame)
         if q is None:
-            remedy = "pass closed configurations as q; robot.assemble computes them"
+            remedy = "pass configurations q in which the loops are closed (robot.assemble)"
             robot.mechanism.refuse_loops("workspace", remedy)
             if samples < 2:
                 raise InputError("E-PLOT-015", f"samples must be at least 2, not {samples}")
@@ -377,7 +378,7 @@ class Plots:
         known = [m.name for m in METHODS[function] if not m.steep]
         counts = range(1, len(robot.joints) + 1) if lengths is None else sorted(lengths)
         if not counts or not 1 <= counts[0] <= counts[-1] <= len(robot.joints):
-            problem = f"lengths must be between 1 and {len(robot.joints)}, the number of joints"
+            problem = f"lengths must contain numbers of joints from 1 to {len(robot.joints)}"
             raise InputError("E-PLOT-001", problem)
         neutral = {joint: robot.neutral()[robot.position_slice(joint)] for joint in robot.joints}
         held = [{joint: neutral[joint] for joint in robot.joints[n:]} for n in counts]
@@ -431,8 +432,8 @@ def _count(
 ) -> int | None:
     """Return the number of operations for one state.
 
-    If the method does not support the robot, raise an error if `named` is True; otherwise, return
-    None.
+    If the method does not support the robot, return None, unless the user named the method
+    (`named`). In this case, raise ModelError.
     """
     chosen = dict(checked_options(robot.model, function, options))
     try:

@@ -20,7 +20,7 @@ PICTURES = (".png", ".svg", ".pdf")
 """Supported file suffixes for plots."""
 
 Rows = Literal["linear", "angular", "all"]
-"""Jacobian rows for linear velocity, angular velocity, or both."""
+"""Rows of the Jacobian to plot: for linear velocity, for angular velocity, or all."""
 
 ROWS = {"angular": slice(0, 3), "linear": slice(3, 6), "all": slice(0, 6)}
 
@@ -35,7 +35,7 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
     """Return the given axes, or the axes of a new pyplot figure."""
     if axes is not None:
         if projection is not None and getattr(axes, "name", "") != projection:
-            problem = f"axes must have projection={projection!r} for this plot"
+            problem = f"this plot requires axes with projection={projection!r}"
             raise InputError("E-PLOT-004", problem)
         return axes
     from matplotlib import pyplot
@@ -44,7 +44,7 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
 
 
 def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequence[Axes]]:
-    """Create a figure without a window, with `count` axes in one row.
+    """Create a figure that is not shown on the screen, with `count` plots side by side.
 
     `size` contains the width and height of the figure in inches.
     """
@@ -102,7 +102,7 @@ def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
     return axes
 
 
-# Motion curves ---------------------------------------------------------------------------------
+# Plots over time -------------------------------------------------------------------------------
 
 
 def positions(robot: Robot, q: np.ndarray, t: Any, axes: Axes | None) -> Axes:
@@ -125,7 +125,8 @@ def forces(robot: Robot, tau: np.ndarray, t: Any, axes: Axes | None) -> Axes:
     names = [name for name, _ in known]
     drawn = new(axes)
     curves(drawn, instants, dict(zip(names, tau.T, strict=True)))
-    return finish(drawn, f"joint forces ({units})", across)
+    kind = {"N m": "joint torques", "N": "joint forces"}.get(units, "generalized forces")
+    return finish(drawn, f"{kind} ({units})", across)
 
 
 def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | None) -> Axes:
@@ -133,7 +134,7 @@ def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | No
     instants, across = times(t, len(kinetic))
     gained = potential - potential[0]
     drawn = new(axes)
-    curves(drawn, instants, {"kinetic": kinetic, "potential, gained": gained})
+    curves(drawn, instants, {"kinetic": kinetic, "change of potential": gained})
     curves(drawn, instants, {"sum": kinetic + gained}, color="k")
     return finish(drawn, "energy (J)", across)
 
@@ -166,7 +167,7 @@ def times(t: Any, count: int) -> tuple[np.ndarray, str]:
         return np.arange(count), "sample"
     found = np.asarray(t, float)
     if found.shape != (count,):
-        problem = f"t must have one time for each of the {count} samples, not shape {found.shape}"
+        problem = f"t must have shape ({count},), one time per sample, not {found.shape}"
         raise InputError("E-PLOT-017", problem)
     return _finite("t", found), "time (s)"
 
@@ -175,7 +176,7 @@ def state(robot: Robot, q: Any) -> np.ndarray:
     """Check that q is one finite configuration (nq,), and return it."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
-        problem = f"q must be one configuration of {robot.nq} numbers, not shape {found.shape}"
+        problem = f"q must be one configuration with shape ({robot.nq},), not {found.shape}"
         raise InputError("E-PLOT-018", problem)
     return _finite("q", found)
 
@@ -203,7 +204,7 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
     i = robot.model.mover(joint)
     body, limits = robot.model.bodies[i], robot.model.limits[i]
     if body.joint.nq != 1:
-        problem = f"joint {joint!r} has {body.joint.nq} coordinates instead of one"
+        problem = f"joint {joint!r} has {body.joint.nq} coordinates, so it has no single range"
         raise InputError("E-PLOT-021", problem, "choose a joint with one coordinate")
     low, high = limits.lower, limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:

@@ -164,8 +164,8 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (*size, nq)
-            Configurations. Without limits, angles are in [-pi, pi] and positions in [-1, 1] m. For
-            a joint with only one limit, an interval of the same length starts or ends at the limit.
+            Configurations. Without limits, angles are in [-pi, pi] and positions in [-1, 1] m. With
+            only one limit, values are within 2 pi rad or 2 m of it, on the allowed side.
             Orientations are uniformly distributed. Loops are not closed; use `assemble` to close
             them.
 
@@ -202,7 +202,7 @@ class Configuring(Computing):
         Parameters
         ----------
         q : array_like, shape (nq,), optional
-            Configuration (rad or m) in which the loops are closed. Default: a generic one.
+            Closed configuration (rad or m). Default: a generic closed configuration.
         tolerance : float, optional
             Residual above which a loop counts as open, in rad for angles and relative to the loop
             size for lengths.
@@ -211,9 +211,9 @@ class Configuring(Computing):
         -------
         Mobility
             The number of degrees of freedom, an integer that prints as a report. The report lists
-            the rank of `loop_matrix`, redundant equations of each loop, the tolerance, degrees of
-            freedom that cannot move, and joint types that would remove redundant equations of a
-            loop.
+            the rank of `loop_matrix`, the number of redundant equations of each loop, the rank
+            tolerance, degrees of freedom that the loops lock, and, for loops with redundant
+            equations, joint types that allow the same motion with fewer equations.
 
         Examples
         --------
@@ -294,7 +294,7 @@ class Configuring(Computing):
 
     @cached_property
     def _quick(self) -> Quick:
-        """Cache of prepared `inverse_kinematics` calls."""
+        """Cache of data that `inverse_kinematics` prepares for repeated calls."""
         return Quick()
 
     def inverse_kinematics(
@@ -365,13 +365,14 @@ class Configuring(Computing):
         -----
         The solver takes damped Gauss-Newton steps on the configuration space (Sugihara, IEEE
         Transactions on Robotics 27, 2011), with an active set of joint limits. The starting
-        configurations are near the targets. The result of a problem is bitwise identical whether it
-        is solved alone or in a batch, with any number of threads. For a robot with loops, the
-        target and loop equations are solved together.
+        configurations are distributed within the limits, and those nearest to the targets are tried
+        first. The result of a problem is bitwise identical whether it is solved alone or in a
+        batch, with any number of threads. For a robot with loops, the target and loop equations are
+        solved together.
 
         For arms with six joints, if three consecutive axes intersect or are parallel, all solutions
         are found in closed form (Pieper 1968; Elias and Wen 2022). For arms with seven joints,
-        these solutions are computed for sampled positions of one joint. For other arms, only the
+        such solutions are computed for sampled positions of one joint. For other arms, only the
         solutions reached from the starting configurations are found. Without a guess, the search
         for one pose starts at a closed-form solution, if there is one. A rolling sphere may be
         placed anywhere on its plane, because some rolling path leads there.
@@ -412,7 +413,7 @@ class Configuring(Computing):
 
 
 def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
-    """Return the interval between two limits, with length 2 * span if a limit is missing."""
+    """Return the joint range; if a limit is infinite, return a range of length 2 * span."""
     if math.isfinite(lower):
         return lower, upper if math.isfinite(upper) else lower + 2.0 * span
     return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)

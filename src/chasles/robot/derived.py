@@ -61,7 +61,7 @@ class Deriving(Moving):
         Raises
         ------
         ModelError
-            If the function ignores the loops of the robot.
+            If the robot has loops that the compiled function would not keep closed.
 
         Examples
         --------
@@ -123,21 +123,24 @@ class Deriving(Moving):
             raise InputError("E-GPU-028", problem, part="graph")
         if isinstance(function, str):
             if shapes is not None:
-                problem = f"shapes= applies to Python functions, not to {function!r}"
-                raise ArgumentError("E-GPU-029", problem, "omit shapes", part="graph")
+                problem = f"`shapes` applies only to Python functions, not to {function!r}"
+                raise ArgumentError("E-GPU-029", problem, "omit `shapes`", part="graph")
             self.mechanism.refuse_open("graph", function)
             run: Callable[..., Any] = self.function(function, **options)
             known = {v.name: v.shape for v in run.interface.inputs}  # type: ignore[attr-defined]
         else:
             if options:
-                problem = f"options ({', '.join(options)}) apply only to named functions"
+                problem = f"options ({', '.join(options)}) apply only to functions given by name"
                 raise ArgumentError(
-                    "E-GPU-030", problem, "pass the options inside your function", part="graph"
+                    "E-GPU-030",
+                    problem,
+                    "pass the options to the robot functions that your function calls",
+                    part="graph",
                 )
             usual = {"q": (self.nq,), **dict.fromkeys(("qd", "qdd", "tau"), (self.nv,))}
             run, known = function, shapes_of(function, usual, shapes or {})
         values = {name: np.zeros(lead + shape, dtype) for name, shape in known.items()}
-        for name in ("q", "q0", "q1"):  # arguments that are configurations
+        for name in ("q", "q0", "q1"):  # zero is not a valid quaternion
             if known.get(name) == (self.nq,):
                 values[name][...] = self.neutral()
         return captured(run, values, library, device)
@@ -292,10 +295,10 @@ class Deriving(Moving):
         Returns
         -------
         A : ndarray, shape (..., 2nv, 2nv)
-            State matrix, [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad = 0 for joints for which
-            `integrate` adds v to q.
+            State matrix, [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]]. ad(qd) is the matrix of the Lie
+            bracket with qd, and is zero for joints for which `integrate` adds v to q.
         B : ndarray, shape (..., 2nv, m)
-            Input matrix, [0; M^-1 S].
+            Input matrix, [0; M^-1 S], where M is the mass matrix.
 
         Raises
         ------
@@ -311,9 +314,10 @@ class Deriving(Moving):
         robot with loops, x contains the n `independent` coordinates, A is (..., 2n, 2n) and B is
         (..., 2n, m). coordinates="tree" ignores the loops.
 
-        The six components of an external wrench are constant. With axes="world", the direction
-        of the wrench is constant in space. With axes="frame", the wrench rotates with the frame.
-        With at="frame" or (x, y, z), the reference point moves with the frame. With at="world", the
+        The six components of each `Wrench` in `f_ext` are held constant. Its options `axes` and
+        `at` determine how the wrench changes with q. With axes="world", the direction of the wrench
+        is constant in space. With axes="frame", the wrench rotates with the frame. With at="frame"
+        or (x, y, z), the reference point of the moment moves with the frame. With at="world", the
         reference point is the world origin.
 
         Examples
@@ -341,12 +345,12 @@ class Deriving(Moving):
         return numeric.delivered("linearize", (A, B), out)
 
     def packed_entries(self, function: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows and columns of the entries returned with `packed=True`.
+        """Return the row and column indices of the matrix entries returned with `packed=True`.
 
         Parameters
         ----------
         function : {"mass_matrix", "ltdl_factors", "ltl_factor"}
-            Name of the function.
+            Name of the function that returns the matrix.
 
         Returns
         -------

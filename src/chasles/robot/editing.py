@@ -102,7 +102,7 @@ class Editing(Parametric):
         fault = inertia_fault(float(mass), tensor)
         if fault is not None and fault.check == "not-positive":
             raise InputError(
-                "E-ROBOT-042", fault.what, "check the signs of `inertia`", part="attach"
+                "E-ROBOT-042", fault.what, "check the entries of `inertia`", part="attach"
             )
         entries = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         about = Symmetric(*(float(tensor[entry]) for entry in entries))
@@ -272,7 +272,8 @@ class Editing(Parametric):
         Parameters
         ----------
         *freedoms : str
-            Names of joints, with [k] for a joint with several degrees of freedom.
+            Names of joints. For a joint with several degrees of freedom, append the index of one of
+            them, as in "joint[0]".
 
         Returns
         -------
@@ -300,7 +301,7 @@ class Editing(Parametric):
         Parameters
         ----------
         *loops : LoopData
-            For each loop, the joint that closes it, which may have any type. For example,
+            Joints that close the loops, one per loop, of any type. For example,
             `LoopData("left", "fixed", None, "left_foot", pose, child_pose=...)` welds a frame of
             link "left_foot" to a pose in the world.
 
@@ -359,7 +360,7 @@ class Editing(Parametric):
         return self._changed(couplings=more, independent=())
 
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
-        """Return a robot with a new description, or with changed fields of its description."""
+        """Return a robot with changed fields of a description (by default, this robot's)."""
         changed = replace(source or self.model.source, **fields)
         changed = replace(changed, sensors=edit.sensors_left(changed))
         return rebuilt(type(self), changed, self.mimic, self.mechanism.t)

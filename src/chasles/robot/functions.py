@@ -172,7 +172,8 @@ class Computing(Identity):
 
         Notes
         -----
-        Methods: "spatial" (computed in world axes) and "link-frames" (computed in link frames).
+        Methods: "spatial" (recursion from the base to the frame) and "link-frames" (recursion from
+        the frame to the base).
 
         Examples
         --------
@@ -240,9 +241,12 @@ class Computing(Identity):
         -----
         A "classical" acceleration is the acceleration of the body point `at`. A "spatial"
         acceleration is the time derivative of the spatial velocity. The linear component of a
-        spatial acceleration is the classical acceleration minus w x v (Featherstone 2008, section
-        2.11). A "proper" acceleration is the classical acceleration minus gravity, as measured by
-        an accelerometer.
+        spatial acceleration is the classical acceleration minus w x v, with the angular velocity w
+        and the linear velocity v (Featherstone 2008, section 2.11). A "proper" acceleration is the
+        classical acceleration minus gravity, as measured by an accelerometer.
+
+        Methods: "spatial" (recursion from the base to the frame) and "link-frames" (recursion from
+        the frame to the base).
 
         Examples
         --------
@@ -686,9 +690,9 @@ class Computing(Identity):
         and F the external wrenches.
 
         For a robot with loops, q, qd and qdd must keep the loops closed. The torques are then not
-        unique. Without `actuated`, the loop joints transmit no force. With `actuated`, all other
-        torques are zero. If there are more actuators than degrees of freedom, the weighted sum of
-        squared torques is minimized.
+        unique. Without `actuated`, the loop joints transmit no force. With `actuated`, only the
+        listed degrees of freedom have torques. If there are more actuators than degrees of freedom,
+        the weighted sum of squared torques is minimized.
 
         Parameters
         ----------
@@ -703,11 +707,11 @@ class Computing(Identity):
         dissipation : bool, optional
             Include joint damping and friction. Default: False.
         actuated : sequence of str, optional
-            Actuated degrees of freedom: joint names, with [k] for a joint with several degrees of
-            freedom.
+            Actuated degrees of freedom: joint names, with an index for a joint with several degrees
+            of freedom, as in "joint[0]".
         weights : mapping from str to float, optional
-            Weight of each actuated degree of freedom, used if there are more actuators than degrees
-            of freedom. Default: 1.
+            Weights in the sum of squared torques, by the names of the actuated degrees of freedom.
+            Default: 1.
         method : str, optional
             Algorithm; see Notes. The default, "fastest", selects the algorithm with the fewest
             operations for this robot.
@@ -809,14 +813,14 @@ class Computing(Identity):
         -----
         Methods from Featherstone (2008): "articulated-body" (table 7.1), "mass-matrix" (chapter 6),
         "floating-base" (table 9.4, for robots with a floating base), "assembly-inertia" and
-        "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). The last three
-        support neither armature nor links without mass or without a moment of inertia.
+        "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). The last three do
+        not support armature, links without mass, or links without a moment of inertia.
 
-        Methods from Legnani et al. (1996): "homogeneous" (M and h from joint actions) and
-        "lagrange" (M and h from traces of matrix products).
+        Methods from Legnani et al. (1996): "homogeneous" (M and h from action matrices, which
+        combine moments and forces) and "lagrange" (M and h from traces of matrix products).
 
         Methods from Balafoutis and Patel (1991, chapter 6): "augmented-tensor",
-        "unit-acceleration", "composite-3x3", "conjugate-gradient" (without derivatives),
+        "unit-acceleration", "composite-3x3", "conjugate-gradient" (not available in `derivatives`),
         "orthogonal-complement" and "spatial-operator".
 
         "parallel-axes" uses the mass matrix and bias forces computed by the methods of the same
@@ -996,8 +1000,9 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the joint torques exerted by the actuators of the robot.
 
-        Torques are limited to the force ranges of actuators, tendons and joints. `activation_rate`
-        returns the time derivatives of the activations.
+        Torques are limited to the force ranges of actuators, tendons and joints. An actuator with
+        internal dynamics has an activation, a state variable whose time derivative
+        `activation_rate` returns.
 
         Parameters
         ----------
@@ -1008,7 +1013,8 @@ class Computing(Identity):
         ctrl : array_like, shape (..., nu)
             Controls in the order of `robot.actuators`, clamped to their ranges.
         act : array_like, shape (..., na), optional
-            Activations in the order of `robot.actuators.active`. Default: zero.
+            Activations (internal states) of the actuators in `robot.actuators.active`, in this
+            order. Default: zero.
         out : ndarray or tuple of ndarray, optional
             Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
@@ -1038,7 +1044,7 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """Return the time derivative of each activation.
+        """Return the time derivatives of the activations of the actuators.
 
         Parameters
         ----------
@@ -1049,7 +1055,8 @@ class Computing(Identity):
         ctrl : array_like, shape (..., nu)
             Controls in the order of `robot.actuators`, clamped to their ranges.
         act : array_like, shape (..., na), optional
-            Activations in the order of `robot.actuators.active`. Default: zero.
+            Activations (internal states) of the actuators in `robot.actuators.active`, in this
+            order. Default: zero.
         out : ndarray or tuple of ndarray, optional
             Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
@@ -1081,7 +1088,10 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """Return h in tau = M qdd + h: Coriolis, gravity and spring forces minus J'F.
+        """Return the bias forces h in tau = M qdd + h.
+
+        The result is the sum of Coriolis, centrifugal, gravity and spring forces, minus the joint
+        torques J'F produced by the external wrenches F.
 
         Parameters
         ----------
@@ -1244,14 +1254,14 @@ class Computing(Identity):
         -----
         For a robot with loops, "tree" selects the matrix M in M qdd + h = tau + A' multipliers.
         "independent" selects the mass matrix in the `independent` coordinates y (Featherstone 2008,
-        Eq 8.44), with the kinetic energy yd' M yd / 2. With `packed`, the lower triangle is
-        returned row by row (see `packed_entries`).
+        Eq 8.44), with the kinetic energy v' M v / 2 for the velocities v of these coordinates. With
+        `packed`, the lower triangle is returned row by row (see `packed_entries`).
 
         Methods: "spatial" (composite rigid bodies, Featherstone 2008, table 6.2) and
         "parallel-axes" (composite rigid bodies, with joints on parallel axes combined).
 
-        Methods from Legnani et al. (1996, part II): "homogeneous" (joint actions) and "lagrange"
-        (traces of matrix products).
+        Methods from Legnani et al. (1996, part II): "homogeneous" (action matrices, which combine
+        moments and forces) and "lagrange" (traces of matrix products).
 
         Methods from Balafoutis and Patel (1991, chapter 6): "augmented-tensor", "composite-3x3",
         "orthogonal-complement", "factored-complement", "unit-acceleration" and "spatial-operator".
@@ -1373,13 +1383,14 @@ class Computing(Identity):
         Notes
         -----
         The result is invertible if the frame can move in all six directions and the configuration
-        is not singular. For other tasks, `chasles.control` computes the operational-space inertia.
-        Several frames correspond to the handles in Featherstone (2008), Eq 7.4.
+        is not singular. For tasks with fewer coordinates, such as the position of a point,
+        `chasles.control` computes the operational-space inertia. The frames are the handles in
+        Featherstone (2008), Eq 7.4.
 
         Methods: "projection" (factors of M, section 7.2.1) and "propagation" (articulated bodies,
-        from the frames to the root). For a robot with loops, the result is J G (G' M G)^-1 G' J'
-        with qd = G yd. In this case, the configuration must be closed, and `method` must be
-        "fastest".
+        from the frames to the root). For a robot with loops, the result is J G (G' M G)^-1 G' J',
+        where G maps the rates of the `independent` coordinates to qd. In this case, the
+        configuration must be closed, and `method` must be "fastest".
 
         Examples
         --------
@@ -1621,7 +1632,7 @@ class Computing(Identity):
         Returns
         -------
         tau : ndarray, shape (..., prescribed degrees of freedom)
-            Joint torques or forces (N m or N), including armature.
+            Joint torques or forces (N m or N), including those that accelerate the armature.
 
         Examples
         --------
@@ -1688,9 +1699,9 @@ class Computing(Identity):
 
         Notes
         -----
-        External wrenches are constant, as in `linearize`. Methods: "spatial" (Singh, Russell,
-        Wensing 2022), "augmented-tensor" (Balafoutis and Patel 1991, algorithm 7.1, extended to
-        trees and all joints) and "closed-form" (Eq 7.3.1-4).
+        The six components of each external wrench are held constant, as in `linearize`. Methods:
+        "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel 1991,
+        algorithm 7.1, extended to trees and all joints) and "closed-form" (Eq 7.3.1-4).
 
         Examples
         --------

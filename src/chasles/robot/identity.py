@@ -23,19 +23,19 @@ from chasles.robot.html import as_html
 from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
 Array = Any
-"""NumPy, PyTorch, JAX or CuPy array, or any array_like. Results are arrays of the same library.
-For brevity, annotations mention only NumPy.
+"""NumPy, PyTorch, JAX or CuPy array, or any array_like. Results are arrays of the same library,
+although they are annotated as `np.ndarray` for brevity.
 """
 
 
 class Identity(Named):
-    """Base class that contains a model and the `Mechanism` that evaluates its functions."""
+    """Base class of `Robot`, with its model and the `Mechanism` that evaluates its functions."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
         self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
 
     def _begin(self, mechanism: Mechanism) -> None:
-        """Initialize the robot from a mechanism. Subclasses may define another `__init__`."""
+        """Initialize the robot from a mechanism, even if a subclass has a different `__init__`."""
         self.mechanism: Mechanism = mechanism
         """Object that evaluates the functions of the robot."""
         self.model = mechanism.model
@@ -51,7 +51,8 @@ class Identity(Named):
             """Raise AttributeError, with a suggestion for names used in other libraries."""
             kind = type(self).__name__
             problem = f"{kind!r} object has no attribute {name!r}"
-            if not name.startswith("_") and hasattr(type(self), ours := FOREIGN.get(name, "_")):
+            ours = FOREIGN.get(name.lower(), "_")
+            if not name.startswith("_") and hasattr(type(self), ours.partition(".")[0]):
                 problem += f"; it is called {ours!r} here"
             raise AttributeError(problem, name=name, obj=self)
 
@@ -81,17 +82,17 @@ class Identity(Named):
 
     @property
     def couplings(self) -> tuple[str, ...]:
-        """Names of the couplings: equations between coordinates, such as gears."""
+        """Names of the couplings (equations between coordinates, for example of gears)."""
         return tuple(coupling.name for coupling in self.model.couplings)
 
     @property
     def independent(self) -> tuple[str, ...]:
         """Independent coordinates, which determine all other coordinates through the loops.
 
-        Names are joint names, with [k] for a joint with several degrees of freedom. The coordinates
-        are selected once, from the rank of the loop matrix at closed configurations. Earlier joints
-        are preferred. Use `with_independent` to select other coordinates. Without loops, all
-        coordinates are independent.
+        A coordinate has the name of its joint, with an index if the joint has several degrees of
+        freedom, as in "joint[0]". The coordinates are selected once, from the rank of the loop
+        matrix at closed configurations. Earlier joints are preferred. Use `with_independent` to
+        select other coordinates. Without loops, all coordinates are independent.
         """
         return self.mechanism.independent
 
@@ -99,9 +100,9 @@ class Identity(Named):
     def independent_positions(self) -> tuple[str, ...]:
         """Names of the coordinates that `assemble` takes as input.
 
-        The names include all `independent` coordinates. A robot with rolling constraints
-        (`chasles.model.rolling`), which constrain velocities but not positions, has additional
-        names.
+        All `independent` coordinates are included. A robot with rolling constraints
+        (`chasles.model.rolling`) has additional ones, because rolling constrains velocities but
+        not positions.
         """
         loops = self.mechanism.loops
         return tuple(loops.freedoms[k] for k in loops.positions.independent)
@@ -113,7 +114,7 @@ class Identity(Named):
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names of all links and frames, which are valid values of `frame=`."""
+        """Names of all links and frames, which are valid values of the argument `frame`."""
         return tuple(self.model.frames)
 
     @property
@@ -146,10 +147,10 @@ class Identity(Named):
 
         The limits of a universal or yaw-pitch-roll joint apply to each of its angles. Joints with
         quaternions, or with both angles and lengths, have no limits. The position and velocity
-        limits of a joint are narrowed so that the joints that mimic it also stay within theirs. A
-        limit of a mimic joint that would leave no range is ignored and listed in `notes`. Effort
-        limits of mimic joints do not apply, because the generalized force is the sum of all
-        efforts.
+        limits of a joint are narrowed so that the joints that mimic it also stay within theirs. The
+        limits of a mimic joint are ignored, and listed in `notes`, if no position of the joint that
+        it mimics satisfies them. Effort limits of mimic joints do not apply, because the
+        generalized force is the sum of all efforts.
         """
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
@@ -189,7 +190,7 @@ class Identity(Named):
 
     @cached_property
     def keyframes(self) -> Mapping[str, Keyframe]:
-        """Named states in the file, each with q, qd, ctrl and act."""
+        """Keyframes: named states in the robot's file, each with q, qd, ctrl and act."""
         return keyframes(self.model)
 
     def joint(self, name: str) -> JointData:
@@ -246,9 +247,9 @@ class Identity(Named):
         Returns
         -------
         tuple of (loops, joints)
-            One pair for each cluster. The motion of a cluster does not depend on coordinates of
-            other clusters (Featherstone 2008, section 8.9). Joints that belong to no cluster are
-            unconstrained.
+            For each cluster, the names of its loops and couplings, and the names of its joints. The
+            motion of a cluster does not depend on the coordinates of other clusters (Featherstone
+            2008, section 8.9). Joints that do not belong to a cluster are unconstrained.
 
         Examples
         --------
@@ -269,8 +270,8 @@ class Identity(Named):
         Returns
         -------
         Robot
-            Robot at this time. Choices such as the independent coordinates are made at t = 0 and do
-            not depend on `t`.
+            Robot at this time. The independent coordinates are selected at t = 0 and do not depend
+            on `t`.
 
         Examples
         --------
@@ -282,7 +283,8 @@ class Identity(Named):
         held = self.at(t)
         if held is self:
             problem = f"robot {self.name!r} does not depend on time"
-            raise ModelError("E-ROBOT-008", problem, "omit at_time", part="at_time")
+            remedy = "omit `at_time` and call the methods of the robot directly"
+            raise ModelError("E-ROBOT-008", problem, remedy, part="at_time")
         return held
 
     def at(self, t: Array) -> Self:
@@ -319,9 +321,9 @@ class Identity(Named):
         out: Array,
         threads: int | None,
     ) -> Any:
-        """Evaluate a function.
+        """Evaluate a robot function.
 
-        `options` lists the name and value of each option in turn, and is part of the cache key of
+        `options` is a flat tuple (name, value, name, value, ...), and is part of the cache key of
         the compiled program.
         """
         key = (function, options)
@@ -343,11 +345,11 @@ class Identity(Named):
         return answer
 
     def _install(self, function: str, ready: Any) -> None:
-        """Replace a method of this robot with a fast entry point that skips the Python method.
+        """Replace a Python method of this robot with a fast entry point (a C callable).
 
-        The method is replaced at its first call if that call has no options or if the robot has
-        closed loops, and otherwise at its second call. A call with new options runs the method and
-        adds the options to the entry point.
+        If the first call has no options, or if the robot has closed loops, this call replaces the
+        method; otherwise the second call does. The first call with each new set of options still
+        runs the Python method.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None
@@ -365,14 +367,14 @@ class Identity(Named):
             entry = ready.entry(method=method, **facts)
         else:
             entry = entry_of(method, function, **facts)
-        if entry is not facts["fallback"]:  # entry points are supported on this system
+        if entry is not facts["fallback"]:  # fast entry points are available on this system
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call a method, and add the compiled function that it evaluates to the fast entry point.
+        """Call a Python method, and if possible let the fast entry point handle similar calls.
 
-        The function is added only if the method passed on its arguments unchanged and returned the
-        result unchanged.
+        This is possible if the method only passes its arguments to a compiled function and returns
+        the result.
         """
         _HEARD.call = ()
         try:
@@ -392,7 +394,7 @@ class Identity(Named):
 
 
 class _Heard(threading.local):
-    """Last function call in this thread, recorded while `Identity._by_python` runs."""
+    """The last robot function called in this thread, recorded while `Identity._by_python` runs."""
 
     call: tuple[Any, ...] | None = None
 
@@ -404,7 +406,7 @@ Kind = TypeVar("Kind", bound=Identity)
 
 
 def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | None) -> Kind:
-    """Create the robot for a description, at time t unless t is None."""
+    """Create a robot from a description, at a fixed time t unless t is None."""
     mechanism = mechanisms.of(build(source, mimic=mimic))
     return of_mechanism(kind, mechanism if t is None else mechanism.at(t))
 

@@ -1,4 +1,8 @@
-"""Velocities and higher time derivatives of frames, as vectors and as Mitra's matrices."""
+"""Motion of frames up to any time derivative, as 6-vectors or as Mitra's 4x4 matrices.
+
+The method and the matrices are from A. K. Mitra, "Homogeneous matrix approach based on joint motion
+for forward kinematic analysis of serial mechanisms" (docs/mitra.md).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +49,8 @@ class Moving(Configuring):
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point, which moves with the body, as in `frame_velocity`.
         method : str, optional
-            "joint-motion" (Mitra, in the base frame), "link-frames" (in link frames) or "fastest".
+            "joint-motion" (Mitra's method, docs/mitra.md; computed in the base frame),
+            "link-frames" (computed in link frames) or "fastest".
         out, threads
             As in `frame_velocity`.
 
@@ -83,7 +88,7 @@ class Moving(Configuring):
         threads: int | None = None,
         **named_rates: Array,
     ) -> np.ndarray:
-        """Return the n-th time derivative of the Jacobian.
+        """Return the n-th time derivative of the Jacobian of a frame.
 
         Parameters
         ----------
@@ -98,8 +103,8 @@ class Moving(Configuring):
         order : int, optional
             Expected number of rates. A different number raises an error.
         method : str, optional
-            "spatial" (Featherstone 2008, example 2.5; first order only), "joint-motion" (Mitra,
-            section 2.9) or "fastest".
+            "spatial" (Featherstone 2008, example 2.5; first order only), "joint-motion" (Mitra's
+            method, docs/mitra.md) or "fastest".
         out, threads
             As in `jacobian`.
 
@@ -138,8 +143,8 @@ class Moving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ... If there are n, the n-th time derivative of D is returned.
+        *rates : array_like, shape (..., nv)
+            The n time derivatives qd, qdd, ... of q. The result is the n-th time derivative of D.
         frame : str
             Name of a link or frame.
 
@@ -151,8 +156,10 @@ class Moving(Configuring):
 
         Notes
         -----
-        D is [e~ r x e; 0 0] for a revolute joint about e through r, and [0 e; 0 0] for a prismatic
-        joint along e. The derivative of D is Ddot = Omega D - D Omega (Mitra, Eq 3).
+        D is [e~ r x e; 0 0] for a revolute joint about the unit vector e through the point r, and
+        [0 e; 0 0] for a prismatic joint along e. e~ is the skew-symmetric matrix of e. The
+        derivative of D is Ddot = Omega D - D Omega, where Omega is the velocity matrix of the
+        joint's body. See Mitra's paper (docs/mitra.md), Eq 3.
 
         Examples
         --------
@@ -174,7 +181,7 @@ class Moving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
+        *rates : array_like, shape (..., nv)
             Time derivatives qd, qdd, ...
         frame : str
             Name of a link or frame.
@@ -182,13 +189,14 @@ class Moving(Configuring):
         Returns
         -------
         ndarray, shape (..., order, 4, 4)
-            One matrix per rate. In homogeneous coordinates, the matrices map a body point P to its
-            velocity Omega P, acceleration A_H P, jerk J_H P and so on.
+            One matrix for each given time derivative of q. In homogeneous coordinates, the matrices
+            Omega, A_H, J_H, ... map a body point P to its velocity Omega P, acceleration A_H P,
+            jerk J_H P and so on.
 
         Notes
         -----
         If M is the body's position matrix, each result is a time derivative of M, multiplied from
-        the right by M^-1 (Mitra, sections 2.6 and 2.7).
+        the right by M^-1. See Mitra's paper (docs/mitra.md), sections 2.6 and 2.7.
 
         Examples
         --------
@@ -201,7 +209,7 @@ class Moving(Configuring):
 
 
 def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str | None]:
-    """Return the rates, and the frame name passed after them or by keyword."""
+    """Separate the time derivatives from the frame name, if the name is the last of `rates`."""
     given = (*rates, frame) if frame is not None else tuple(rates)
     names = [x for x in given if isinstance(x, str)]
     if not names:

@@ -1,4 +1,4 @@
-"""Array types for annotations."""
+"""Types of array arguments, used in annotations."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
 
     class HasShape(Protocol):
-        """Array of any library."""
+        """Array from any supported array library."""
 
         @property
         def shape(self) -> Any:
-            """Length of each axis."""
+            """Shape of the array."""
 
     _Row = Sequence[float] | Sequence[HasShape]
     Numbers = HasShape | float | _Row | Sequence[_Row] | Sequence[Sequence[_Row]]

@@ -45,8 +45,8 @@ class Parametric(Deriving):
         Parameters
         ----------
         tolerance : float, optional
-            A regressor column is dropped if the fraction of its norm that is independent of the
-            kept columns is at most this value.
+            A regressor column is dropped if its component orthogonal to the kept columns is at most
+            this fraction of its norm.
         rng : numpy.random.Generator or int, optional
             Generator or seed for the random states.
 

@@ -17,7 +17,7 @@ from chasles.motion.simulation import simulate
 from chasles.robot.identity import Array
 from chasles.robot.sensing import Sensing
 
-if TYPE_CHECKING:  # imported in methods at run time
+if TYPE_CHECKING:  # at run time, methods import these
     from chasles.checks import Verification
     from chasles.distances import Distances
     from chasles.motion.geometry.closed_forms import Capsule, Sphere
@@ -36,8 +36,8 @@ class Robot(Sensing):
     `assemble` and `complete` compute positions and velocities that keep the loops closed.
     `forward_dynamics`, `linearize` and similar functions keep the loops closed or raise an error.
     Kinematics, energy, momentum and the terms of the equations of motion (`mass_matrix`,
-    `bias_forces`, `gravity_forces`, ...) are computed for the tree. These quantities are also valid
-    for closed motions: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
+    `bias_forces`, `gravity_forces`, ...) are computed for the tree. The results are also valid for
+    closed loops: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
 
     A robot depends on time if joints have prescribed motions (`drive`) or couplings change with
     time. Call its functions at a fixed time: `robot.at_time(t).mass_matrix(q)`.
@@ -73,8 +73,8 @@ class Robot(Sensing):
         -------
         bool
             True if joint torques and mass matrices agree at random states. For robots with loops or
-            couplings, closed configurations, the number of degrees of freedom and accelerations
-            must agree too. Damping and friction are ignored.
+            couplings, closed configurations, mobility and accelerations are compared instead.
+            Damping and friction are ignored.
 
         Examples
         --------
@@ -126,14 +126,15 @@ class Robot(Sensing):
             "hull" replaces each mesh by its convex hull. "triangles" treats meshes as surfaces
             without volume, so the distance between overlapping meshes is not the penetration depth.
         threads
-            Number of threads for the compiled program, and of processes for coal (see Notes) if the
-            system can fork. Default: all threads for large batches, one process.
+            Number of threads for the compiled program and, if the system can fork, number of
+            processes for coal (see Notes). Default: all threads for large batches, and one process.
 
         Returns
         -------
         Distances
-            `distance` (..., P), `points` (..., P, 2, 3) in the world, `normals`, `gradient` (...,
-            P, nv), the smallest distance `least` (...), and its pair `nearest`.
+            For P pairs, `distance` (..., P), nearest `points` (..., P, 2, 3) in the world,
+            `normals` and `gradient` (..., P, nv). `least` (...) is the smallest distance, and
+            `nearest` is the pair of names to which it belongs.
 
         Raises
         ------
@@ -180,9 +181,11 @@ class Robot(Sensing):
         Notes
         -----
         The SRDF file must have the name of the URDF file or of the robot, and must be in the folder
-        of the URDF file, in the subfolder `srdf`, or in `../srdf` or `../config`. As in MuJoCo, a
-        body in an MJCF file that is connected to the world may collide with shapes fixed in the
-        world.
+        of the URDF file, in the subfolder `srdf`, or in `../srdf` or `../config`.
+
+        A link that a free joint connects to the world may collide with links fixed to the world, so
+        these pairs are not omitted. For robots from MJCF files, this applies to any joint between a
+        link and the world, as in MuJoCo.
 
         Examples
         --------
@@ -209,8 +212,8 @@ class Robot(Sensing):
         Returns
         -------
         tuple of Sphere or Capsule
-            Shapes in the frames of their links, for `distance(shapes=)` and
-            `inverse_kinematics(avoid=)`.
+            Shapes in the frames of their links, for the argument `shapes` of `distance` and the
+            argument `avoid` of `inverse_kinematics`.
 
         Notes
         -----
@@ -218,7 +221,7 @@ class Robot(Sensing):
         rounding error. A positive distance between enclosing shapes is therefore a lower bound for
         the distance between the collision shapes. If enclosing shapes overlap, the collision shapes
         may still be apart, or they may overlap by a different depth. A negative distance is the
-        penetration depth of one pair of spheres or capsules, not of the unions.
+        negative penetration depth of one pair of spheres or capsules, not of their unions.
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 
@@ -258,7 +261,7 @@ class Robot(Sensing):
         return entry_point("verify")(self, seed=seed, states=states, full=full)
 
     def explain(self, function: str, **options: Any) -> Explanation:
-        """Explain how a function is computed: method, passes, operations, source, program.
+        """Report how a function is computed: method, passes, operation count, source and program.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ listed file, and `chasles.load(name)` loads it.
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from chasles.formats.registry import find, installed
 from chasles.model import Description
@@ -26,13 +26,13 @@ from chasles.robots import arms, legged, mechanisms, synthetic
 P = ParamSpec("P")
 
 ROBOTS: dict[str, Callable[..., Robot]] = {}
-"""Functions that return the robots, by name."""
+"""Functions that create the built-in robots, by robot name."""
 
 
 def _robot(describe: Callable[P, Description]) -> Callable[P, Robot]:
-    """Wrap a function that returns a description, so that it returns a robot.
+    """Return a function that builds a robot from the description that `describe` returns.
 
-    The wrapped function is added to `ROBOTS`.
+    The new function is added to `ROBOTS`.
     """
 
     @functools.wraps(describe)
@@ -61,5 +61,15 @@ six_bar = _robot(mechanisms.six_bar)
 stewart = _robot(mechanisms.stewart)
 delta = _robot(mechanisms.delta)
 random_tree = _robot(synthetic.random_tree)
+
+if not TYPE_CHECKING:  # type checkers report unknown names themselves
+
+    def __getattr__(name: str) -> Any:
+        """Raise AttributeError, which names the function that loads installed robots."""
+        problem = f"module {__name__!r} has no attribute {name!r}"
+        if not name.startswith("_"):
+            problem += f"; installed robots are loaded by name: chasles.load({name!r})"
+        raise AttributeError(problem)
+
 
 __all__ = ["ROBOTS", "find", "installed", *ROBOTS]

@@ -10,11 +10,11 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 ORIGIN = Vector.zero()
 
 SHELL, MOTOR = (0.80, 0.82, 0.85, 1.0), (0.22, 0.24, 0.28, 1.0)
-"""Colors of links and motors, respectively (red, green, blue, opacity)."""
+"""Colors of links and of motors (red, green, blue, opacity)."""
 
 
 def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> RigidInertia:
-    """Return the inertia of a box with edges `size` along x, y and z."""
+    """Return the inertia of a box; `size` contains the edge lengths along x, y and z."""
     xx, yy, zz = (mass * edge * edge / 12.0 for edge in size)
     return RigidInertia.from_center(
         mass, center, Symmetric(yy + zz, xx + zz, xx + yy, 0.0, 0.0, 0.0)

@@ -30,9 +30,9 @@ def puma560() -> Description:
     Notes
     -----
     Inertial parameters are from Armstrong, Khatib and Burdick (1986); frames and motors are from
-    Corke and Armstrong-Helouvry (1994). The base frame is at the shoulder. Frame "tool" (= "dh6")
-    is at the center of the wrist. Motor armature, damping and friction are reflected through the
-    gears.
+    Corke and Armstrong-Helouvry (1994). The base frame is at the shoulder. Frame "tool", also named
+    "dh6", is at the center of the wrist. Armature (rotor inertia), damping and friction of the
+    motors are reflected through the gears.
 
     Examples
     --------
@@ -56,9 +56,9 @@ def stanford_arm() -> Description:
     Notes
     -----
     Frames are from Legnani et al. (1996), part II, section 4, and inertial parameters from Paul
-    (1981). The offset d4 in Legnani's M34 is zero here, so their boom coordinate is q[2] - d4. The
-    base frame is at the shoulder, frame "dh6" at the wrist, and frame "tool" between the finger
-    tips.
+    (1981). q[2] includes the constant offset d4 along the boom, so the boom coordinate of Legnani
+    et al. is q[2] - d4. The base frame is at the shoulder, frame "dh6" at the wrist, and frame
+    "tool" between the finger tips.
 
     Examples
     --------
@@ -70,19 +70,20 @@ def stanford_arm() -> Description:
 
 
 def microbot() -> Description:
-    """Return the five-axis RRRRP arm from Mitra's examples, similar to Uicker's Microbot.
+    """Return the five-axis RRRRP arm of Mitra's paper on joint motion (docs/mitra.md).
 
     Returns
     -------
     robot : Robot
-        The arm, nq = nv = 5. Frame "tool" is frame 6 in the paper, and frame "P" is at
+        The arm, nq = nv = 5. Frame "tool" is frame 6 in Mitra's paper, and frame "P" is at
         (0, 0, 64 mm) in frame "tool".
 
     Notes
     -----
-    In the paper's table, theta in the first four rows and s in the fifth row are values of the
-    joint variables, not offsets. The examples use q = (30, 60, -30, 0 degrees, 0.097 m). The paper
-    does not give masses and inertias; the robot uses cylinders of plausible size.
+    The arm is similar to Uicker's Microbot. In the Denavit-Hartenberg table of Mitra's paper, theta
+    in the first four rows and s in the fifth row are values of the joint variables, not offsets.
+    The examples in the paper use q = (30, 60, -30, 0 degrees, 0.097 m). The paper does not give
+    masses and inertias, so plausible values are used.
 
     Examples
     --------

@@ -42,7 +42,10 @@ class Solid(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A joint and its link: position on the parent, axis, limits (degrees, N m) and solid."""
+    """A revolute joint and its child link, which is a uniform solid.
+
+    `at` is the position of the joint on the parent link. Limits are in degrees and N m.
+    """
 
     joint: str
     link: str
@@ -55,7 +58,7 @@ class Part(NamedTuple):
 
 
 def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> Solid:
-    """Return a box with edges `size` along x, y and z."""
+    """Return a box; `size` contains the edge lengths (m) along x, y and z."""
     return Solid(_solids.box(mass, size, center), "box", size, 2, center)
 
 
@@ -67,7 +70,7 @@ def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> Solid:
 def cylinder(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> Solid:
-    """Return a circular cylinder."""
+    """Return a circular cylinder whose axis has the index `along` (0: x, 1: y, 2: z)."""
     inertia = _solids.cylinder(mass, radius, length, along, center)
     return Solid(inertia, "cylinder", (radius, length), along, center)
 
@@ -225,8 +228,8 @@ def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False)
 def _drawn(link: str, part: Part, solid: Solid) -> list[ShapeData]:
     """Return the visual shapes of a link: its solid, and a cylinder for its motor.
 
-    The motor's volume is proportional to its torque. If the link is a capsule along the joint axis,
-    the motor is large enough to enclose it. A cylindrical link smaller than the motor has the
+    The motor's volume is proportional to its torque limit. If the link is a capsule along the joint
+    axis, the motor is large enough to enclose it. A cylindrical link smaller than the motor has the
     motor's color, so that coincident surfaces have the same color.
     """
     radius = 0.0115 * part.effort ** (1.0 / 3.0)

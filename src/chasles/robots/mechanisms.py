@@ -40,11 +40,11 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
     -----
     q = (alpha1, alpha2, alpha3, a). The angles are measured from x to the crank, from the crank to
     the rod, and from the rod to the slider, in the world's x-y plane. The slider is at distance a
-    from the crank's axis. The tree has three revolute joints and a prismatic joint. As in the
-    paper, the last joint connects the slider back to the ground (M34 = translation by -a along x),
-    where loop "closure" welds link "guide" to "base". The rods have a mass of 1 kg/m; base, slider
-    and guide have a mass of 1 kg each. The guide is at rest if the loop is closed. Gravity is along
-    -y.
+    from the crank's axis. The tree has three revolute joints and a prismatic joint "a". As in the
+    paper, the prismatic joint leads from the slider back to the ground (a translation by -a along
+    x). Its child link "guide" is welded to link "base" by loop "closure", so the guide is at rest
+    if the loop is closed. The rods have a mass of 1 kg/m; base, slider and guide have a mass of
+    1 kg each. Gravity is along -y.
 
     Examples
     --------
@@ -110,7 +110,8 @@ def four_bar(
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
         problem = f"{longest} ({lengths[longest]:g} m) must be shorter than the other bars together"
-        raise ModelError("E-ROBOT-028", problem, "shorten this bar", part="robot 'four_bar'")
+        remedy = "shorten this bar, or lengthen another one"
+        raise ModelError("E-ROBOT-028", problem, remedy, part="robot 'four_bar'")
     bars = {
         "crank": (crank, "base", 0.0),
         "coupler": (coupler, "crank", crank),
@@ -262,8 +263,8 @@ def _linkage(
 ) -> Description:
     """Return a planar linkage of rods (1 kg/m) connected by pin joints.
 
-    `bars` contains the length, parent and position along the parent for each rod. `pins` are the
-    two rods that each loop joint connects.
+    `bars` maps each rod to its length, its parent and its position along the parent. `pins` maps
+    each loop joint to the two rods that it connects.
     """
     links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
     joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())
@@ -404,7 +405,7 @@ def _at(place: Vector) -> Transform:
 
 
 def _axes(x: Vector, y: Vector) -> Rotation:
-    """Return the coordinate transformation to a frame with the given x and y axes."""
+    """Return the coordinate transformation to a frame whose x and y axes are given."""
     return Rotation.of(Matrix((tuple(x), tuple(y), tuple(x.cross(y)))))
 
 

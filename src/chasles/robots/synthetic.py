@@ -1,7 +1,7 @@
 """Synthetic robots: planar arms of equal rods, general chains and trees, and random trees.
 
-Only `Random.random` and `Random.uniform` are used, because their sequences do not change between
-versions of Python. A seed therefore gives the same tree everywhere.
+Random trees use only the methods `random` and `uniform` of Python's `random.Random`, whose
+sequences do not change between versions of Python. A seed therefore gives the same tree everywhere.
 """
 
 import math
@@ -27,7 +27,7 @@ _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
 
 
 def planar(n: int) -> Description:
-    """Return an arm of n equal rods (1 m, 1 kg) in the vertical plane y = 0, gravity along -z.
+    """Return an arm of n equal rods (1 m, 1 kg) in the plane y = 0, with gravity along -z.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def zigzag(n: int) -> Description:
 
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
-    """Return an arm whose rods lie along the x axes of their links, with given angles at q = 0."""
+    """Return an arm of equal rods along x, with the given angles between rods at q = 0."""
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
@@ -173,11 +173,11 @@ def general_tree(n: int, children: int) -> Description:
 
     Notes
     -----
-    Featherstone (2008, section 10.3) counts operations for these trees: one child per link gives
-    the chain GU(n), and two children give the binary tree. The child of the base and the first
-    child of each link have a Denavit-Hartenberg placement: translated by d along z and a along x of
-    the parent, and rotated about x only. Other children have general placements. Gravity is along
-    -z.
+    Featherstone (2008, section 10.3) counts operations for these trees. The result is the serial
+    chain GU(n) of the book for children = 1, and the binary tree for children = 2. The child of the
+    base and the first child of each link have a Denavit-Hartenberg placement: translated by d along
+    z and a along x of the parent, and rotated about x only. Other children have general placements.
+    Gravity is along -z.
 
     Examples
     --------
@@ -291,9 +291,9 @@ def random_tree(
 
 
 def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
-    """Return n joint types: each type once in random order, followed by random types.
+    """Return n joint types: all types in random order, and random types if n is larger.
 
-    "free" comes first if `floating` is True; otherwise, another type comes first.
+    The first type is "free" if `floating` is True, and another type otherwise.
     """
     left, kinds = list(JOINTS), []
     while left:
@@ -345,7 +345,7 @@ def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
 
 
 def _axis(rng: random.Random) -> Vector:
-    """Return a random unit vector, along a coordinate axis or uniform on the sphere."""
+    """Return a random unit vector, either along a coordinate axis or in any direction."""
     if rng.random() < 0.5:
         k, sign = int(rng.random() * 3.0), 1.0 if rng.random() < 0.7 else -1.0
         return Vector.of(*(sign if i == k else 0.0 for i in range(3)))
@@ -355,9 +355,9 @@ def _axis(rng: random.Random) -> Vector:
 
 
 def _pose(rng: random.Random) -> Transform:
-    """Return a random pose, rotated by zero, by right angles or by arbitrary angles.
+    """Return a random pose: not rotated, rotated by right angles, or rotated by any angle.
 
-    The position is within 0.3 m along each axis.
+    Each coordinate of the position is between -0.3 and 0.3 m.
     """
     place = Vector.of(*(rng.uniform(-0.3, 0.3) for _ in range(3)))
     style = rng.random()

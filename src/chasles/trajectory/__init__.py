@@ -9,8 +9,8 @@
 | `minimum_jerk`, `minimum_snap` | from rest to rest |
 | `spline` | through points, rotations or poses |
 | `trapezoid`, `s_curve` | fastest within velocity, acceleration and jerk limits |
-| `line`, `arc`, `path` | a frame on straight lines, arcs or both, with blends |
-| `fourier` | a Fourier series, as chosen by `chasles.excite` |
+| `line`, `arc`, `path` | of a frame along straight lines, arcs or both, with blends |
+| `fourier` | periodic, given as a Fourier series (`chasles.excite` chooses one) |
 | `time_optimal` | fastest along a path within limits, including joint torques |
 | `join` | several trajectories in sequence |
 | `load` | from a motion file; `move.save` writes one |

@@ -1,4 +1,4 @@
-"""Charts: coordinates in which trajectories of vectors and robots are polynomials."""
+"""Charts: local coordinates in which a trajectory of a vector or a robot is a polynomial."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +12,7 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""Tolerance (rad or m) for the distance between computed and given last configurations."""
+"""Maximum difference (rad or m) between the computed and the given final configuration."""
 
 NEAR = 16
 """Number of configurations stored per polynomial piece as initial guesses for closing loops."""
@@ -22,8 +22,8 @@ NEAR = 16
 class Chart:
     """Points in the configuration space of a robot or, if `robot` is None, in a vector space.
 
-    `given` contains the configurations (m, nq) of the robot. `rows` are the indices of the
-    independent velocities, if loops determine the others.
+    `given` contains the configurations (m, nq) of the robot. For a robot with loops, `rows`
+    contains the indices of the independent velocities.
     """
 
     space: Space
@@ -33,12 +33,12 @@ class Chart:
     rows: list[int] | None = None
 
     def rate(self, velocity: np.ndarray) -> np.ndarray:
-        """Convert the robot's velocities to velocities in this space."""
+        """Return the independent entries of the robot's velocities; all entries without loops."""
         return velocity if self.rows is None else velocity[..., self.rows]
 
     @property
     def sizes(self) -> int:
-        """Number of velocity coordinates of the robot, or size of the vectors."""
+        """Number of velocity coordinates of the robot or, without a robot, size of the vectors."""
         return self.space.size if self.robot is None else self.robot.nv
 
     def move(
@@ -46,8 +46,7 @@ class Chart:
     ) -> Move:
         """Return the trajectory defined by piecewise polynomials in this space.
 
-        `anchors` are the elements of the space from which displacements are measured, one for all
-        pieces or one per piece.
+        The polynomials are displacements from `anchors`: a point for all pieces, or one per piece.
         """
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)
@@ -57,9 +56,9 @@ class Chart:
         return self._closed(absolute, periodic)
 
     def _closed(self, curve: "scipy.interpolate.PPoly", periodic: bool) -> Move:
-        """Return the trajectory along a curve of independent coordinates.
+        """Return the trajectory of all coordinates for given independent coordinates.
 
-        Loops are closed at points along the curve, with the previous configuration as the guess.
+        At points along the curve, the loops are closed from the previous configuration.
         """
         assert self.robot is not None
         x = curve.x
@@ -72,7 +71,7 @@ class Chart:
             problem = (
                 f"the motion ends {last:.3g} (rad or m) away from the last given configuration"
             )
-            remedy = "use configurations on one assembly branch, or add points between them"
+            remedy = "use configurations on the same assembly branch, or add points between them"
             raise InputError("E-PATH-015", problem, remedy, part="trajectory")
         return Closed(curve, np.array(near), times, self.robot, periodic)
 
@@ -94,7 +93,8 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
     rows = list(robot.mechanism.closing.independent)
     if robot.independent != robot.independent_positions:
         problem = f"robot {robot.name!r} has rolling constraints, which are not supported"
-        raise InputError("E-PATH-016", problem, "omit `robot`", part=part)
+        remedy = "omit `robot` to treat positions as plain numbers"
+        raise InputError("E-PATH-016", problem, remedy, part=part)
     places = {
         robot.model.velocity_slices[i].start: robot.model.position_slices[i].start
         for i in robot.model.movers

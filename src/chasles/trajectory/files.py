@@ -70,7 +70,7 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
 
 
 def _through(at: Chart, t: np.ndarray, rates: list[np.ndarray]) -> Move:
-    """Return the trajectory with given velocities (and accelerations) at the points."""
+    """Return the trajectory through points with given velocities (and accelerations)."""
     rates = [at.rate(each) for each in rates]
     if not at.space.brackets:
         return at.move(hermite(t, [at.points - at.points[0], *rates]), at.points[:1])

@@ -85,7 +85,7 @@ def fourier(
         check_robot(part, robot)
         if robot.nq != robot.nv or len(robot.independent) < robot.nv:
             problem = "a Fourier series needs joints with one coordinate each, and no loops"
-            raise InputError("E-PATH-058", problem, "use spline", part=part)
+            raise InputError("E-PATH-058", problem, "use trajectory.spline", part=part)
     rows = []
     for what, given in (("sines", sines), ("cosines", cosines)):
         found = all_finite(what, some_numbers(what, given, part).astype(float), part)
@@ -95,6 +95,6 @@ def fourier(
         rows.append(found)
     if len(rows[0]) != len(rows[1]):
         problem = f"{len(rows[0])} sines and {len(rows[1])} cosines were given"
-        raise InputError("E-PATH-057", problem, "pass the same number of both", part=part)
+        raise InputError("E-PATH-057", problem, "pass as many sines as cosines", part=part)
     period = positive("duration", duration, part)
     return Fourier(middle, rows[0], rows[1], period, robot, periodic)

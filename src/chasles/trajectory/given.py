@@ -85,7 +85,7 @@ def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
 
 
 def two_points(q0: Any, q1: Any, robot: Robot | None, part: str) -> np.ndarray:
-    """Return the checked start and end positions (2, n)."""
+    """Check the start and end positions, and return them as an array (2, n)."""
     size = None if robot is None else robot.nq
     first = finite("q0", q0, size, part)
     return points("q0 and q1", [first, finite("q1", q1, len(first), part)], robot, part)

@@ -41,11 +41,11 @@ class Grid:
     """Constraints at three points in each interval, and the largest speeds that satisfy them.
 
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
-    speed x. Fields:
+    speed x. For N intervals and r limited accelerations and torques, the fields are:
 
     - length (N, 1): lengths of the intervals.
     - q (PLACES, N, nq), rates (2, PLACES, N, nv): q, q' and q'' of the path.
-    - bent: q' and q'' of coordinates whose accelerations q' u + q'' x are limited.
+    - bent: q' and q'' of the coordinates whose accelerations q' u + q'' x are limited.
     - torques: values of c, c + a and c + b for the limited torques.
     - loads: kernel that computes these torques (`functions.loads`), or None.
     - velocity (1, nv), limits (1, r): symmetric limits hi = -lo.
@@ -55,7 +55,7 @@ class Grid:
 
     - x (N + 1,): the largest squared speeds.
     - reach (N + 1, 2): bounds on the squared speeds from which the end can be reached.
-    - dt (N, 1): durations.
+    - dt (N, 1): durations of the intervals.
     - motion (2, N, 1): half of u, and the speed at the start of each interval.
     """
 
@@ -79,7 +79,7 @@ class Grid:
         self._rounds = backends.rounds(self._round_parts(), MOST_ROUNDS)
 
     def _path_parts(self) -> list[Any]:
-        """Return programs that evaluate the path, if it is polynomial, and the torques along it."""
+        """Return programs for a polynomial path and, if `loads` is set, for joint torques."""
         n, _, velocities, *_, terms = self.size
         self.pieces, self.start = np.empty((terms, n, velocities)), np.empty((n, 1))
         self.anchor, parts = np.empty((1, velocities)), []
@@ -111,7 +111,7 @@ class Grid:
         ]
 
     def _round_parts(self) -> list[Any]:
-        """Return the programs for one iteration, which find speeds and tighten limits if needed."""
+        """Return programs for one iteration, which compute speeds and tighten exceeded limits."""
         n, _, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))
@@ -137,7 +137,7 @@ class Grid:
         ]
 
     def _passes(self) -> tuple[Any, Any, Any, list[np.ndarray]]:
-        """Return three programs (start, backward pass, forward pass) and the arrays they read."""
+        """Prepare the start, backward and forward programs; also return the arrays they read."""
         n, _, _, *key, _ = self.size
         m = PLACES * sum(key) + 1
         high, low, slope, inverse = (np.empty((n, m)) for _ in range(4))
@@ -152,19 +152,20 @@ class Grid:
         return start, backward, forward, [high, low, slope, inverse, self._alone]
 
     def bound(self, velocity: np.ndarray, limits: np.ndarray) -> None:
-        """Bound the speeds by the velocity limits (nv,), and set the other limits (r,).
+        """Set the velocity limits (nv,) and the other limits (r,), and compute the speed bounds.
 
-        Also evaluate the path, if it is polynomial, and the torques along it, if `loads` is given.
+        If the path is polynomial, its points are computed first. If the grid has a torque kernel
+        (`loads`), the torques along the path are also computed.
         """
         self.velocity[...], self.limits[...], self._now[...] = velocity, limits, limits
         self._bound()
 
     def fastest(self, first: float, last: float) -> int | None:
-        """Find the largest feasible squared speeds, given `first` and `last` at the path ends.
+        """Compute the largest feasible squared speeds along the path, and store them in `x`.
 
-        Limits are tightened until they also hold between the three points of each interval. Return
-        None if the limits can be satisfied, and otherwise the index of the last infeasible
-        interval.
+        `first` and `last` are the squared speeds at the ends. Limits are tightened until the
+        original limits also hold between the three points of each interval. Return None on
+        success, or the index of the last interval in which the limits cannot be satisfied.
         """
         self.reach[-1], self.x[0] = last, first
         self._ends[0] = first, first / (1.0 + 1e-9)
@@ -176,7 +177,7 @@ class Grid:
 
 
 def _padded(n: int, size: int, value: float) -> np.ndarray:
-    """Return an array filled with `value`: one row per interval, and one more at each end."""
+    """Return an array of `value`, with one row per interval and an extra row at each end."""
     return np.full((n + 2, size), value)
 
 
@@ -194,7 +195,10 @@ _GRIDS: dict[tuple[Size, Any], Grid] = {}
 
 
 def taken(size: Size, loads: Any) -> Grid:
-    """Remove a grid from the cache and return it, or create a grid. `keep` caches it again."""
+    """Return a matching grid from the cache, or a new grid.
+
+    A cached grid is removed from the cache until it is passed to `keep`.
+    """
     return _GRIDS.pop((size, loads), None) or Grid(size, loads)
 
 

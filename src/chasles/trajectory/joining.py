@@ -8,7 +8,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.trajectory.moves import Joined, Move
 
 GAP = 1e-9
-"""Tolerance (rad or m) for the distance between the end of a trajectory and the next start."""
+"""Maximum distance (rad or m) between the end of a trajectory and the start of the next one."""
 
 
 def join(*moves: Move) -> Move:

@@ -20,7 +20,7 @@ from chasles.trajectory.routes import Route, Via, make_route
 from chasles.trajectory.splines import in_pieces, rigid
 
 FEWEST, MOST = 32, 1024
-"""Initial and maximum number of configurations along a path."""
+"""Initial and maximum number of configurations that are computed along a path."""
 
 EXACT = 1e-10
 """Inverse kinematics tolerance along the path (rad and m)."""
@@ -57,8 +57,9 @@ def line(
     start
         Initial configuration (nq,).
     blend
-        Distance (m) before a corner at which the frame begins to blend into the next line; at most
-        half of the shorter line. If `blend` is 0, the frame stops at corners.
+        Distance (m) before a corner at which the frame begins to blend into the next line. The
+        distance is reduced to half the length of the shorter line, if necessary. If `blend` is 0,
+        the frame stops at corners.
     duration
         Duration (s) of a motion from rest to rest with minimum jerk along the path. By
         default, the path has unit speed (m/s, or rad/s where the frame only rotates) and can be
@@ -213,17 +214,17 @@ def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
         goals = np.tile(first, (given.size // 3, 1, 1))
         goals[:, :3, 3] = all_finite("through", given, name).reshape(-1, 3)
         return list(goals)
-    problem = f"goals must be poses (4, 4) or positions (3,), not shape {given.shape}"
+    problem = f"goals must be 4x4 poses or 3-vectors, not an array of shape {given.shape}"
     raise InputError("E-PATH-040", problem, part=name)
 
 
 def _vias(name: str, via: Any, count: int) -> list[Via]:
-    """Check the via points: a position for each arc, and None for each line."""
+    """Check the via points, one for each segment: a position for an arc, or None for a line."""
     if via is None:
         return [None] * count
     if not isinstance(via, Sequence | np.ndarray) or len(via) != count:
         given = len(via) if isinstance(via, Sequence | np.ndarray) else "no"
-        problem = f"{given} via points were given for {count} end points"
+        problem = f"{given} via points for {count} end points"
         remedy = "pass one via point per end point; use None for a line"
         if name == "arc":
             remedy = "pass one via point per end point"
@@ -233,7 +234,7 @@ def _vias(name: str, via: Any, count: int) -> list[Via]:
 
 @dataclass(frozen=True)
 class Guided:
-    """A robot frame to move along paths.
+    """Options for moving a robot frame along a path.
 
     `name` is the name of the calling function, for error messages.
     """
@@ -269,7 +270,7 @@ class Guided:
         segments: Iterable[tuple[np.ndarray, Via]],
         duration: float,
     ) -> Move:
-        """Return a motion along the segments that stops at each corner."""
+        """Return a motion along all segments, which stops at each corner between them."""
         moves: list[Move] = []
         for goal, on in segments:
             moves.append(self.followed(make_route(first, [goal], [on], 0.0, self.name), q))
@@ -296,9 +297,9 @@ class Guided:
         return q, robot.forward_kinematics(q, frame=self.frame)
 
     def followed(self, route: Route, q: np.ndarray) -> Move:
-        """Return the motion along a route.
+        """Return the motion along a route that starts at q.
 
-        If `q` is outside the joint limits, error messages say so.
+        If the motion is impossible and q violates the joint limits, the error reports this.
         """
         try:
             return self._followed(route, q)
@@ -333,13 +334,18 @@ class Guided:
             count *= 2
 
     def _steps(self, at: Chart, route: Route, s: np.ndarray) -> np.ndarray:
-        """Return differences (m, n) from the first configuration; raise an error if they jump."""
+        """Return the displacements (m, n) of all configurations from the first one.
+
+        Raise an error if a joint with a quaternion rotates more than half a turn from its initial
+        position, because its displacement is then discontinuous.
+        """
         steps = at.space.difference(at.points[:1], at.points)
         jumps = np.abs(np.diff(steps, axis=0)).max(axis=-1)
         if at.space.brackets and jumps.max() > np.pi:
             place = _place(s[int(np.argmax(jumps))], route)
             problem = f"a joint rotates more than half a turn from its initial position {place}"
-            raise InputError("E-PATH-062", problem, "split the path, and use join", part=self.name)
+            remedy = "split the path, and combine the parts with trajectory.join"
+            raise InputError("E-PATH-062", problem, remedy, part=self.name)
         return np.asarray(steps)
 
     def _off(self, q: np.ndarray, T: np.ndarray) -> np.ndarray:
@@ -378,7 +384,7 @@ def _place(s: float, route: Route) -> str:
 
 
 def _timed(path: Move, duration: float | None) -> Move:
-    """Return a path timed from rest to rest, with minimum jerk in its path parameter."""
+    """Return the path with minimum-jerk timing, or unchanged if `duration` is None."""
     if duration is None:
         return path
     profile = minimum_jerk([0.0], [path.duration], duration)

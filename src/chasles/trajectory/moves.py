@@ -57,7 +57,7 @@ class Move:
         return found
 
     def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
-        """Return positions and derivatives at valid times from 0 to the duration.
+        """Return positions and their derivatives at times from 0 to the duration.
 
         Parameters
         ----------
@@ -193,8 +193,8 @@ class Move:
 class Polynomial(Move):
     """Piecewise polynomial trajectory: `curve` (a SciPy PPoly) gives displacements from anchors.
 
-    `anchors` are the elements of the space from which displacements are measured, one for each
-    piece or one for all pieces.
+    `anchors` are the points of the space from which the polynomials measure displacements: one for
+    all pieces, or one per piece.
     """
 
     curve: "scipy.interpolate.PPoly"
@@ -264,7 +264,7 @@ class Timed(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined(Move):
-    """Several trajectories in sequence."""
+    """Trajectory that consists of several trajectories, one after another."""
 
     moves: tuple[Move, ...]
     duration: float = field(init=False)

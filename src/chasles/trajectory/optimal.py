@@ -19,10 +19,10 @@ from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
 STILL = 1e-6
-"""Fraction of the maximum path velocity below which the path is considered to be at rest."""
+"""Threshold for zero path velocity, relative to the maximum path velocity."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
-"""Points within a grid interval, as fractions of its length."""
+"""Points in a grid interval where limits are imposed, as fractions of the interval's length."""
 
 
 def time_optimal(
@@ -94,13 +94,15 @@ def time_optimal(
         raise InputError("E-PATH-024", problem, "use spline or line", part="time_optimal")
     if path.start.shape != (robot.nq,):
         problem = (
-            f"the path has positions of shape {path.start.shape}, but the robot has "
+            f"the path has joint positions of shape {path.start.shape}, but the robot has "
             f"{robot.nq} coordinates"
         )
         raise InputError("E-PATH-025", problem, "pass a path for this robot", part="time_optimal")
     if robot.nq != robot.nv and path.inside(np.array(0.0), 1)[1].shape != (robot.nv,):
-        problem = f"the path has {robot.nq} velocities, but the robot has {robot.nv}"
-        raise InputError("E-PATH-060", problem, "create the path with robot=", part="time_optimal")
+        problem = f"the path has {robot.nq} joint velocities, but the robot has {robot.nv}"
+        raise InputError(
+            "E-PATH-060", problem, "pass robot= to create the path", part="time_optimal"
+        )
     given = {
         "velocity": robot.limits.velocity if velocity is None else velocity,
         "acceleration": np.inf if acceleration is None else acceleration,
@@ -145,7 +147,9 @@ def _check_moving(on: "Along", course: Grid) -> None:
     pace = course.pace.ravel()
     if np.minimum.reduce(pace) <= STILL * np.maximum.reduce(pace):
         k, end = divmod(int(pace.argmin()), 2)
-        problem = f"the path has zero velocity at s = {on.s[k + end]:.6g} of {on.s[-1]:.6g}"
+        problem = (
+            f"the path has zero velocity at s = {on.s[k + end]:.6g} (it ends at {on.s[-1]:.6g})"
+        )
         remedy = "use a path with nonzero velocity, such as a natural spline or a line"
         raise InputError("E-PATH-054", problem, remedy, part="time_optimal")
 
@@ -159,7 +163,7 @@ def _speed(what: str, value: Any) -> float:
 
 
 def _points(path: Move, grid: Any) -> np.ndarray:
-    """Return grid points that include the breakpoints of the path."""
+    """Return the path parameters of the grid points, which include the path's breakpoints."""
     breaks = path.breaks
     if np.ndim(grid) == 0:
         count, length = checked_count("time_optimal: grid", grid), breaks[1:] - breaks[:-1]
@@ -187,9 +191,10 @@ def _points(path: Move, grid: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """A robot on a path, with grid points s (N + 1,), limits (3, nv) and masks of finite limits.
+    """A robot, a path, and the grid points s (N + 1,) along the path.
 
-    The rows of `limits` are the velocity, acceleration and torque limits.
+    The rows of `limits` (3, nv) are the velocity, acceleration and torque limits. The mask `finite`
+    is True for finite limits.
     """
 
     robot: Robot
@@ -201,12 +206,12 @@ class Along:
 
     @property
     def polynomial(self) -> Polynomial | None:
-        """The path if its coordinates are polynomials in every interval, otherwise None."""
+        """The path, or None if its coordinates are not piecewise polynomials."""
         path = self.path
         return path if isinstance(path, Polynomial) and not path.space.brackets else None
 
     def grid(self) -> Grid:
-        """Return a grid of the required size, with the program for the robot's torques."""
+        """Return the grid on which speed limits are computed, from the cache if possible."""
         bent, loaded = self.finite[1:].tolist()
         terms = 0 if self.polynomial is None else len(self.polynomial.pieces[0])
         robot = self.robot
@@ -239,7 +244,7 @@ class Along:
         """Store the path in the grid, as polynomial coefficients or else as q, q' and q''."""
         path, begin = self.polynomial, self.s[:-1]
         if path is None:
-            # stay inside each interval, since rates may jump at its ends
+            # stay inside each interval, because derivatives may jump at its ends
             inner = np.clip(SHARES, 1e-9, 1.0 - 1e-9)[:, None]
             places = begin + course.length.T * inner
             course.q[...], course.rates[0], course.rates[1] = self.path.inside(places, 2)
@@ -248,7 +253,7 @@ class Along:
         piece = x.searchsorted(begin, "right") - 1
         c.take(piece, 1, course.pieces, "clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
-        course.anchor[0] = path.anchors[0]  # one anchor suffices: displacements are additive
+        course.anchor[0] = path.anchors[0]  # all pieces are displacements from it
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Return joint torques; for a robot with loops, those of the actuated joints."""
@@ -261,7 +266,10 @@ def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Mo
     """Return the fastest motion along the path."""
     most = math.sqrt(course.end[0])
     if end_speed > most * (1.0 + 1e-9):
-        problem = f"end_speed {end_speed:g} is above {most:.6g}, the limit due to joint velocities"
+        problem = (
+            f"end_speed {end_speed:g} exceeds {most:.6g}, the largest speed that the joint "
+            "velocity limits allow"
+        )
         remedy = "choose an end_speed within the limits"
         raise InputError("E-PATH-059", problem, remedy, part="time_optimal")
     failed = course.fastest(start_speed**2, end_speed**2)
@@ -278,14 +286,14 @@ def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
     np.add.accumulate(course.dt[:, 0], out=t[1:])
     if not math.isfinite(t[-1]):
         k = int(np.argmax(~np.isfinite(t))) - 1
-        problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
+        problem = f"the motion stops at s = {on.s[k]:.6g}, before the end at s = {on.s[-1]:.6g}"
         remedy = "check the torque limits there, or use a finer grid"
         raise InputError("E-PATH-029", problem, remedy, part="time_optimal")
     return scipy.interpolate.PPoly.construct_fast(c, t)
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """Return an error that names the location and, if a static torque is too large, the joint."""
+    """Return an error that names the place on the path and, if its load is too large, the joint."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.limits[2]

@@ -20,7 +20,7 @@ def cubic(
     qd1: Array = None,
     robot: Robot | None = None,
 ) -> Move:
-    """Return the cubic polynomial between two states, at rest unless velocities are given.
+    """Return the cubic polynomial between two states, which are at rest by default.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def quintic(
     qdd1: Array = None,
     robot: Robot | None = None,
 ) -> Move:
-    """Return the quintic polynomial between two states, at rest unless velocities are given.
+    """Return the quintic polynomial between two states, which are at rest by default.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def septic(
     qddd1: Array = None,
     robot: Robot | None = None,
 ) -> Move:
-    """Return the polynomial of degree 7 between two states, at rest unless velocities are given.
+    """Return the polynomial of degree 7 between two states, which are at rest by default.
 
     Parameters
     ----------

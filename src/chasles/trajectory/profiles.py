@@ -26,16 +26,17 @@ SAMPLES = 129
 """Number of equally spaced peak velocities at which `Axis.peaks` looks for sign changes."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
-"""Offsets from v0 and v1, relative to the velocity limit, of additional peak velocities to test.
+"""Offsets of additional peak velocities from v0 and v1, as fractions of the velocity limit.
 
-Near v0 and v1, the distance covered changes rapidly with the peak velocity.
+`Axis.peaks` also looks for sign changes at these peak velocities, because near v0 and v1 the
+distance covered changes rapidly with the peak velocity.
 """
 
 NEARLY = 1e-12
 """Relative difference below which durations count as equal."""
 
 SLOWER = 1.02
-"""Factor that increases the common duration if a coordinate cannot match it."""
+"""Factor for increasing the duration repeatedly, until every coordinate can meet it."""
 
 
 def trapezoid(
@@ -133,7 +134,7 @@ def s_curve(
 
 @dataclass(frozen=True)
 class Axis:
-    """A coordinate that moves by `distance`.
+    """Motion of one coordinate by `distance`, subject to limits.
 
     `v`, `a` and `j` are the velocity, acceleration and jerk limits. `v0` and `v1` are the end
     velocities.
@@ -147,7 +148,7 @@ class Axis:
     v1: float = 0.0
 
     def time(self, change: np.ndarray | float) -> np.ndarray:
-        """Return the duration (s) of a velocity change."""
+        """Return the minimum duration (s) of a velocity change within the limits a and j."""
         dv = np.abs(change)
         if math.isinf(self.j):
             return np.asarray(dv / self.a)
@@ -155,12 +156,12 @@ class Axis:
         return np.where(dv < self.a**2 / self.j, short, dv / self.a + self.a / self.j)
 
     def ramps(self, peak: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the total duration and distance of both velocity changes, for a peak velocity."""
+        """Return the total duration and distance of the changes from v0 to `peak` and on to v1."""
         up, down = self.time(peak - self.v0), self.time(self.v1 - peak)
         return up + down, 0.5 * ((self.v0 + peak) * up + (peak + self.v1) * down)
 
     def peaks(self, lacks: Callable[[np.ndarray], np.ndarray]) -> list[float]:
-        """Return the peak velocities at which the continuous function `lacks` is zero."""
+        """Return the zeros of `lacks`, a continuous function of the peak velocity."""
         turn = 0.0 if math.isinf(self.j) else self.a**2 / self.j
         special = [x + s * turn for x in (self.v0, self.v1) for s in (-1.0, 0.0, 1.0)] + [0.0]
         even = np.linspace(-self.v, self.v, SAMPLES)
@@ -191,11 +192,11 @@ class Axis:
 
     @property
     def still(self) -> bool:
-        """True if the coordinate does not move."""
+        """True if the coordinate stays at rest."""
         return self.distance == 0.0 and self.v0 == self.v1 == 0.0
 
     def peak(self, duration: float) -> float | None:
-        """Return the smallest peak velocity for a duration, or None for an impossible duration."""
+        """Return the peak velocity (smallest magnitude) for a duration, or None if impossible."""
         shortest, quick = self.fastest
         if self.still or abs(duration - shortest) <= NEARLY * duration:
             return quick
@@ -208,7 +209,7 @@ class Axis:
         return min(found, key=abs) if found else None
 
     def curve(self, peak: float, duration: float) -> "scipy.interpolate.PPoly":
-        """Return the coordinate over time, with piecewise constant jerk or acceleration."""
+        """Return the displacement as a piecewise polynomial in time, with peak velocity `peak`."""
         up, down = float(self.time(peak - self.v0)), float(self.time(self.v1 - peak))
         flat = max(duration - up - down, 0.0)
         pieces = [
@@ -266,7 +267,7 @@ def _fastest(
     axes, directions = _axes(at, given, rates, name)
     longest = max((axis.fastest[0] for axis in axes), default=0.0)
     if longest == 0.0:
-        problem = "the two positions are equal, so the motion has no duration"
+        problem = "the start and end positions are equal, so there is no motion"
         raise InputError("E-PATH-034", problem, "pass different positions", part=name)
     if duration is not None:
         wanted = positive("duration", duration, name)
@@ -289,9 +290,9 @@ def _fastest(
 def _axes(
     at: Chart, limits: list[np.ndarray], rates: list[np.ndarray], name: str
 ) -> tuple[list[Axis], list[np.ndarray]]:
-    """Return the coordinates that move independently, and the direction (n,) of each.
+    """Return the scalar coordinates of a motion, and the joint displacement (n,) per unit of each.
 
-    A joint with a quaternion is a single coordinate from 0 to 1.
+    A joint with a quaternion is treated as a single coordinate that moves from 0 to 1.
     """
     (d,) = steps(at)
     axes, directions, unit = [], [], np.eye(len(d))
@@ -305,7 +306,9 @@ def _axes(
         part = slice(*where)
         if any(np.any(v[part]) for v in rates):
             problem = "joints with quaternions must start and end at rest"
-            raise InputError("E-PATH-036", problem, "omit their qd0 and qd1", part=name)
+            raise InputError(
+                "E-PATH-036", problem, "set their entries in qd0 and qd1 to zero", part=name
+            )
         if np.any(d[part]):
             far = np.abs(d[part])
             most = [float(np.min(x[part][far > 0.0] / far[far > 0.0])) for x in limits]
@@ -328,7 +331,7 @@ def _common(axes: list[Axis], shortest: float, name: str) -> float:
     while not possible(high):
         low, high = high, high * SLOWER
         if high > 1e3 * shortest:
-            problem = "no common duration was found"
+            problem = "no common duration was found for all coordinates"
             raise InputError("E-PATH-037", problem, "use synchronize=False", part=name)
     while high - low > NEARLY * high:
         middle = 0.5 * (low + high)
@@ -339,7 +342,10 @@ def _common(axes: list[Axis], shortest: float, name: str) -> float:
 def _together(
     curves: "list[scipy.interpolate.PPoly]", directions: np.ndarray, duration: float
 ) -> "scipy.interpolate.PPoly":
-    """Combine scalar curves, which may end early, into one vector curve along directions (k, n)."""
+    """Return the sum of k scalar curves, each multiplied by its row of `directions` (k, n).
+
+    A curve that ends before `duration` keeps its final value.
+    """
     x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
     x = x[np.append(True, np.diff(x) > NEARLY * duration)]
     x[-1] = duration

@@ -38,10 +38,10 @@ from chasles.expr import (
 )
 
 FAR = 1e30
-"""Value that stands for an infinite bound."""
+"""Finite number that replaces an infinite bound."""
 
 PLACES = 3
-"""Number of points in a grid interval where constraints are evaluated: start, middle and end."""
+"""Number of points in each grid interval at which limits are checked: start, middle and end."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
 """Parameters of Newton's method for the bounds on the squared speed.
@@ -58,39 +58,39 @@ the change in the second difference from one interval to the next.
 """
 
 CAUTION = 1.2
-"""Amount by which limits are tightened, relative to the interpolation errors.
+"""Safety factor for interpolation errors, by which limits are tightened.
 
-A factor above 1 is needed because the errors change slightly with the speeds.
+The factor exceeds 1 because the errors change slightly with the speeds.
 """
 
 SMALL = 1e-11
-"""Lower bound for divisors.
+"""Smallest magnitude of a divisor. Smaller divisors are replaced by this value.
 
-The bound applies to |a| relative to |b| in constraints on a u + b x + c, and to slopes of rows.
+The divisors are slopes, and a / |b| in constraints on a u + b x + c.
 """
 
 SLACK = 5e-7
 """Fraction of each limit reserved for rounding and interpolation errors."""
 
 STEADY = 0.5
-"""Threshold for the ratio of the smallest to the largest squared path velocity q'^2 in an interval.
+"""Smallest ratio of the minimum to the maximum of q'^2 for which q' is nearly constant.
 
-Above the threshold, the speed bound may vary within the interval; otherwise, the bound is constant.
+In an interval of the path q(s) with a smaller ratio, the bound on the path speed is constant.
 """
 
 RELAXED = 0.5
-"""Fraction of `SLACK` that the forward pass may use, so that rounding does not stop the pass."""
+"""Fraction of `SLACK` by which the forward pass relaxes constraint rows, for rounding errors."""
 
 Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the minimum of two symbols, computed by one instruction; b if either is NaN."""
+    """Return the smaller of two numbers, or b if either is NaN; symbols need one instruction."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the maximum of two symbols, computed by one instruction; b if either is NaN."""
+    """Return the larger of two numbers, or b if either is NaN; symbols need one instruction."""
     return select(less(b, a), a, b)
 
 
@@ -113,12 +113,12 @@ def bernstein(values: Numbers) -> list[Number]:
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the initial iterate, status and data of Newton's method for the bounds on x.
+    """Return the initial iterate, status and data of Newton's method for the squared-speed bounds.
 
     Iterate and status are described in `_newton_steps`. The data are the coefficients `high`,
-    `low` and `slope` of all constraint rows. The limits are -`hi` and `hi`. `top` is the middle
-    Bernstein coefficient of the largest allowed x. The last input contains the bounds on x found so
-    far.
+    `low` and `slope` of all constraint rows. Constrained quantities must lie between -`hi` and
+    `hi`. `top` is the middle Bernstein coefficient of the largest allowed x. The last input
+    contains the bounds on x found so far.
     """
     hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []
@@ -137,7 +137,7 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
     rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible.
-    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN.
+    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row contains NaN.
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]
 
@@ -149,8 +149,8 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
     iteration starts above the upper end (side -1), and then finds the lower end (side 1) unless
     x = 0 is feasible. If the range is empty, x diverges.
 
-    The iterate contains x, the upper end and the side. The status contains a flag, 1 if both ends
-    have been found, and the number of calls.
+    The iterate contains x, the upper end and the side. The status contains a flag (1 if both
+    ends have been found) and the number of calls.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)
@@ -175,9 +175,9 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return `high`, `low`, `slope` and 1 / `slope` of the constraint rows, and bounds on x.
+    """Return `high`, `low`, `slope` and 1 / `slope` of the constraints, and bounds on x.
 
-    If a row is NaN, the bounds are contradictory.
+    If a constraint contains NaN, the lower bound is `FAR`, so that no x is feasible.
     """
     (x, upper, side), _, data = given[-3:]
     high, low, slope, (bottom, _, bounded) = _split(data, m)
@@ -187,13 +187,13 @@ def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _split(data: Numbers, m: int) -> list[list[Number]]:
-    """Split the data from `_rows` into `high`, `low`, `slope` and the remaining entries."""
+    """Split an array from `_rows` into its parts: `high`, `low`, `slope` and other entries."""
     whole = list(data)
     return [whole[:m], whole[m : 2 * m], whole[2 * m : 3 * m], whole[3 * m :]]
 
 
 def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return each constraint's largest absolute value and second difference in an interval."""
+    """Return the magnitude bounds and second differences of all limited quantities."""
     (x,), (y,), (d,) = given[5 * PLACES :]
     u, middle = (y - x) / (2.0 * d), 0.5 * (x + y)
     peak, second = [], []
@@ -206,7 +206,7 @@ def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[l
 
 
 def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alone: Numbers) -> Any:
-    """Return the interval of squared speeds that can reach the interval at the next grid point."""
+    """Return the range of squared speeds from which the next grid point's range is reachable."""
     (least, most), (bottom, top) = state, alone
     tops, bottoms = [top], [bottom]
     for up, down, by in zip(high, low, inverse, strict=True):
@@ -217,7 +217,7 @@ def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alo
 
 
 def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: Numbers) -> Any:
-    """Return the largest squared speed at the next grid point."""
+    """Return the largest feasible squared speed at the next grid point."""
     (x,), (least, most), more = state, ends, RELAXED * SLACK
     found = [most]
     for up, down, by in zip(high, low, slope, strict=True):
@@ -226,9 +226,9 @@ def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: 
 
 
 def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
-    """Reduce values with the function `least`: a minimum, maximum or sum.
+    """Combine all values with the binary function `least`: minimum, maximum or addition.
 
-    Values are combined in pairs, because such a reduction vectorizes well.
+    Values are combined in pairs, because this vectorizes well.
     """
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
@@ -237,10 +237,10 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
 
 
 def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
-    """Take a Newton step to the intersection of the two rows with the smallest gap at x.
+    """Take a Newton step from x to the intersection of two rows: the tightest bounds at x.
 
-    The intersection is computed from the coefficients of the rows, so a step from far away is
-    exact.
+    The intersection is computed only from the coefficients of the two rows, so it is accurate even
+    if x is far away.
     """
     up, down, up_slope, down_slope = high[0], low[0], slope[0], slope[0]
     top, bottom = up + up_slope * x, down + down_slope * x
@@ -260,16 +260,17 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step functions of the backward and forward passes, each with its input sizes.
+"""Function for one interval of each pass, and the lengths of its inputs.
 
-The size 0 stands for the number of rows.
+The length 0 stands for the number of constraint rows.
 """
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
-    """Return the values and two derivatives of n polynomials at three points in an interval.
+    """Return n polynomials and their first two derivatives at three points in an interval.
 
-    The anchor is added to the values. An interval must not contain a breakpoint of the curve.
+    A constant vector, `anchor`, is added to the values of the polynomials. The interval must not
+    contain a breakpoint of the path.
     """
     *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]
@@ -288,11 +289,11 @@ def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
 
 
 def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return Bernstein coefficients of the largest squared speed x for each velocity limit.
+    """Return Bernstein coefficients of the largest squared speed x within each velocity limit.
 
-    The coefficients are those of (velocity / q')^2 if q' changes little, and -`FAR` otherwise. Also
-    return the second difference of these squares, a bound on x for the whole interval, and the
-    largest |q'| at the ends of the interval.
+    The largest x is (limit / q')^2. If q' varies too much in the interval (see `STEADY`), all
+    coefficients are -`FAR`. Also return the second difference of (limit / q')^2, a bound on x that
+    holds in the whole interval, and the largest |q'| at each end of the interval.
     """
     *rates, velocity = given
     coefficients: list[list[Number]] = [[], [], []]
@@ -312,20 +313,22 @@ def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _deviation(before: Number, second: Number, after: Number) -> Number:
-    """Return the largest deviation of a curve from a parabola with the given second difference.
+    """Estimate the largest deviation of a curve from the parabola through three of its points.
 
-    The deviation is estimated from the change in second differences to the neighboring intervals.
-    The smaller change is used, because the path may have a breakpoint on the other side. The second
-    differences of missing neighbors are infinite.
+    `second` is the second difference in an interval, and `before` and `after` are those in the
+    neighboring intervals (infinite if there is no neighbor). The estimate is proportional to the
+    change in second differences on the side where it is smaller, because the path may have a
+    breakpoint on the other side.
     """
     change = minimum(absolute(second - before), absolute(second - after))
     return select(less(change, FAR), CUBIC * change, absolute(second))
 
 
 def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return Bernstein coefficients of the lowest speed bound, reduced by interpolation errors.
+    """Return the smallest Bernstein coefficients of the speed bounds from all velocity limits.
 
-    No coefficient is reduced below the bound `safe` for the whole interval.
+    Interpolation errors are subtracted first. No coefficient is reduced below `safe`, a bound that
+    holds in the whole interval.
     """
     *coefficients, before, second, after, safe = given
     errors = [_deviation(*each) for each in zip(before, second, after, strict=True)]
@@ -337,10 +340,12 @@ def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _common(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return the middle Bernstein coefficient of the bound on x, and bounds at a grid point.
+    """Return bounds on the squared path speed in an interval and at its start, less `SLACK`.
 
-    `given` contains the first and middle coefficients of the interval that starts at the grid
-    point, and the last coefficient of the interval that ends there.
+    Bounds are polynomials with Bernstein coefficients. `given` contains the first and middle
+    coefficients of the interval, and the last coefficient of the previous interval. The results are
+    the middle coefficient, and the range from zero to the smaller one of the two bounds at the
+    start.
     """
     (first,), (middle,), (before,) = given
     rest = 1.0 - SLACK
@@ -355,19 +360,23 @@ def _fits(given: Sequence[Numbers]) -> list[list[Number]]:
 
 
 def _ends(given: Sequence[Numbers]) -> Sequence[Numbers]:
-    """Return the squared speeds at both ends of the path, where the two passes start."""
+    """Return the initial states of the backward and forward passes.
+
+    The backward pass starts with the range of squared speeds at the end of the path, and the
+    forward pass with the squared speed at its start.
+    """
     return given
 
 
 def _timing(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return an interval's duration, half of its acceleration u, and the speed at its start."""
+    """Return an interval's duration, half of its path acceleration, and its initial path speed."""
     (x,), (y,), (d,) = given
     begin, end = (sqrt(maximum(each, 0.0)) for each in (x, y))
     return [[2.0 * d / (begin + end)], [0.25 * (y - x) / d], [begin]]
 
 
 def _exceeded(given: Sequence[Numbers], r: int) -> list[list[Number]]:
-    """Return the amounts by which limits must be tightened, and 1 if any limit is exceeded."""
+    """Return the margins by which to tighten limits, and a flag: 1 if any limit is exceeded."""
     before, second, after, peak, limits = given
     margins, over = [], []
     for *change, top, limit in zip(before, second, after, peak, limits, strict=True):
@@ -378,7 +387,7 @@ def _exceeded(given: Sequence[Numbers], r: int) -> list[list[Number]]:
 
 
 def _narrowed(given: Sequence[Numbers], r: int) -> list[list[Number]]:
-    """Return limits tightened by the margins of an interval and its neighbors."""
+    """Return limits tightened by the largest margin of an interval and its two neighbors."""
     *margins, now, limits = given
     found = []
     for *some, old, limit in zip(*margins, now, limits, strict=True):
@@ -387,7 +396,7 @@ def _narrowed(given: Sequence[Numbers], r: int) -> list[list[Number]]:
 
 
 def _constraints(accelerations: int, torques: int) -> list[int]:
-    """Return the sizes of the input arrays that define constraints at three points."""
+    """Return the sizes of the input arrays, for the given numbers of limited quantities."""
     return [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
 
 
@@ -403,7 +412,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Programs for one interval, by name: a function for the outputs, and one for the input sizes."""
+"""Programs that process one grid interval of the path, by name.
+
+Each entry is a function that computes the outputs, and a function that returns the input sizes.
+"""
 
 
 def _traced(
@@ -429,7 +441,7 @@ def _compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
 
 @cache
 def kernel(name: str, *numbers: int) -> Any:
-    """Return a compiled program from `PROGRAMS`, for the given numbers of constraints."""
+    """Return the compiled program `name` of `PROGRAMS`, for given numbers of constraints."""
     body, sizes = PROGRAMS[name]
 
     def trace() -> Program:
@@ -440,7 +452,7 @@ def kernel(name: str, *numbers: int) -> Any:
 
 @cache
 def rows(accelerations: int, torques: int) -> Any:
-    """Return the compiled program for an interval's constraint rows and the implied range of x."""
+    """Return a compiled program that computes an interval's constraints and feasible speeds."""
     m = PLACES * (accelerations + torques) + 1
     sizes = [*_constraints(accelerations, torques), accelerations + torques, 1, 1, 2]
     carried = [
@@ -470,7 +482,7 @@ def rows(accelerations: int, torques: int) -> Any:
 
 @cache
 def loop(name: str, m: int) -> Any:
-    """Return the compiled backward or forward pass, for m rows per interval."""
+    """Return the compiled backward or forward pass, for m constraint rows per interval."""
     body, sizes = STEPS[name]
 
     def trace() -> Program:

@@ -9,7 +9,7 @@ import scipy
 from chasles.errors import InputError
 
 Via = np.ndarray | None
-"""A position on an arc (3,), or None for a straight line."""
+"""Position (3,) through which an arc passes, or None for a straight line."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Segment:
-    """A line or an arc: shift(s) returns displacements (..., 3) at arc lengths s (...)."""
+    """A line or an arc. `shift` maps arc lengths (...) to displacements (..., 3)."""
 
     length: float
     shift: Callable[[np.ndarray], np.ndarray]
@@ -80,14 +80,14 @@ def _begun(x: np.ndarray, half: float) -> np.ndarray:
 
 
 def _straight(a: np.ndarray, b: np.ndarray, w: np.ndarray, index: int, part: str) -> Segment:
-    """Return the line between two points.
+    """Return the straight segment from a to b.
 
-    For a pure rotation w, the length of the line is the angle (rad).
+    If a and b coincide, the segment is a pure rotation, whose length is the angle |w| (rad).
     """
     way, far = b - a, float(np.linalg.norm(b - a))
     length = far if far > 1e-12 else float(np.linalg.norm(w))
     if length <= 1e-12:
-        problem = f"point {index} coincides with the current position of the frame"
+        problem = f"point {index} coincides with the start or with the point before it"
         raise InputError("E-PATH-041", problem, "omit this point", part=part)
     return Segment(length, lambda s: (np.asarray(s) / length)[..., None] * way)
 

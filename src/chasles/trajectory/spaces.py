@@ -19,7 +19,10 @@ from chasles.mathematics.linear import Vector
 from chasles.robot import Robot
 
 MOST_TERMS = 80
-"""Maximum number of terms in the exponential's Jacobian series; 40 suffice for a full turn."""
+"""Maximum number of terms in the series for the Jacobian of the exponential.
+
+For a full turn, 40 terms suffice.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +30,9 @@ class Space:
     """Configuration space with elements of a given shape and displacements of a given size.
 
     `integrate(a, y)` moves an element a by a displacement y. `difference(a, b)` returns the
-    displacement from a to b. `brackets` contains the velocity slices of joints whose displacements
-    are not additive, each with the matrices -ad(e) for all unit vectors e, as an array (n, n, n).
+    displacement from a to b. `brackets` has an entry for each joint whose displacements are not
+    additive: the slice of its velocities, and the matrices -ad(e) for all unit vectors e, as an
+    array (n, n, n).
     """
 
     shape: tuple[int, ...]
@@ -63,9 +67,10 @@ class Space:
 
 
 def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the sum over k of (-ad(y))^k y' / (k + 1)!, and its derivatives.
+    """Return the velocity for exponential coordinates y, and the derivatives of this velocity.
 
-    `jet` contains y and its derivatives.
+    The velocity is the sum over k of (-ad(y))^k y' / (k + 1)!. `jet` contains y and its
+    derivatives.
     """
     matrices = [np.einsum("ijk,...i->...jk", bracket, each) for each in jet[:-1]]
     term = list(jet[1:])
@@ -87,7 +92,7 @@ def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def vectors(size: int) -> Space:
-    """Return the space of vectors with `size` entries, whose displacements are additive."""
+    """Return the vector space of dimension `size`, with displacements q1 - q0."""
     return Space((size,), size, lambda q, v: q + v, lambda q0, q1: q1 - q0)
 
 
@@ -142,7 +147,7 @@ def poses() -> Space:
 
 
 def _cross_tensor() -> np.ndarray:
-    """Return the cross-product matrices of the unit vectors."""
+    """Return the cross-product matrices (3, 3, 3) of the coordinate unit vectors."""
     return np.array([np.cross(unit, np.eye(3)).T for unit in np.eye(3)])
 
 
@@ -157,7 +162,7 @@ def _turned(R: np.ndarray) -> np.ndarray:
 
 
 def _screw(w: np.ndarray) -> np.ndarray:
-    """Return V such that a constant body twist (w, u) translates by V u in unit time."""
+    """Return the matrix V (3, 3): a constant body twist (w, u) translates by V u in unit time."""
     angle = np.linalg.norm(w, axis=-1)[..., None, None]
     small = angle < 1e-3
     safe = np.where(small, 1.0, angle)

@@ -109,13 +109,13 @@ def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
         bad |= np.abs(given[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])).max(axis=-1) > ORTHOGONAL
     if np.any(bad):
         problem = f"matrix {int(np.argmax(bad))} is not a rotation or a pose"
-        remedy = "pass orthogonal matrices with determinant 1"
+        remedy = "pass rotation matrices with determinant 1, or poses with the last row 0, 0, 0, 1"
         raise InputError("E-PATH-022", problem, remedy, part="spline")
     return (rotations() if given.shape[-1] == 3 else poses()), given
 
 
 def _flat(at: Chart, t: np.ndarray, ends: Ends, degree: int) -> Move:
-    """Return a spline through vectors, as displacements from the first point."""
+    """Return a spline through vectors; it interpolates displacements from the first point."""
     values = at.points - at.points[0]
     if ends == "periodic":
         values = np.array(values)
@@ -164,7 +164,7 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
         if np.abs(change).max() <= SETTLED * max(np.abs(w).max(), 1.0):
             break
     else:
-        problem = "the iteration for the velocities at the points did not converge"
+        problem = "no velocities at the points were found for which accelerations are continuous"
         remedy = "add points, so that consecutive points are less than a quarter turn apart"
         raise InputError("E-PATH-023", problem, remedy, part="spline")
     ends_at = at.space.rates(d, [w[1:]])[0]
@@ -179,7 +179,7 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
 def _accelerations(
     space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return accelerations at both ends of each piece, for velocities w at the points."""
+    """Return accelerations at the start and end of each cubic, for velocities w at the points."""
     (z,) = space.rates(d, [w[1:]])
     begin = (6.0 * d - h * (4.0 * w[:-1] + 2.0 * z)) / h**2
     finish = (-6.0 * d + h * (2.0 * w[:-1] + 4.0 * z)) / h**2
@@ -217,7 +217,10 @@ def _matrix(h: np.ndarray, ends: Ends) -> np.ndarray:
 
 
 def _right_side(h: np.ndarray, d: np.ndarray, ends: Ends) -> np.ndarray:
-    """Return the right-hand side of the spline equations for additive displacements."""
+    """Return the right-hand side of the spline equations for coordinates in a vector space.
+
+    h contains the durations of the segments, and d the displacements over them.
+    """
     rate = 6.0 * d / h**2
     inner = rate[:-1] + rate[1:]
     none = np.zeros_like(rate[:1])

@@ -90,7 +90,7 @@ class Door:
         if self._allowed(host):
             return True
         own = (*LOCAL, _bracketed(self.host).lower())
-        if self.host in ANYWHERE:  # DNS cannot rebind a numeric address
+        if self.host in ANYWHERE:  # numeric addresses are safe from DNS rebinding
             own = (*LOCAL, socket.gethostname().lower())
             return number == port and (name in own or _is_address(name))
         return number == port and name in own
@@ -128,7 +128,7 @@ def checked(allow: Sequence[str]) -> tuple[str, ...]:
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):
             problem = f"{host!r} in `allow` is not a valid host"
-            remedy = "pass the host in the browser's address bar, for example hub.example.org:8000"
+            remedy = "pass the host from the browser's address bar, such as hub.example.org:8000"
             raise InputError("E-VIEW-006", problem, remedy, part="show")
     return tuple(host.lower() for host in hosts)
 
@@ -218,7 +218,7 @@ def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
 
 
 class _Over:
-    """Proxy for a module, with some of its attributes replaced."""
+    """A stand-in for a module that replaces some attributes, and forwards all others."""
 
     def __init__(self, under: Any, **names: Any) -> None:
         self.__dict__.update(names, _under=under)
@@ -229,7 +229,7 @@ class _Over:
 
 @contextmanager
 def _replaced(serve: Any) -> Iterator[None]:
-    """Temporarily replace the websockets function with which viser starts its server."""
+    """Replace, in this context, the websockets function with which viser starts its server."""
     from viser.infra import _infra as infrastructure
 
     before = infrastructure.websockets

@@ -1,6 +1,6 @@
 """Draw a robot in the viewer scene."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ class Figure:
 
     @property
     def robot(self) -> Robot:
-        """The robot at the current time."""
+        """The robot, evaluated at the current time."""
         return self.whole.at(self.t)
 
     def _lay_out(self, offset: np.ndarray) -> None:
@@ -70,19 +70,24 @@ class Figure:
         names = {i: f"{self.root}/{i} {step(b.name)}" for i, b in enumerate(model.bodies)}
         names[WORLD] = f"{self.root}/fixed to the world"
         self.nodes = {i: scene.add_frame(name, show_axes=False) for i, name in names.items()}
-        drawn, self.notes = solids(model, self.size, self.triangles)
-        self.bounds = offset + _bounds(self.robot, self.q, drawn)
-        self.shapes = [(node, node.opacity) for node in self.add("shape", drawn)]
-        self._links = [solid.link for solid in drawn]
+        self._drawn, self.notes = solids(model, self.size, self.triangles)
+        self._offset = offset
+        self.bounds = self.extent([(self.q, self.t)])
+        self.shapes = [(node, node.opacity) for node in self.add("shape", self._drawn)]
         self.selectable(True)
 
     def selectable(self, wanted: bool) -> None:
-        """Enable or disable clicks on links, which interfere with dragging a handle."""
-        for (node, _), link in zip(self.shapes, self._links, strict=True):
+        """Enable or disable clicks on links; clickable links interfere with dragging a handle."""
+        for (node, _), solid in zip(self.shapes, self._drawn, strict=True):
             if wanted:
-                node.on_click(lambda _, link=link: self.clicked(link))
+                node.on_click(lambda _, link=solid.link: self.clicked(link))
             else:
                 node.remove_click_callback("all")
+
+    def extent(self, states: Iterable[tuple[np.ndarray, float]]) -> np.ndarray:
+        """Return the bounding box (2, 3) of all shapes in states (q, t), in the world frame."""
+        boxes = [_bounds(self.whole, q, t, self._drawn) for q, t in states]
+        return self._offset + np.array([np.min(boxes, axis=(0, 1)), np.max(boxes, axis=(0, 1))])
 
     def add(self, what: str, drawn: list[Solid]) -> list[Any]:
         """Add solids to the scene, attached to their bodies; return the scene nodes."""
@@ -103,7 +108,7 @@ class Figure:
         return made
 
     def move(self, q: np.ndarray, t: float | None = None) -> None:
-        """Draw the robot at a configuration and, optionally, at a new time."""
+        """Draw the robot at configuration q and time t (default: the previous time)."""
         self.q, self.t = q, self.t if t is None else t
         R, p = posture.poses(self.whole.model.at(self.t), q)
         turns = posture.quaternions(R) if len(R) else R
@@ -119,9 +124,9 @@ def step(name: str) -> str:
     return shown(name).replace("/", "\N{DIVISION SLASH}")
 
 
-def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
-    """Return the bounding box (2, 3) of all solids, in the world frame."""
-    R, p = posture.poses(robot.model.at(0.0), q)
+def _bounds(robot: Robot, q: np.ndarray, t: float, drawn: list[Solid]) -> np.ndarray:
+    """Return the bounding box (2, 3) of all solids and of the base, in the base frame."""
+    R, p = posture.poses(robot.model.at(t), q)
     points = [
         solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
         for solid in drawn

@@ -13,7 +13,7 @@ LARGEST = 8 * 2**20
 
 @dataclass
 class Inputs:
-    """Input widgets on a page, by viser identifier."""
+    """Input widgets on a page. `known` maps viser's identifiers to the widgets."""
 
     known: Mapping[str, Any] = field(default_factory=dict)
 
@@ -130,4 +130,4 @@ VALUES: dict[str, Callable[[Any, Any], bool]] = {
     "GuiDropdownHandle": lambda handle, value: value in handle.options,
     "GuiButtonHandle": lambda _, value: isinstance(value, bool),
 }
-"""Value checks by widget type. Slider values are clipped to their range later."""
+"""Function that checks a new value, for each type of widget. Slider values are clipped later."""

@@ -31,7 +31,7 @@ PER_RATE = 0.25
 
 
 class Overlay:
-    """Base class of overlays. `said` is a status message for the panel."""
+    """Base class of overlays, such as coordinate axes. `said` is a message shown in the panel."""
 
     label: ClassVar[str]
 
@@ -64,7 +64,7 @@ class Overlay:
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:
-        """Update the scene nodes. Nodes attached to bodies need no update."""
+        """Update the scene nodes. Nodes attached to bodies move with the bodies."""
 
 
 class Transparency(Overlay):
@@ -230,7 +230,7 @@ class ContactForces(Arrows):
 
 
 class Manipulability(Overlay):
-    """Velocity ellipsoid of a frame's origin for unit joint velocities."""
+    """Manipulability ellipsoid: velocities of a frame's origin for unit joint velocities."""
 
     label = "Manipulability"
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import said, shown
+from chasles.errors import ArgumentError, InputError, said, shown
 from chasles.formats import archive
 from chasles.formats import motion as motions
 from chasles.functions.doors import numbers
+from chasles.motion.records import Trajectory
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.figure import Figure
@@ -24,6 +25,9 @@ from chasles.view.posture import displacement, freedoms, moved
 
 RESOLUTION = 1000
 """Number of steps in the range of a slider."""
+
+SAMPLES = 24
+"""Number of evenly spaced states of a motion to which the camera is fitted."""
 
 RATE = 30.0
 """Playback frame rate (1/s), also used as the sampling rate of motions without times."""
@@ -35,9 +39,9 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
 class Panel:
-    """Control panel for one figure. Only sliders for independent coordinates are enabled.
+    """Control panel for one robot. Only sliders for independent coordinates are enabled.
 
-    `lock` protects the figure.
+    `figure` is the drawing of the robot. Methods hold `lock` while they change the drawing.
     """
 
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
@@ -92,7 +96,7 @@ class Panel:
             self.refresh()
 
     def _follow(self, target: Target, phase: str) -> None:
-        """Move the figure to follow a dragged target."""
+        """Move the robot to follow a dragged target."""
         with self.lock:
             trouble = ""
             try:
@@ -114,7 +118,7 @@ class Panel:
             self.refresh()
 
     def go(self, q: np.ndarray) -> None:
-        """Move the figure to a configuration."""
+        """Move the robot to a configuration."""
         with self.lock:
             self.figure.move(q)
             self.refresh()
@@ -176,8 +180,13 @@ class Motion:
             return here
         return robot.integrate(here, share * robot.difference(here, self.q[int(k) + 1]))
 
+    def samples(self, robot: Robot) -> list[tuple[np.ndarray, float]]:
+        """Return evenly spaced configurations and their times (s), including both ends."""
+        times = np.linspace(self.t[0], self.t[-1], SAMPLES)
+        return [(self.at(robot, float(t)), float(t)) for t in times]
+
     def felt(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contact points and forces (count, 3) at the last stored time up to t."""
+        """Return contact points and forces (count, 3) at the last stored time up to t."""
         if self.points is None or self.forces is None:
             return np.zeros((0, 3)), np.zeros((0, 3))
         k = max(int(np.searchsorted(self.t, t, side="right")) - 1, 0)
@@ -188,15 +197,26 @@ CONTACT = ("contact_points", "contact_forces")
 """Names of the contact arrays in a simulation's motion file."""
 
 
-def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
+def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Motion:
     """Return a motion from a motion file, a simulation or a trajectory.
 
-    docs/motion.md describes motion files. A simulation is the file or folder that
-    `chasles simulate` writes.
+    docs/motion.md describes motion files. A simulation is the result of `robot.simulate` or
+    `robot.rollout`, or the file or folder that `chasles simulate` writes.
     """
     if isinstance(given, Move):
         t = given.times(1.0 / RATE)
         return Motion(t, numbers("motion", given(t, 0)[0], robot.nq))
+    if isinstance(given, Trajectory):
+        q = numbers("motion", given.q, robot.nq)
+        if q.ndim != 2:
+            problem = f"motion is a batch of simulations, with q of shape {q.shape}"
+            remedy = "pass one of them, such as dataclasses.replace(run, q=run.q[0])"
+            raise InputError("E-VIEW-032", problem, remedy, part="show")
+        return Motion(np.asarray(given.t, dtype=float), q)
+    if not isinstance(given, str | os.PathLike):
+        problem = f"motion cannot be of type {type(given).__name__}"
+        remedy = "pass a file, a result of `simulate`, or chasles.trajectory.spline(t, q)"
+        raise ArgumentError("E-VIEW-031", problem, remedy, part="show")
     chunks = list(motions.read(given, robot.model))
     q = np.concatenate([chunk.q for chunk in chunks])
     times = [chunk.t for chunk in chunks if chunk.t is not None]
@@ -219,10 +239,11 @@ def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
 
 
 class Playback:
-    """Playback of a motion on one or more robots. `lock` protects the figures.
+    """Playback of a motion on one or more robots.
 
-    `clock` is the current time (s). `frames` is the number of frames shown so far. `film` is a
-    button that records a video. `filming` is a lock that prevents concurrent recordings.
+    Methods hold `lock` while they change the drawings. `clock` is the current time (s). `frames` is
+    the number of frames shown so far. `film` is a button that records a video. `filming` is a lock
+    that prevents concurrent recordings.
     """
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:
@@ -233,7 +254,7 @@ class Playback:
         for panel in panels:
             panel.figure.felt = motion.felt
             if motion.points is not None:
-                panel.boxes[ContactForces.label].value = True  # triggers `show`
+                panel.boxes[ContactForces.label].value = True  # the box calls `show`
         with server.gui.add_folder("Motion"):
             self.button = server.gui.add_button("Play")
             self.bar = server.gui.add_slider(
@@ -269,7 +290,7 @@ class Playback:
             self._refresh()
 
     def step(self, pictures: int) -> None:
-        """Pause, and step by a number of frames, each of which lasts 1/30 s at speed 1."""
+        """Pause, and step by a number of frames. At speed 1, a frame lasts 1/30 s."""
         if self.playing:
             self.play(False)
         self.go(self.clock + pictures * float(self.speed.value) / RATE)
@@ -288,7 +309,7 @@ class Playback:
             self.film.label, self.film.disabled = label, False
 
     def go(self, t: float) -> None:
-        """Show all figures at time t of the motion."""
+        """Show all robots at time t of the motion."""
         self._move(t)
         self._refresh()
 

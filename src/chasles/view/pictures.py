@@ -1,4 +1,4 @@
-"""Take screenshots of a viewer page, and write them to video files."""
+"""Take screenshots of a viewer page, and write them to video and picture files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,14 +16,14 @@ PATIENCE = 60.0
 """Time limit (s) for rendering one image."""
 
 TINY = (16, 9)
-"""Width and height (pixels) of an image that is rendered only to update the page."""
+"""Width and height (pixels) of the small image that `moving_picture` renders first."""
 
 
 def picture(client: Any, width: int, height: int) -> np.ndarray:
     """Render a page, and return an RGB image (height, width, 3)."""
     try:
         drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
-    except Exception as error:  # raised by viser or its futures
+    except Exception as error:  # viser and its futures raise various exceptions
         problem = f"the browser did not render an image ({said(error)})"
         raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
     return np.ascontiguousarray(drawn[..., :3])
@@ -43,7 +43,7 @@ def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
 def writer(
     part: Path, suffix: str, rate: float, size: tuple[int, int]
 ) -> Iterator[Callable[[np.ndarray], object]]:
-    """Open a video file; yield a function that appends an image (height, width, 3)."""
+    """Open a video or picture file; yield a function that appends an image (height, width, 3)."""
     if suffix == ".mp4":
         from imageio_ffmpeg import write_frames
 
@@ -57,5 +57,6 @@ def writer(
         return
     import imageio.v3 as imageio
 
-    with imageio.imopen(part, "w", plugin="pillow", extension=".gif") as opened:
-        yield lambda picture: opened.write(picture, duration=1000.0 / rate, loop=0)
+    timing = {"duration": 1000.0 / rate, "loop": 0} if suffix == ".gif" else {}
+    with imageio.imopen(part, "w", plugin="pillow", extension=suffix) as opened:
+        yield lambda picture: opened.write(picture, **timing)

@@ -19,14 +19,15 @@ _SCRIPT = re.compile(rb"<script([^>]*)>(.*?)</script>", re.DOTALL)
 
 
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
-"""Policy for responses other than the page."""
+"""Content security policy of all responses other than the viewer page."""
 
 
 def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
-    """Return the policy for a page served from `host` that the origins `frames` may embed.
+    """Return the content security policy of a page served from `host`.
 
-    Only scripts with the hashes `scripts` can run. The page cannot evaluate strings as code or
-    connect to other hosts.
+    Only pages from the same origin and the origins `frames` can embed the page. Only scripts with
+    the hashes `scripts` can run. The page cannot evaluate strings as code or connect to other
+    hosts.
     """
     rules = {
         "default-src": "'none'",
@@ -45,7 +46,7 @@ def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
 
 @cache
 def hashes(page: Path) -> tuple[str, ...]:
-    """Return the hashes of all scripts in a page, formatted for the policy.
+    """Return the hashes of all scripts in a page, formatted for the content security policy.
 
     Raises `chasles.ModelError` if the scripts cannot be found in the page.
     """
@@ -58,7 +59,7 @@ def hashes(page: Path) -> tuple[str, ...]:
     if len(scripts) < 2:
         import viser
 
-        problem = f"the page of viser {viser.__version__} is not supported"
+        problem = f"viser {viser.__version__} is not supported"
         raise ModelError("E-VIEW-008", problem, "run pip install 'chasles[view]'")
     digests = (hashlib.sha256(script).digest() for script in scripts)
     return tuple(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -154,7 +154,7 @@ def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return joint origins, and torques and forces that balance gravity (n, 3), in world axes."""
+    """Return joint origins, and joint torques and forces that balance gravity, in world axes."""
     model, tau = robot.model, holding_forces(robot, q)
     own = model.positions(q.tolist())
     R, p = poses(model, q)

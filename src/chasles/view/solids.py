@@ -30,7 +30,7 @@ FINEST = 200
 """Initial number of clustering cells along the longest side of a mesh."""
 
 COARSER = 1.3
-"""Factor by which cells grow in each attempt to simplify a mesh."""
+"""Growth factor of the clustering cells from one attempt to simplify a mesh to the next."""
 
 
 class Solid(NamedTuple):
@@ -54,7 +54,8 @@ def solids(
 
     `size` is the approximate size of the robot (m). Meshes with more than `triangles` triangles in
     total are simplified. A body without drawable visual shapes is drawn with its collision shapes.
-    A body without any shapes is drawn as inertia-equivalent boxes and rods between its joints.
+    A body without any shapes is drawn as boxes with the inertias of its links, and as rods between
+    its joints.
     """
     notes, missing = list[str](), list[str]()
     drawn: list[Solid] = []
@@ -156,7 +157,7 @@ def _placed(frame: Transform, points: np.ndarray) -> np.ndarray:
 
 
 def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
-    """Yield uniform boxes with the same inertias as the links of a body."""
+    """Yield one box for each link of a body, sized to match the link's inertia."""
     from trimesh import creation
 
     for link in model.source.links:
@@ -185,7 +186,7 @@ def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:
-    """Return the positions of a body's child joints, loop joints and frames, in its own frame."""
+    """Return the positions of the child joints, loop joints and frames on body i, in its frame."""
     ends = [child.joint.placement.r for child in model.bodies if child.parent == i]
     closing = [frame for loop in model.loops for frame in (loop.predecessor, loop.successor)]
     frames = [model.frames[frame.name] for frame in model.source.frames]
@@ -238,10 +239,10 @@ def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
-    """Return the two corners (2, n) of each edge, the corner with the lower vertex index first.
+    """Return the two corners (2, n) of each edge, with the lower vertex index first.
 
-    Edges and corners are numbered as 3 * face + side; each edge starts at the corner with the same
-    number. `tail` contains the vertex index of each corner.
+    The edges and corners of triangle k have the indices 3 k, 3 k + 1 and 3 k + 2; an edge starts at
+    the corner with the same index. `tail` contains the vertex index of each corner.
     """
     begin, end = edges, edges - edges % 3 + (edges + 1) % 3
     swapped = tail.ravel()[begin] > tail.ravel()[end]

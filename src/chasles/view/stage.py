@@ -36,7 +36,7 @@ A graphics card takes about 0.05 s, and software rendering about 0.5 s.
 """
 
 PATIENCE = 10.0
-"""Time limit (s) for rendering an image to measure the rendering speed."""
+"""Timeout (s) for rendering the image with which the rendering speed is measured."""
 
 LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
 DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
@@ -85,8 +85,9 @@ def fitted(
 
 
 class Stage:
-    """Floor, lights and camera of a scene. `bounds` (2, 3) is the bounding box of all robots.
+    """Floor, lights and camera of a scene.
 
+    `bounds` (2, 3) is the bounding box of all robots, including their motion if there is one.
     `height` is the height of the floor along `up` (m). Default: the lowest point of the robots.
     `recorded` is True while a video is recorded; videos do not show the panel.
     """
@@ -138,8 +139,8 @@ class Stage:
     def expect_recording(self, size: tuple[int, int]) -> None:
         """Set the initial camera of new pages so that a video of the given size shows all robots.
 
-        `size` is (width, height) in pixels. A slow page may apply its initial camera after `fit`
-        has moved the camera.
+        `size` is (width, height) in pixels. Moving the camera with `fit` is not sufficient, because
+        a slow page may apply its initial camera afterwards.
         """
         self.recorded, camera = True, self.server.initial_camera
         camera.position, camera.look_at = self._fitted(size[0] / size[1], 0.0)

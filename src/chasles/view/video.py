@@ -1,4 +1,4 @@
-"""Record viewer videos with a headless browser."""
+"""Record viewer videos and pictures with a headless browser."""
 
 import os
 import shutil
@@ -17,14 +17,17 @@ from chasles.view.pictures import PATIENCE, RATE, moving_picture, writer
 from chasles.view.viewer import Viewer
 from chasles.writing import check_target, whole
 
-SUFFIXES = (".mp4", ".gif")
-"""Supported file suffixes for videos."""
+STILL = ".png"
+"""File suffix for a picture."""
+
+SUFFIXES = (".mp4", ".gif", STILL)
+"""Supported file suffixes for videos and pictures."""
 
 SIZE = (1280, 720)
 """Default video width and height (pixels)."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-"""Browser programs, in order of preference."""
+"""Commands of browsers that can record videos, in order of preference."""
 
 FLAGS = (
     *("--headless=new", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-sync"),
@@ -35,12 +38,12 @@ FLAGS = (
 
 
 def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Check, before recording, that a video can be written to a path."""
+    """Check, before recording, that a video or picture can be written to a path."""
     file = Path(path)
     if file.suffix.lower() not in SUFFIXES:
-        problem = "unknown video format"
+        problem = "unknown video or picture format"
         raise InputError(
-            "E-VIEW-020", problem, f"use a file name ending in {' or '.join(SUFFIXES)}", file=file
+            "E-VIEW-020", problem, f"use a file name ending in {', '.join(SUFFIXES)}", file=file
         )
     if not file.absolute().parent.is_dir():
         raise FileError(
@@ -62,14 +65,14 @@ def record(
     overwrite: bool = False,
     progress: Callable[[float], None] = lambda t: None,
 ) -> Path:
-    """Record a video of the motion in a viewer.
+    """Record a video of the motion in a viewer, or a picture of its first posture.
 
     Parameters
     ----------
     viewer : Viewer
-        Viewer with a motion, from `robot.show(motion=...)`.
+        Viewer with a motion, from `robot.show(motion=...)`. A picture does not need a motion.
     path : path
-        File to write, .mp4 or .gif.
+        File to write: .mp4 or .gif for a video, .png for a picture.
     rate : float
         Video frame rate (frames per second).
     size : (int, int)
@@ -88,31 +91,35 @@ def record(
 
     Notes
     -----
-    A headless Chromium or Chrome browser renders the video. The result does not depend on the speed
-    of the machine.
+    A headless Chromium or Chrome browser renders the images. The result does not depend on the
+    speed of the machine.
     """
     file = check_video(path, overwrite=overwrite)
-    if viewer.playback is None:
+    playback, still = viewer.playback, file.suffix.lower() == STILL
+    if playback is None and not still:
         problem = "the viewer has no motion to record"
-        raise InputError("E-VIEW-022", problem, "pass `motion` (or --motion)", part="record")
+        remedy = f"pass `motion`, or record a picture with a file name ending in {STILL}"
+        raise InputError("E-VIEW-022", problem, remedy, part="record")
     if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
-        problem = f"rate {rate!r} or speed {speed!r} is not positive, or size {size!r} is invalid"
+        problem = f"invalid recording options: rate={rate!r}, speed={speed!r}, size={size!r}"
         raise InputError(
             "E-VIEW-023",
             problem,
-            "use positive values, and sizes from 8 to 8192 pixels",
+            "use a positive rate and speed, and sizes from 8 to 8192 pixels",
             part="record",
         )
     width, height = (2 * (each // 2) for each in size)  # the encoder needs even sizes
-    playback = viewer.playback
-    instants = np.arange(playback.first, playback.last + 0.5 * speed / rate, speed / rate)
+    first, last = (0.0, 0.0) if playback is None else (playback.first, playback.last)
+    last = first if still else last
+    instants = np.arange(first, last + 0.5 * speed / rate, speed / rate)
     with (
         whole(file, overwrite=overwrite) as part,
         page(viewer, (width, height)) as client,
         writer(part, file.suffix.lower(), rate, (width, height)) as add,
     ):
         for t in instants:
-            playback.go(float(t))
+            if playback is not None:
+                playback.go(float(t))
             add(moving_picture(client, width, height))
             progress(float(t))
     return file
@@ -147,7 +154,8 @@ def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
                 return client
         time.sleep(0.05)
     problem = "the browser did not open the page"
-    raise ModelError("E-VIEW-025", problem, f"check that {command_name(browser)} starts")
+    remedy = f"check that the program {command_name(browser)} runs on this computer"
+    raise ModelError("E-VIEW-025", problem, remedy)
 
 
 def command_name(browser: Any) -> str:
@@ -159,7 +167,7 @@ def _browser() -> str:
     for name in BROWSERS:
         if found := shutil.which(name):
             return found
-    problem = "recording needs a headless browser"
+    problem = "no browser for recording was found"
     raise ModelError("E-VIEW-026", problem, f"install one of {', '.join(BROWSERS[:3])}")
 
 
@@ -172,7 +180,7 @@ def _writer_package(file: Path) -> None:
             import imageio  # noqa: F401
     except ImportError:
         remedy = "run pip install 'chasles[view]'"
-        raise ModelError("E-VIEW-027", f"{file.suffix} videos need imageio", remedy) from None
+        raise ModelError("E-VIEW-027", f"{file.suffix} files need imageio", remedy) from None
 
 
 def parse_size(text: str) -> tuple[int, int]:

@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike
 
 from chasles.errors import ArgumentError, InputError, ModelError, shown
 from chasles.functions.doors import numbers
+from chasles.motion.records import Trajectory
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.door import Door, checked, open_server
 from chasles.view.figure import Figure
-from chasles.view.panel import Panel, Playback, read
+from chasles.view.panel import Motion, Panel, Playback, read
 from chasles.view.pictures import RATE, moving_picture, writer
 from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.stage import Stage, ground, is_quick
@@ -64,7 +65,7 @@ class Viewer:
         robots: Sequence[Robot],
         *,
         q: np.ndarray | None = None,
-        motion: str | PathLike[str] | Move | None = None,
+        motion: str | PathLike[str] | Move | Trajectory | None = None,
         host: str = LOCAL,
         port: int = PORT,
         allow: Sequence[str] = (),
@@ -79,7 +80,7 @@ class Viewer:
         with _quiet():
             self.server = open_server(door, port)
         try:
-            self._lay_out(robots, look, q)
+            self._lay_out(robots, look, q, played)
         except BaseException:
             with _quiet():
                 self.server.stop()
@@ -87,14 +88,14 @@ class Viewer:
         atexit.register(self.stop)  # runs before viser's handler, which prints a message
         self.playback = None
         if played is not None:
-            same = (robots[0].joints, robots[0].nq)  # robots with these joints follow the motion
-            shown = [(panel, panel.figure.whole) for panel in self.panels]
-            able = [panel for panel, robot in shown if (robot.joints, robot.nq) == same]
+            able = [panel for panel in self.panels if _same_joints(panel.figure.whole, robots[0])]
             self.playback = Playback(self.server, played, able, self._lock)
             self.playback.film.on_click(self._send_video)
         self.url = door.url(self.server.get_port())
 
-    def _lay_out(self, robots: Sequence[Robot], look: Look, q: np.ndarray | None) -> None:
+    def _lay_out(
+        self, robots: Sequence[Robot], look: Look, q: np.ndarray | None, played: Motion | None
+    ) -> None:
         server, self._lock = self.server, threading.RLock()
         server.gui.set_panel_label(" | ".join(shown(robot.name) for robot in robots))
         up = _up(robots[0])
@@ -117,7 +118,14 @@ class Viewer:
             width = float(np.ptp(figure.bounds, axis=0) @ np.abs(aside))
             offset = offset + aside * (1.2 * width + 0.3 * figure.size)
         self.notes = [note for figure in self.figures for note in figure.notes]
-        bounds = np.concatenate([figure.bounds for figure in self.figures])
+        bounds = np.concatenate(
+            [
+                figure.bounds
+                if played is None or not _same_joints(figure.whole, robots[0])
+                else figure.extent(played.samples(figure.whole))
+                for figure in self.figures
+            ]
+        )
         extent = np.array([bounds.min(axis=0), bounds.max(axis=0)])
         self.stage = Stage(server, extent, up, aside, ground(robots[0], up))
         fit.on_click(self._fit)
@@ -195,7 +203,7 @@ def show(
     q: ArrayLike | None = None,
     *,
     beside: Robot | None = None,
-    motion: str | PathLike[str] | Move | None = None,
+    motion: str | PathLike[str] | Move | Trajectory | None = None,
     host: str = LOCAL,
     port: int = PORT,
     allow: Sequence[str] = (),
@@ -213,12 +221,13 @@ def show(
         and close loops.
     beside : Robot, optional
         Second robot, shown next to the first.
-    motion : path or trajectory, optional
-        Motion to play: a file, a simulation folder or a trajectory. The second robot also plays it
-        if its joints have the same names.
+    motion : path, trajectory or simulation result, optional
+        Motion to play: a file, a simulation folder, a trajectory, or a result of `simulate` or
+        `rollout`. The second robot also plays it if its joints have the same names. The camera
+        shows the whole motion.
     host : str
-        Address of the network interface to listen on. Other machines can open the page only if
-        this interface is on their network.
+        Address of the network interface to listen on. With the default, only this machine can open
+        the page. For other machines, pass the address of an interface on their network.
     port : int
         First port to try; if it is in use, the next free port is used. 0 chooses any free port.
     allow : sequence of str
@@ -263,12 +272,17 @@ def show(
         raise InputError("E-VIEW-029", problem, part="show")
     at = None if q is None else numbers("q", q, robot.nq)
     if at is not None and at.ndim != 1:
-        problem = f"q must be one configuration of {robot.nq} numbers, not shape {at.shape}"
+        problem = f"q must be one configuration with shape ({robot.nq},), not {at.shape}"
         remedy = "show several configurations with `motion`"
         raise InputError("E-VIEW-030", problem, remedy, part="show")
     robots = [robot] if beside is None else [robot, beside]
     look = Look(triangles, shadows)
     return Viewer(robots, q=at, motion=motion, host=host, port=port, allow=allow, look=look)
+
+
+def _same_joints(robot: Robot, other: Robot) -> bool:
+    """Return True if a robot can follow the motion of another."""
+    return (robot.joints, robot.nq) == (other.joints, other.nq)
 
 
 def _size(client: Any) -> tuple[int, int]:
@@ -281,7 +295,7 @@ def _size(client: Any) -> tuple[int, int]:
 def _suit(stage: Stage, shaded: Any, client: Any) -> None:
     """Switch on shadows if the client is fast enough, unless a video is being recorded."""
     if not stage.recorded and is_quick(client):
-        shaded.value = True  # triggers `Stage.shadows`
+        shaded.value = True  # calls `Stage.shadows`
 
 
 @contextmanager

@@ -46,11 +46,12 @@ def equations(
 ) -> tuple[Matrix, Vector, Matrix, Vector, Number]:
     """Return H, f, K, k in H qdd = f + K' lam and K qdd = k, and the velocity error.
 
-    See Featherstone 2008, Eq 8.1-8.6. Coordinates are in tree order. f is the vector of generalized
-    forces minus bias forces. K and k contain only the independent loop equations, selected by the
-    closure. If the time constant `stabilization` is nonzero, k includes Baumgarte's terms
-    (Featherstone 2008, Eq 8.21-8.24). The velocity error (see `strayed`) measures how far qd
-    violates the loop equations, and is 0 with stabilization.
+    See Featherstone 2008, Eq 8.1-8.6. Coordinates are in tree order. H is the mass matrix, f is the
+    vector of generalized forces minus bias forces, and lam are the Lagrange multipliers. K and k
+    contain only the independent loop equations, selected by the closure. If the time constant
+    `stabilization` is nonzero, k includes Baumgarte's terms (Featherstone 2008, Eq 8.21-8.24). The
+    velocity error (see `strayed`) measures how far qd violates the loop equations, and is 0 with
+    stabilization.
     """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     return H, net_forces(model, h, tau), *closing(model, q, qd, stabilization)
@@ -59,7 +60,7 @@ def equations(
 def closing(
     model: Model, q: Position, qd: Velocity, stabilization: float
 ) -> tuple[Matrix, Vector, Number]:
-    """Return K and k in K qdd = k, and the velocity error (see `equations`)."""
+    """Return K and k of the loop equations K qdd = k, and the velocity error (see `equations`)."""
     rows, v = model.closure.rows, stack(qd, model.in_tree_order)
     K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
     slip, stray = slipping(model, q, K, v, rows), 0.0
@@ -84,7 +85,7 @@ def entries(parts: LoopVector, rows: Sequence[int]) -> Vector:
 
 
 def slipping(model: Model, q: Position, K: Matrix, v: Vector, rows: Sequence[int]) -> Vector:
-    """Return the selected entries of K v - b, the rate at which joint velocities v open the loops.
+    """Return the residuals of the selected loop equations K v = b for joint velocities v.
 
     b is the result of `loop_rate`.
     """
@@ -189,7 +190,8 @@ def direct(
 class Elimination(NamedTuple):
     """Solution x = G y + g of K x = k in tree order, where y contains the independent coordinates.
 
-    `ratios` contains each pivot divided by its value at the position where the closure was chosen.
+    `ratios` contains each pivot, divided by its value at the configuration where the equations to
+    eliminate were chosen.
     """
 
     G: Matrix
@@ -198,7 +200,7 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Squares of `ratios`: 1 at the position used to choose the closure, 0 at a singularity."""
+        """Squares of `ratios`: 1 where the equations were chosen, 0 at a singularity."""
         return [ratio * ratio for ratio in self.ratios]
 
 
@@ -277,9 +279,9 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
 
     See Featherstone 2008, Eq 8.48-8.51. The step d solves the position constraints K d = -residual,
     with d = 0 in the independent coordinates. The velocities are G yd + g, where yd are the
-    independent velocities in qd and g follows from b in K qd = b for mechanisms with prescribed
-    motions. The margin (see `health`) has the sign of the product of `ratios`. The sign changes
-    when the motion passes a position that is singular for these independent coordinates.
+    independent velocities in qd, and g is due to prescribed motions. The third result contains the
+    closure error and a margin (see `health`). The sign of the margin changes when the motion passes
+    a position that is singular for these independent coordinates.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
     K = constraints(model, q, rows)

@@ -81,9 +81,10 @@ def actuator_forces(
 ) -> tuple[TreeVector, Health]:
     """Solve G_u' u = G' tau for the actuator forces u (Featherstone 2008, Eq 8.61-8.63).
 
-    tau follows from inverse dynamics of the tree. If there are more actuators than degrees of
-    freedom, the weighted sum of u^2 is minimized. All independent coordinates of the closure are
-    actuated, so G_u contains an identity matrix.
+    G maps velocities of the independent coordinates to joint velocities, and G_u contains the rows
+    of G for the actuated joints. tau follows from inverse dynamics of the tree. If there are more
+    actuators than degrees of freedom, the weighted sum of u^2 is minimized. All independent
+    coordinates of the closure are actuated, so G_u contains an identity matrix.
     """
     order, place, rows = model.in_tree_order, tree_places(model), model.closure.rows
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -107,9 +108,9 @@ def actuator_forces(
 def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
     """Return B = T_a' J_L, which maps qd to loop-joint velocities (Featherstone 2008, section 8.4).
 
-    T_a' S = 1 for each loop joint. J_L maps qd to the relative velocity of the two links that the
-    loop joint connects. By virtual work, forces f at the loop joints are equivalent to forces B' f
-    at the tree joints (Featherstone 2008, Eq 8.31).
+    T_a spans the active forces of a loop joint (T_a' S = 1). J_L maps qd to the relative velocity
+    of the two links that the loop joint connects. By virtual work, forces f at the loop joints are
+    equivalent to forces B' f at the tree joints (Featherstone 2008, Eq 8.31).
     """
     B: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -168,7 +169,7 @@ def _loop_loads(model: Model, q: Position, multipliers: LoopNumbers) -> Iterator
     """Yield the force that each loop joint exerts on each of its two links."""
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
-        X = across(loop, around(model, loop, q)).transform()  # transform from P to S
+        X = across(loop, around(model, loop, q)).transform()  # from predecessor to successor frame
         on_both = ((S, loop.data.child, f), (P, loop.data.parent, -(X.T @ f)))
         for end, link, force in on_both:
             yield Load(end.body, end.placement.T @ force, Vector.zero(), True, True, link or "")
@@ -184,7 +185,8 @@ def driving_forces(
 ) -> DrivenEffort:
     """Return tau = S'f - K' lam at joints with prescribed motions (Featherstone 2008, Eq 8.4).
 
-    K' lam are the loop and coupling forces.
+    S'f are the generalized forces from inverse dynamics of the tree, and K' lam are the loop and
+    coupling forces.
     """
     tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
     for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):

@@ -73,11 +73,12 @@ class Hinge:
     joints: tuple[tuple[int, int], ...]
 
     def compliance(self, Phi: Matrix) -> Matrix:
-        """Return the matrix W that maps relative acceleration to the multipliers lam of a hinge.
+        """Return the matrix W that maps relative accelerations to the multipliers of a hinge.
 
-        Phi is T' (Phi_1 + Phi_2) T, and the joint force is T lam. W is Phi^-1, unless T spans all
-        six directions. In that case the motion subspace S is removed: W = Y - Y S (S' Y S +
-        armature)^-1 S' Y with Y = Phi^-1.
+        The hinge transmits the force T lam, where lam are the multipliers. Phi is T' (Phi_1 +
+        Phi_2) T, where Phi_1 and Phi_2 are the inverse inertias of the bodies on both sides. W is
+        Phi^-1, unless T spans all six directions. In that case the motion subspace S is removed:
+        W = Y - Y S (S' Y S + armature)^-1 S' Y with Y = Phi^-1.
         """
         Y = invert_symmetric(Phi)
         if self.T.columns != LOADS:
@@ -89,7 +90,7 @@ class Hinge:
         return Y - given.T @ (held @ given)
 
     def accelerations(self, a: Motion, a_p: Motion) -> Iterator[tuple[int, Vector]]:
-        """Yield qdd for each joint of the hinge."""
+        """Yield the index and the acceleration qdd of each joint of the hinge."""
         rates, start = self.Ta.T @ (a - self.X @ a_p - self.c), 0
         for i, size in self.joints:
             yield i, Vector(rates.entries[start : start + size])
@@ -98,7 +99,10 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Parts:
-    """Bodies with inertia, each listed after its parent, and the hinge and force of each body."""
+    """Bodies with inertia, the forces on them, and the hinges to their parents.
+
+    Parents precede children.
+    """
 
     hinges: dict[int, Hinge]
     inertias: dict[int, RigidInertia]
@@ -107,7 +111,7 @@ class Parts:
 
 
 def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT) -> Parts:
-    """Return the bodies and hinges of a tree. Joints at a massless link form one hinge."""
+    """Return the bodies and hinges of a tree, where joints at a massless link form one hinge."""
     v, found = {WORLD: Motion.zero()}, Parts({}, {}, {WORLD: Force.zero()})
     passing: dict[int, Hinge] = {}
     for i, p, joint, I in model.outward():
@@ -132,7 +136,7 @@ def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches 
 
 
 def _in_series(first: Hinge, second: Hinge, force: Vector) -> Hinge:
-    """Combine two hinges and the massless link between them into one hinge."""
+    """Combine two joints in series, connected by a massless link, into one joint."""
     S = Motions((second.X @ first.S).columns + second.S.columns)
     dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns))
     Ta = dual @ invert_symmetric(dual.T @ S)
@@ -266,7 +270,7 @@ def constrained_dynamics_divide_and_conquer(
 
 
 def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]:
-    """Return the forces on both links for a unit value of each constraint force of a loop joint.
+    """Return the forces on the two links of a loop joint due to each of its unit constraint forces.
 
     See Featherstone 2008, Eq 8.28.
     """
@@ -281,15 +285,15 @@ def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]
     return found
 
 
-# Sets of connected bodies ------------------------------------------------------------------------
+# Subassemblies -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Piece:
     """Set of connected bodies, described by the accelerations of its handles.
 
-    Handles are the bodies on which other pieces and loop joints exert forces. The acceleration of
-    handle h under forces f_k is b_h + sum of Phi[h, k] f_k.
+    A handle is a body on which another set of bodies or a loop joint exerts a force. If forces f_k
+    act on the handles k, the acceleration of handle h is b[h] + sum over k of Phi[h, k] f_k.
     """
 
     Phi: dict[tuple[int, int], InverseInertia]
@@ -303,15 +307,16 @@ class Piece:
         return total
 
     def moved(self, f: Mapping[int, Force]) -> dict[int, Motion]:
-        """Return the acceleration of every handle due to forces on the handles."""
+        """Return the change in the acceleration of every handle due to forces on the handles."""
         return {h: self.acceleration(h, f) - self.b[h] for h in self.b}
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Two sets of connected bodies joined by a hinge, which transmits the force T lam.
+    """Two sets of connected bodies, joined by a hinge.
 
-    lam = W (beta + sum of U_h' f_h), where f_h is the external force on body h.
+    The hinge transmits the force T lam (see `Hinge`), where lam = W (beta + sum of U_h' f_h), and
+    f_h is the external force on body h.
     """
 
     first: Piece
@@ -361,7 +366,7 @@ def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
 
 
 def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
-    """Join two sets of connected bodies at a hinge. `first` contains the hinge's parent body.
+    """Join two sets of connected bodies at a hinge whose parent body belongs to `first`.
 
     See Featherstone 2008, Eq 7.57 to 7.63.
     """
@@ -382,7 +387,7 @@ def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
 
 
 def taken_apart(piece: Piece, f: Mapping[int, Force]) -> Iterator[tuple[int, Vector]]:
-    """Yield qdd for all joints of a set of connected bodies, given the forces on its handles."""
+    """Yield qdd for all joints of connected bodies, given the forces on their handle bodies."""
     if piece.joined is None:
         return
     made, hinge = piece.joined, piece.joined.hinge

@@ -72,7 +72,7 @@ def along(screws: tuple[Screw, ...], rates: Vector) -> homogeneous.Velocity:
 def inverse_dynamics(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Sum the actions Phi = skew(H J) of all bodies beyond each joint.
+    """Sum the action matrices Phi = skew(H J) of all bodies beyond each joint.
 
     See Legnani et al. 1996, part II, section 2.3. The generalized force is the pseudo scalar
     product of this sum with the joint screw.
@@ -118,8 +118,8 @@ def inverse_dynamics_link(
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
     """Return M[i, j] = L_j (x) skew(L_i J), where J is the inertia of all bodies beyond joint i.
 
-    skew(L_i J) is the action for a unit acceleration of joint i if all velocities are zero (Legnani
-    et al. 1996, part II, section 2.3).
+    (x) is the pseudo scalar product. skew(L_i J) is the action matrix for a unit acceleration of
+    joint i if all velocities are zero (Legnani et al. 1996, part II, section 2.3).
     """
     return _paired(model, q, lambda LJ: Action(*LJ.skew()).pseudo)
 
@@ -135,9 +135,9 @@ def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
 def _paired(
     model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
 ) -> Blocks:
-    """Return M: products of L_i J with the screws L_j of all joints j that move body i.
+    """Return M, whose blocks M[i, j] are computed by `product` from L_i J and L_j.
 
-    Armature is added to the diagonal.
+    J is the inertia of all bodies beyond joint i. Armature is added to the diagonal.
     """
     rest, M = model.at_rest(), Blocks()
     _, L, _, _, J = chain(model, q, rest, rest)
@@ -155,10 +155,11 @@ def _paired(
 def bias_forces_lagrange(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h.
+    """Return the bias forces C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h.
 
     See Legnani et al. 1996, part II, section 3. The sums include all bodies h beyond joint m. H~ is
-    the acceleration when all qdd are zero. Phi_h is the external action on body h.
+    the acceleration when all qdd are zero, and Hg is the acceleration of gravity. (x) is the pseudo
+    scalar product. Phi_h is the action matrix of the external force on body h.
     """
     given = model.undriven(2)
     M, L, _, H, J = chain(model, q, qd, given)
@@ -176,9 +177,10 @@ def bias_forces_lagrange(
 def inverse_dynamics_lagrange(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return F = M qdd + C. C includes the effect of prescribed joint accelerations.
+    """Return the generalized forces F = M qdd + C.
 
-    See Legnani et al. 1996, part II, section 3.
+    C includes the effect of prescribed joint accelerations. See Legnani et al. 1996, part II,
+    section 3.
     """
     F, driven = dict(bias_forces_lagrange(model, q, qd, f_ext)), model.undriven(2)
     for (i, j), block in mass_matrix_lagrange(model, q).items():
@@ -200,7 +202,7 @@ def forward_dynamics(
 def forward_dynamics_lagrange(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve M qdd + C = F (Legnani et al. 1996, part II, section 3)."""
+    """Solve M qdd + C = F for qdd (Legnani et al. 1996, part II, section 3)."""
     C = bias_forces_lagrange(model, q, qd, f_ext)
     return accelerations(model, mass_matrix_lagrange(model, q), C, tau)
 
@@ -219,9 +221,11 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return the potential energy, -trace(Hg J) in the base frame.
+    """Return the sum of -trace(Hg J) over all bodies, plus spring energy.
 
-    See Legnani et al. 1996, part I, section 4.5.
+    Hg is the acceleration matrix of gravity, and J is the inertia matrix of a body, both in the
+    base frame. Weight balanced by passive gravity compensation is excluded. See Legnani et al.
+    1996, part I, section 4.5.
     """
     rest = model.at_rest()
     Hg, J = Acceleration.uniform(model.gravity_vector), chain(model, q, rest, rest).J

@@ -32,9 +32,9 @@ from chasles.model.spaces import ABSENT, Effort, Freedom, Position, Velocity, Wr
 class Chain4x4(NamedTuple):
     """Homogeneous transforms A (body to parent) and W (body to base frame).
 
-    L contains the joint's screws in its body frame: dA/dq = A L. For revolute and prismatic joints,
-    A L equals A Q in Balafoutis and Patel, but dA/dq = A L holds for all joints. Wdd is the second
-    time derivative of W.
+    L contains the joint's screws in its body frame, so that dA/dq = A L for all types of joints.
+    Balafoutis and Patel use A Q instead, which equals A L for revolute and prismatic joints. Wdd
+    is the second time derivative of W.
     """
 
     A: dict[int, Matrix]
@@ -231,13 +231,13 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
     none = Motion.zero()
 
     def slope(a: Freedom, b: Freedom, c: Freedom) -> Number:
-        """Return dD_ab/dq_c."""
+        """Return dD_ab/dq_c, the derivative of an entry of the mass matrix D."""
         outer = max(a.i, b.i, c.i)
         first, second = change.get((a, c), none), change.get((b, c), none)
         return first.dot(p[outer, b]) + second.dot(p[outer, a])  # (dD of 5.2.18)
 
     def bracketed(a: Freedom, b: Freedom, c: Freedom) -> Number:
-        """Return [a, b] . I S_c."""
+        """Return the scalar product of the Lie bracket [a, b] and the momentum I S_c."""
         return bracket.get((a, b), none).dot(p[max(a.i, c.i), c])
 
     D, C = rotors(model), {}

@@ -182,7 +182,7 @@ def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
 
 
 def _momenta(model: Model, t: Vector) -> Vector:
-    """Return M t: each body's momentum at its center of mass, followed by its rotor momentum."""
+    """Return M t: momentum of each body about its center of mass, then momentum of its rotor."""
     rows, rest = [], t.entries
     for _, _, joint, I in model.outward():
         twist, qd, rest = rest[:6], rest[6 : 6 + joint.nv], rest[6 + joint.nv :]
@@ -193,7 +193,8 @@ def _momenta(model: Model, t: Vector) -> Vector:
 
 
 _VANISHED = 1e-30
-"""Relative tolerance for the squared residual: a smaller residual is only rounding error."""
+"""The conjugate gradient method stops when the squared residual, relative to its initial value, is
+below this number; only rounding errors remain."""
 
 
 def forward_dynamics_conjugate_gradient(

@@ -95,8 +95,9 @@ def kane_sum(
 def spatial_1987(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Run Featherstone's 1987 method (Balafoutis and Patel 1991, algorithm 5.4, corrected).
+    """Compute joint torques by Featherstone's 1987 method.
 
+    This is a corrected version of algorithm 5.4 in Balafoutis and Patel 1991.
     Force vectors have the linear component first, and motion vectors the angular component. The
     same transform and cross product then apply to both, and `_dot` computes the scalar product of a
     motion and a force. In the book, the base is at rest; here it accelerates against gravity.
@@ -118,7 +119,7 @@ def spatial_1987(
 
 
 def _force_first(f: Force) -> Motion:
-    """Return [force; moment], which transforms like a motion vector."""
+    """Return a spatial force as [force; moment], which transforms like a motion vector."""
     return Motion(f.force, f.moment)
 
 

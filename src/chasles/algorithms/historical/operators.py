@@ -45,7 +45,10 @@ def spatial_operator(
 
 
 def mass_matrix_spatial_operator(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M = (1 + H Psi L) D (1 + H Psi L)' (Balafoutis and Patel 1991, Eq 6.2.18)."""
+    """Compute M = (1 + H Psi L) D (1 + H Psi L)' (Balafoutis and Patel 1991, Eq 6.2.18).
+
+    The factors 1 + H Psi L and D are explained in `operator_factors`.
+    """
     A, _, D = operator_factors(model, q)
     return congruence(A, D)
 
@@ -53,7 +56,7 @@ def mass_matrix_spatial_operator(model: Model, q: Position) -> InertiaMatrix:
 def mass_matrix_inverse_spatial_operator(model: Model, q: Position) -> JointMatrix:
     """Compute M^-1 = (1 - H Phi L)' D^-1 (1 - H Phi L).
 
-    See Balafoutis and Patel 1991, Eq 6.2.19.
+    See Balafoutis and Patel 1991, Eq 6.2.19. The factors are explained in `operator_factors`.
     """
     _, B, D = operator_factors(model, q)
     transposed = {(i, j): block.T for (j, i), block in B.items()}
@@ -68,8 +71,9 @@ def forward_dynamics_spatial_operator(
 
     See Rodriguez, Kreutz 1988; Balafoutis and Patel 1991, Eq 6.2.19. The first pass, from the tips
     to the base (the filter), computes e = (1 - H Phi L)(tau - b). The second pass, from the base to
-    the tips (the smoother), computes qdd. b is computed by algorithm 5.5. z is the force exerted on
-    a joint by the links beyond it. a contains the accelerations caused by the forces e.
+    the tips (the smoother), computes qdd. b contains the bias forces, computed by algorithm 5.5. z
+    is the force exerted on a joint by the links beyond it. a contains the accelerations caused by
+    the forces e.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

@@ -75,13 +75,13 @@ _FIELDS = {
     "actuator_velocity": "velocity",
     "actuator_force": "force",
 }
-"""Field of `Driven` that each kind of actuator sensor reads."""
+"""Actuator quantity (a field of `Driven`) that each kind of actuator sensor measures."""
 
 
 def _driven(
     model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
 ) -> list[Driven]:
-    """Return the state of all actuators. Forces are limited to actuator and tendon ranges."""
+    """Return the state of all actuators, with forces limited to actuator and tendon ranges."""
     every, found = actuators(model), list[Driven]()
     moving, pulls = _world(model, q, every), defaultdict[str, Number](float)
     for u, each in enumerate(every):
@@ -142,7 +142,7 @@ def within(x: Number, interval: Interval) -> Number:
 
 
 def _scale(total: Number, interval: Interval) -> Number:
-    """Return the factor that scales all forces on a tendon to bring their sum into its range."""
+    """Return the factor that brings the total actuator force on a tendon into its range."""
     lower, upper = interval
     if (lower, upper) == (-math.inf, math.inf):
         return 1.0
@@ -169,7 +169,7 @@ def _ranged(model: Model, q: Position, tau: dict[int, list[Number]]) -> Effort:
 
 
 def _world(model: Model, q: Position, every: tuple[Actuator, ...]) -> Moving | None:
-    """Return the poses of all bodies, or None if no transmission depends on them."""
+    """Return the poses of all bodies, or None if no actuator's transmission needs them."""
     spatial = any(x.frame is not None or (x.tendon is not None and x.tendon.path) for x in every)
     return in_world(model.bare(), q, None) if spatial else None
 
@@ -231,7 +231,10 @@ def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
 
 
 def _crank(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
-    """Return the transmission of a slider-crank, whose rod connects the slider to the frame."""
+    """Return the length and moment arms of a slider-crank transmission.
+
+    A rod connects `frame`, on the crank, to a slider that moves along the z axis of `reference`.
+    """
     assert each.frame is not None
     assert each.reference is not None
     p, _ = _at(moving, each.frame)

@@ -147,10 +147,11 @@ def inverse_dynamics_perturbation(
     dqd: Velocity,
     dqdd: Velocity,
 ) -> Effort:
-    """Return d tau for changes dq, dqd and dqdd in O(n) (Balafoutis and Patel 1991, section 7.2).
+    """Return the change of the joint torques due to small changes dq, dqd and dqdd of the motion.
 
-    A Newton-Euler recursion propagates the changes dv, da and df from link to link. s is the
-    displacement of a joint. dq is a tangent vector (see `integrate`).
+    See Balafoutis and Patel 1991, section 7.2. A Newton-Euler recursion propagates the changes dv,
+    da and df from link to link in O(n). s = S dq is the displacement of a joint. dq is a tangent
+    vector (see `integrate`).
     """
     X, S, s, slopes, tau = {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -192,7 +193,10 @@ def forward_dynamics_derivatives(
 def _acceleration_slopes(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads
 ) -> tuple[InverseFactors, Matrix, Matrix]:
-    """Return M^-1 and the derivatives of -tau with respect to q and qd at the computed qdd."""
+    """Return M^-1, and the derivatives of -ID(q, qd, qdd) with respect to q and qd at constant qdd.
+
+    ID is the inverse dynamics. The accelerations qdd are computed from tau.
+    """
     order = model.in_tree_order
     L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
     f = net_forces(model, _bias_forces(model, q, qd, f_ext), tau)
@@ -203,11 +207,12 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return bias forces due to gravity, dissipation, velocity, external loads, prescribed motions.
+    """Return the bias forces, with Coriolis forces computed from their derivatives.
 
-    Coriolis forces are quadratic in qd, so they equal half of their derivative with respect to qd,
-    times qd (Euler's theorem on homogeneous functions). The caller needs the same derivative, so
-    computing the forces from it adds few operations.
+    The bias forces include gravity, dissipation, Coriolis forces, passive and external loads, and
+    the effect of prescribed motions. Coriolis forces are quadratic in qd, so they equal half of
+    their derivative with respect to qd, times qd (Euler's theorem on homogeneous functions). The
+    caller needs the same derivative, so computing the forces from it adds few operations.
     """
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)

@@ -98,7 +98,8 @@ def newton_euler_vector(
     axes, w and wd are the angular velocity and acceleration, and a is the acceleration of the body
     origin minus gravity. Linear velocities are not needed. Bodies have a mass m, a first moment h
     and an inertia about the origin, so inertias regrouped by dynamic equivalence can be used.
-    Equation numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
+    Numbers in comments refer to the equivalent equations in Balafoutis and Patel (1991), algorithm
+    5.3.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
@@ -230,7 +231,7 @@ def accelerations(model: Model, M: JointMatrix, h: Effort, tau: Effort) -> dict[
 
 
 def net_forces(model: Model, h: Effort, tau: Effort) -> Vector:
-    """Return the net forces tau - h in tree order."""
+    """Return the generalized forces tau - h as one vector, in tree order."""
     order = model.in_tree_order
     return stack(tau, order) - stack(model.efforts(h), order)  # (6.2.16)
 
@@ -267,12 +268,14 @@ def forward_dynamics(
 def forward_dynamics_floating_base(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute qdd for a floating base by articulated bodies (Featherstone 2008, table 9.4).
+    """Compute qdd for a floating base by the articulated-body algorithm.
 
-    Accelerations are relative to free fall, so gravity is added only to the base, at the end.
+    See Featherstone 2008, table 9.4. Accelerations are relative to free fall, so gravity is added
+    only to the base, at the end. Instead of U and u, the quantities K = U D^-1 and D^-1 u are kept
+    for each joint, which needs fewer operations.
     """
     (b, _, root, I), *outward = model.outward()
-    X, S, c, U, D, u, qdd = {}, {b: root.subspace(q[b])}, {}, {}, {}, {}, {}
+    X, S, c, K, D, u, qdd = {}, {b: root.subspace(q[b])}, {}, {}, {}, {}, {}
     v = {b: S[b] @ qd[b]}
     IA, pA = {b: ArticulatedInertia.of(I)}, {b: v[b].cross(I @ v[b]) - f_ext[b]}
     for i, p, joint, I in outward:
@@ -283,13 +286,13 @@ def forward_dynamics_floating_base(
         IA[i] = ArticulatedInertia.of(I)
         pA[i] = v[i].cross(I @ v[i]) - f_ext[i]
     for i, p, joint, _ in reversed(outward):
-        U[i] = IA[i] @ S[i]
-        D[i] = S[i].T @ U[i] + diagonal(joint.armature)
-        u[i] = tau[i] - joint.resistance(qd[i]) - S[i].T @ pA[i]
-        K = U[i] @ invert_symmetric(D[i])
-        Ia = IA[i].without(U[i], K)
+        U = IA[i] @ S[i]
+        D[i] = S[i].T @ U + diagonal(joint.armature)
+        u[i] = solve_symmetric(D[i], tau[i] - joint.resistance(qd[i]) - S[i].T @ pA[i])
+        K[i] = U @ invert_symmetric(D[i])
+        Ia = IA[i].without(U, K[i])
         IA[p] += X[i].T @ Ia
-        pA[p] += X[i].T @ (pA[i] + Ia @ c[i] + K @ u[i])
+        pA[p] += X[i].T @ (pA[i] + Ia @ c[i] + U @ u[i])
     g = Vector(tuple(root.transform(q[b]) @ model.gravity))
     D[b] = S[b].T @ (IA[b] @ S[b]) + diagonal(root.armature)
     u[b] = tau[b] - root.resistance(qd[b]) - root.rotor(g) - S[b].T @ pA[b]
@@ -297,6 +300,6 @@ def forward_dynamics_floating_base(
     a = {b: Motion.of(*beyond)}
     for i, p, *_ in outward:
         a[i] = X[i] @ a[p] + c[i]
-        qdd[i] = solve_symmetric(D[i], u[i] - U[i].T @ a[i])
+        qdd[i] = u[i] - K[i].T @ a[i]
         a[i] += S[i] @ qdd[i]
     return qdd | {b: beyond + g}

@@ -27,7 +27,7 @@ from chasles.model.spaces import (
 def hybrid_dynamics(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Solve by the articulated-body algorithm (Featherstone 2008, tables 9.2 and 9.3).
+    """Run the hybrid articulated-body algorithm (Featherstone 2008, tables 9.2 and 9.3).
 
     A joint with known acceleration transmits the full articulated inertia to its parent, and its
     acceleration is included in the bias c.
@@ -71,9 +71,9 @@ def hybrid_dynamics_mass_matrix(
     """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
 
     C' are the generalized forces for the known accelerations if all unknown accelerations are zero.
-    Only the block H11 of M is used. The compiler removes unused entries, so the conditions in
-    Featherstone 2008, table 9.1, are not needed. The sparse factors of H11 have no fill-in, so the
-    reduced parent array is not needed.
+    H21 qdd1 is computed by inverse dynamics, so only the block H11 of M is needed. The compiler
+    removes unused entries, so the conditions in Featherstone 2008, table 9.1, are not needed. The
+    sparse factors of H11 have no fill-in, so the reduced parent array is not needed.
     """
     free = [i for i in model.in_tree_order if i not in known]
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}
@@ -91,11 +91,11 @@ def hybrid_dynamics_mass_matrix(
 def hybrid_dynamics_floating_base(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Solve for a floating base with composite bodies (Featherstone 2008, Eq 9.18-9.25, table 9.6).
+    """Compute the base acceleration and joint torques for known joint accelerations.
 
-    All joint accelerations except the base acceleration are known. First, f is computed as the
-    force required by each subtree with the base in free fall. Then the base acceleration is chosen
-    to make the total force zero, and every subtree accelerates with the base.
+    See Featherstone 2008, Eq 9.18-9.25, table 9.6. First, f is computed as the force required by
+    each subtree with the base in free fall. Then the base acceleration follows from the composite
+    inertia of the whole robot, and every subtree accelerates with the base.
     """
     (b, _, root, I), *outward = model.outward()
     qdd = model.followed({i: given[i] for i in known} | {b: Vector.zero(root.nv)}, 2)

@@ -16,8 +16,9 @@ Kind = Literal["classical", "spatial", "proper"]
 
 @dataclass(frozen=True)
 class Viewpoint:
-    """Point P in world coordinates, and the rotation E from world axes to the selected axes.
+    """Point at which motions are evaluated, and axes in which they are expressed.
 
+    P is the point in world coordinates, and E is the rotation from world axes to the selected axes.
     `moves` is True if the point follows the frame, and `turns` if the axes rotate with the frame.
     """
 
@@ -39,8 +40,7 @@ class Viewpoint:
         return Viewpoint(X.locate(_in_frame(at)), E, True, axes == "frame")
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
-        """Return motions of a body at the point P, in world axes.
-
+        """Convert a body's motion vectors from body coordinates to world axes at the point P.
         X is the transform from the world to the body.
         """
         return Transform(X.E, X.r - self.P).inverse() @ S
@@ -130,7 +130,7 @@ def frame_acceleration(
 def jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Return all motion subspaces S_i at the point `at` (Featherstone 2008, example 2.3)."""
+    """Return a frame's Jacobian: all motion subspaces S_i (Featherstone 2008, example 2.3)."""
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
     J = {}
@@ -160,7 +160,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """Return the rate of the motion s at the point P, in axes with angular velocity `spin`."""
+        """Convert the derivative of s in fixed axes (`rate`) to the reference point and axes."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 

@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 def lines(model: Model) -> tuple[Line, ...]:
-    """Return tendons with springs, dampers, friction or limits, then ball joints with limits."""
+    """Return all tendons with springs, dampers, friction or limits, and ball joints with limits."""
     found = [
         Line(tendon.data.name, tendon.data.limits, tendon)
         for tendon in tendons(model)
@@ -45,7 +45,7 @@ def lines(model: Model) -> tuple[Line, ...]:
 
 
 def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
-    """Return the Jacobian J, the length or angle, and dJ/dt qd of each tendon or ball joint."""
+    """Return, for each tendon length and ball-joint angle, J, its value, and dJ/dt qd."""
     every = lines(model)
     spatial = any(each.tendon is not None and each.tendon.path for each in every)
     moving = in_world(model.bare(), q, qd) if spatial else None
@@ -65,7 +65,7 @@ def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
 
 
 def _angle(i: int, q: Vector, w: Vector) -> Course:
-    """Return the rotation angle of a ball joint, its moment arms, and its acceleration bias.
+    """Return the rotation angle of a ball joint, its moment arms, and its bias acceleration.
 
     The rate of the angle is the component of w along the rotation axis. Without angular
     acceleration, the second derivative of the angle is |w_n|^2 cot(angle/2) / 2, where w_n is the

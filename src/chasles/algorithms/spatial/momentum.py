@@ -29,7 +29,7 @@ def center_of_mass(model: Model, q: Position) -> Point:
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
         problem = "the moving bodies have no mass, so the center of mass is undefined"
-        remedy = "assign masses to the links, or use the original robot without regrouped inertias"
+        remedy = "assign masses to the links, or use the robot on which `simplified` was called"
         raise ModelError("E-CALL-001", problem, remedy, part=f"robot {model.name!r}")
     return h * (1.0 / m)
 
@@ -78,7 +78,7 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return the sum of -g . m c over all moving bodies, plus spring energy.
+    """Return the gravitational energy -g . m c of all moving bodies, plus the spring energy.
 
     The gravitational energy is zero if the center of mass is at the world origin. Weight balanced
     by passive gravity compensation is excluded. Weight compensated by actuators is included,
@@ -89,7 +89,7 @@ def potential_energy(model: Model, q: Position) -> Energy:
 
 
 def energy_of_lifted(model: Model, q: Position) -> Number:
-    """Return the potential energy -g . m c of the weight that passive compensation balances."""
+    """Return -g . m c for the masses m whose weight is balanced by passive gravity compensation."""
     by_actuators = any(joint.lifted for joint in model.source.joints)
     if by_actuators or not any(link.lifted for link in model.source.links):
         return 0.0

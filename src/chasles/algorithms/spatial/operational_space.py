@@ -40,7 +40,7 @@ def operational_inertia_inverse(
 
 
 def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[dict[int, Vector]]:
-    """Return the six rows of a frame's Jacobian, each as a mapping from body to vector."""
+    """Return the six rows of a frame's Jacobian. A row maps each body to its joint's entries."""
     J = jacobian(model, q, frame=frame, axes=axes, at=at)
     return [
         {i: Vector(tuple(tuple(m)[k] for m in S.columns)) for i, S in J.items()} for k in range(6)
@@ -50,11 +50,11 @@ def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[d
 def operational_inertia_inverse_propagation(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Compute Phi as the sum of u' D^-1 u over all joints that support the frame (or both frames).
+    """Compute Phi = J M^-1 J' by propagating unit wrenches f from the frames to the base.
 
-    u = S' f is the generalized force of the wrench f at a joint. The joint transmits f - U D^-1 u
-    to its parent, with U and D as in the articulated-body algorithm (Featherstone 2008, section
-    7.2.2; Kreutz-Delgado, Jain, Rodriguez 1992).
+    Each joint between a frame and the base adds u' D^-1 u to Phi, where u = S' f. The wrench
+    transmitted to the parent is f - U D^-1 u, with U and D as in the articulated-body
+    algorithm (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain, Rodriguez 1992).
     """
     X, S, U, W = {}, {}, {}, {}
     IA = {WORLD: ArticulatedInertia.zero()}

@@ -49,7 +49,7 @@ def spring_energy(model: Model, q: Position) -> Number:
 def loads(model: Model, q: Position, qd: Velocity) -> Effort:
     """Return the generalized forces that balance all passive forces.
 
-    Damping and fluid are omitted if the model is lossless.
+    Damping and fluid forces are omitted if the model is lossless.
     """
     tau = dict(spring_forces(model, q))
     for i, lift in compensation(model, q).items():
@@ -66,14 +66,14 @@ def loads(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def compensation(model: Model, q: Position) -> Effort:
-    """Return the generalized forces that support the compensated weight of all links."""
+    """Return the generalized forces of gravity compensation (`gravcomp` in MJCF) for all links."""
     if not any(link.lifted for link in model.source.links):
         return _nothing(model)
     return gravity_forces(lifted(model), q)
 
 
 def lifted(model: Model) -> Model:
-    """Return a model in which each link has only the mass that gravity compensation supports."""
+    """Return a model whose links have only the part of their mass with gravity compensation."""
     parts = [RigidInertia.zero() for _ in model.bodies]
     for link in model.source.links:
         frame = model.frames[link.name]
@@ -105,7 +105,7 @@ def _courses(
 
 
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:
-    """Add the generalized forces of a scalar force with the given moment arms to `tau`."""
+    """Add to `tau` the generalized forces of a tendon: its force times the moment arms."""
     for (i, k), arm in arms.items():
         entries = list(tau[i])
         entries[k] = entries[k] + arm * force

@@ -44,7 +44,7 @@ def _spin(w: Vector, wd: Vector) -> Matrix:
 
 
 def _row(s: Motion, w: Vector, wd: Vector, a: Vector) -> list[Number]:
-    """Return the power of the inertia forces for motion s, per unit of each inertial parameter."""
+    """Return the dot products of s and the inertia force due to a unit of each parameter."""
     m = s.linear.dot(a)
     h = a.cross(s.angular) + _spin(w, wd).T @ s.linear
     (x, y, z), (p, q, r), (u, v, t) = w, wd, s.angular

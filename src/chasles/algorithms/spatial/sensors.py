@@ -140,7 +140,7 @@ def _acceleration_in_world(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Return the velocity relative to the (possibly rotating) reference frame, in its axes."""
+    """Return a frame's velocity relative to a reference frame, which may rotate, in its axes."""
     ends = scene.on(sensor), scene.end(sensor.reference, sensor.reference_pose)
     X, R = map(scene.seen, ends)
     v, u = (_in_world(scene, end) for end in ends)
@@ -169,9 +169,9 @@ def _axis(k: int) -> Callable[[Scene, SensorData], Vector]:
 
 
 def _quaternion(scene: Scene, sensor: SensorData) -> Vector:
-    """Return the orientation as a continuous quaternion.
+    """Return the orientation that a sensor measures, as a quaternion without jumps of sign.
 
-    `sensor.numbers` is a quaternion that fixes the sign at the neutral configuration.
+    `sensor.numbers` is a quaternion that determines the sign at the neutral configuration.
     """
     ends = [scene.on(sensor)]
     if sensor.reference:
@@ -228,7 +228,7 @@ def _inside(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _touch(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Sum the normal forces on the sensor's link whose lines of action intersect the touch zone."""
+    """Sum the normal forces on the sensor's link that act along lines through the touch zone."""
     total: Number = 0.0
     links = _links_of_frames(scene.model)
     for load in scene.loads:
@@ -255,7 +255,7 @@ def _links_of_frames(model: Model) -> dict[str, str]:
 
 
 def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
-    """Return a link with all links fixed to it, and the bodies connected to them by joints."""
+    """Return a link, all links fixed to it, and the child bodies of the joints on these links."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     links, bodies = [link], []
     for name in links:
@@ -291,7 +291,7 @@ def _wrench(scene: Scene, sensor: SensorData) -> Force:
 
 
 def _sums(scene: Scene, link: str) -> tuple[Number, Vector, Force]:
-    """Return the mass, first moment and momentum of a link's subtree about the world origin."""
+    """Return mass, first moment and momentum of a link's subtree, about the world origin."""
     model, b = scene.model, scene.model.frame(link).body
     links, bodies = _carried(model, link)
     parts = [(b, _part(model, links))]
@@ -321,7 +321,7 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return the sum of -g . m c over all links, even fixed ones, plus spring energy."""
+    """Return the potential energy: -g . m c of all links (also fixed links), plus spring energy."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])
@@ -333,9 +333,9 @@ def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _limit(scene: Scene, sensor: SensorData, lower: Number, upper: Number) -> tuple[Number]:
-    """Return the value `lower` or `upper` if q is within the margin of that limit, or 0 otherwise.
+    """Return `lower` near the lower joint limit, `upper` near the upper limit, and 0 elsewhere.
 
-    Positions beyond a joint limit count as within its margin.
+    A position is near a limit if it is beyond the limit or within the sensor's margin of it.
     """
     i = scene.joint(sensor.joint)
     limits, x = scene.model.bodies[i].data.limits, scene.q[i][0]

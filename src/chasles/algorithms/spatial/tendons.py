@@ -22,7 +22,10 @@ from chasles.model.transmissions import Tendon, tendons
 
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
-    """Return the model with tendon gear ratios at q, and tendon bias accelerations at qd."""
+    """Return the model with the moment arms and bias accelerations of its tendons at q and qd.
+
+    A tendon with inertia is modeled as a rotor, whose gear ratios are the tendon's moment arms.
+    """
     moving = in_world(model.bare(), q, qd)
     return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
 
@@ -150,7 +153,10 @@ def stretch(tendon: Tendon, length: Number) -> Number:
 
 
 def _stretched(model: Model, body: Body, moving: Moving) -> Body:
-    """Return a rotor with gear ratios computed from its tendon path, if it has a path."""
+    """Return a rotor with the gear ratios and bias acceleration of its tendon path.
+
+    A rotor without a tendon path is returned unchanged.
+    """
     if not body.path:
         return body
     found = course(model, body.path, moving)

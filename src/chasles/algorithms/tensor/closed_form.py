@@ -1,4 +1,4 @@
-"""Closed-form equations of motion, with a coefficient for each combination of coordinates."""
+"""Closed-form equations of motion: mass matrix, Christoffel symbols and gravity forces."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -41,10 +41,11 @@ def vukobratovic(
 def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     """Return D, C and G from the inertial parameters of generalized links.
 
-    See Balafoutis and Patel 1991, Eq 5.2.19-20. The book covers chains of revolute joints. Here, a
-    degree of freedom is a pair (z, v). v is zero for a rotation, and z is zero for a translation.
-    All other joints are combinations of these. Unlike in the book, G uses the composite center of
-    mass and is the generalized force that balances gravity.
+    See Balafoutis and Patel 1991, Eq 5.2.19-20. The book covers chains of revolute joints. Here,
+    each degree of freedom has an angular direction z and a linear direction v. v is zero for a
+    rotation, and z is zero for a translation. All other joints are combinations of these. Unlike in
+    the book, G uses the composite center of mass and is the generalized force that balances
+    gravity.
     """
     links, S, bend = _generalized(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
@@ -81,9 +82,10 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 
 
 def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
-    """Return the force that accelerates link points r by z_b x (z_c x r + v_c).
+    """Return the inertia force of a link whose points r have accelerations z_b x (z_c x r + v_c).
 
-    See Balafoutis and Patel 1991, Eq 5.2.19b.
+    (z_c, v_c) is the motion `c`, and z_b the angular part of `b`. See Balafoutis and Patel 1991,
+    Eq 5.2.19b.
     """
     z, w, v = b.angular, c.angular, c.linear
     eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
@@ -91,7 +93,7 @@ def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
 
 
 class _Generalized(NamedTuple):
-    """Generalized links, i.e. composite bodies, in base axes about the link origin.
+    """Generalized links, i.e. composite bodies, in base axes and relative to the link origin.
 
     S[i, a] is the motion of link i due to degree of freedom a, at the link origin. bend[i, a, b] is
     half of dS_a/dq_b + dS_b/dq_a for two degrees of freedom of one joint (`bends`), at the same
@@ -127,42 +129,48 @@ def _generalized(model: Model, q: Position) -> _Generalized:
 
 
 def freedoms(model: Model) -> dict[int, tuple[Freedom, ...]]:
-    """Return the degrees of freedom of every joint."""
+    """Return the degrees of freedom of each body's joint, by body index."""
     return {i: tuple(Freedom(i, k) for k in range(joint.nv)) for i, _, joint, _ in model.outward()}
 
 
 def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
-    """Yield each body with all degrees of freedom that move it, outermost first."""
+    """Yield each body with all degrees of freedom that move it, in order from body to base."""
     own = freedoms(model)
     for i in own:
         yield i, [a for j in model.support(i) for a in own[j]]
 
 
 def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
-    """Yield each pair of degrees of freedom b and c that move the same body, once.
+    """Yield all pairs (b, c) of degrees of freedom that move the same body, each pair once.
 
-    c belongs to the same joint as b or to a joint beyond it.
+    c belongs to the same joint as b or to a joint farther from the base.
     """
     for i, path in paths(model):
         yield from ((b, c) for c, b in combinations_with_replacement(path, 2) if c.i == i)
 
 
 def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
-    """Yield degrees of freedom a, b and c that move the same body, with (b, c) as in `pairs`."""
+    """Yield all triples of degrees of freedom a, b and c that move the same body.
+
+    As in `pairs`, c belongs to the same joint as b or to a joint beyond it.
+    """
     for i, path in paths(model):
         for c, b in combinations_with_replacement(path, 2):
             yield from ((a, b, c) for a in path if i in (a.i, c.i))
 
 
 def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
-    """Return b with b[k][l] = (dS_l/dq_k + dS_k/dq_l) / 2, which is zero if S is constant."""
+    """Return (dS_l/dq_k + dS_k/dq_l) / 2 for all columns k and l of a joint's motion subspace S.
+
+    The result is zero if S is constant.
+    """
     rest, n = Vector.zero(joint.nv), range(joint.nv)
     slopes = [dS.columns for dS in joint.slopes(q, rest, rest).subspace]
     return [[(slopes[k][l] + slopes[l][k]) * 0.5 for l in n] for k in n]
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """Return the mass matrix D with only the armature entries; link inertias are added later."""
+    """Return the part of the mass matrix D that is due to armature, which is diagonal."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}
@@ -170,7 +178,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """Return Christoffel symbols corrected for rotors that rotate with their bodies."""
+    """Return the Christoffel symbols that include velocity-dependent forces of armature."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]
@@ -182,7 +190,7 @@ def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], 
 
 
 def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vector]:
-    """Group the entries of a mapping by joint, as one vector per joint."""
+    """Return one vector per joint that contains the values of the joint's degrees of freedom."""
     return {i: Vector(tuple(numbers[a] for a in own)) for i, own in freedoms(model).items()}
 
 
@@ -208,7 +216,7 @@ def efforts(
 
 
 def external_efforts(model: Model, q: Position, f_ext: Wrenches) -> dict[int, Vector]:
-    """Return J'F, the external forces on all bodies beyond each joint, projected onto the joint."""
+    """Return J'F, the generalized forces of the external wrenches on the bodies."""
     f, tau = {WORLD: Force.zero()}, {}
     for i, *_ in model.outward():
         f[i] = f_ext[i]

@@ -114,9 +114,9 @@ def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInerti
     """Return the mass mbar, first moment u and inertia K of every augmented link.
 
     See Balafoutis and Patel 1991, Eq 5.3.9-12. An augmented link is a body with a point mass added
-    at the origin of each child frame. The point mass is the mass of all bodies beyond that joint. X
-    contains the joint transforms. For revolute joints the result does not depend on the
-    configuration, so it is computed at compile time.
+    at the origin of each child frame. Each point mass is the mass of all bodies beyond the joint of
+    that frame. X contains the joint transforms. For revolute joints the result does not depend on
+    the configuration, so it is computed at compile time.
     """
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     for i, p, *_ in model.inward():
@@ -187,9 +187,9 @@ def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
     """Compute M with composite rigid bodies, plus armature (Featherstone 2008, table 6.2).
 
     Inertias and forces of bodies on consecutive parallel joints are transmitted directly to the
-    carrier, the body before the first of these joints (see `parallel_axes`). I is the inertia of a
-    body and of all bodies that it carries. `along` is the inertia of the bodies beyond it on the
-    same parallel axes.
+    carrier, the body before the first of these joints (see `parallel_axes`). I[i] is the inertia of
+    body i and of all bodies that it carries. along[i] is the inertia of the bodies beyond body i on
+    the same parallel axes, and of all bodies that they carry.
     """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -216,9 +216,10 @@ def _carriers(
 ) -> Iterator[tuple[int, int, Transform]]:
     """Yield (j, k, X) for each body j that supports body i.
 
-    Body k transmits force to j, and X is the transform from j to k. Consecutive joints with
-    parallel axes have a common carrier, the body before the first of them. The carrier receives
-    force from the last body on these joints. Any other body receives force from its child.
+    Bodies j and k lie on the path from the base to body i. Body k transmits force to j, and X is
+    the transform from j to k. The carrier of consecutive parallel joints, the body before the first
+    of them, receives force from the body after the last of them on the path. Any other body
+    receives force from its child on the path.
     """
     last = i
     for child, j in pairwise(model.support(i)):
@@ -283,11 +284,11 @@ def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
 
 
 def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
-    """Return (turn, s, placed), where X.E is the constant rotation `placed` followed by `turn`.
+    """Split the rotation of X: X.E is a constant rotation followed by `turn`.
 
-    s is X.r in the axes between `placed` and `turn`. The split that gives s the most zeros is
-    chosen. For Denavit-Hartenberg parameters, s is (a, 0, d) in the axes between twist and joint
-    rotation.
+    The result is (turn, s, constant rotation), where s is X.r in the axes between the two
+    rotations. The split that gives s the most zeros is chosen. For Denavit-Hartenberg parameters, s
+    is (a, 0, d), in the axes between twist and joint rotation.
     """
     factors = X.E.factors
     ways = [(X.E, X.r, Rotation())]

@@ -2,8 +2,8 @@
 
 Phi' maps motions from one origin to another, and Phi maps forces back. In common axes, both are
 translations. The mass matrix H Phi I Phi' H' then has the form of the innovations covariance of a
-Kalman filter that runs link by link from the tips to the base. The mass matrix is factored in the
-same way.
+Kalman filter that runs link by link from the tips to the base. The mass matrix is factored like
+this covariance.
 """
 
 from itertools import pairwise
@@ -53,9 +53,10 @@ def links(model: Model, q: Position) -> Links:
 def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Matrix]]:
     """Return the gains G, which transmit joint forces to parents, and the joint-space inertias D.
 
-    P is the articulated inertia of a link's subtree, computed by a Riccati recursion. D is H P H'
-    plus the armature, which plays the role of measurement noise in a Kalman filter, and G = P H'
-    D^-1. The inertia that the joint transmits is added to the parent (Rodriguez, Kreutz 1988).
+    P is the articulated inertia of a link's subtree, computed by a Riccati recursion. In the book's
+    notation, D is H P H' plus the armature, which plays the role of measurement noise in a Kalman
+    filter, and G = P H' D^-1. H' is the motion subspace of the joint. The inertia that the joint
+    transmits is added to the parent (Rodriguez, Kreutz 1988).
     """
     (_, Phi, H, I), G, D = bodies, {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
@@ -85,7 +86,7 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
     """Return A, B and D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
 
     A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19) have an identity
-    block for each joint, and a block for each pair of a joint and a joint between it and the base.
+    block (i, i) for each joint i, and a block (j, i) for each joint j between joint i and the base.
     D contains the articulated inertia at each joint. Psi transmits force through locked joints, and
     Phi through joints that move freely. Phi in Eq 6.2.19 differs from Phi in algorithm 5.5, which
     is called Psi here.

@@ -36,9 +36,9 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """Return the effect on a link further from the base.
+        """Return the change of the motion of another link, which is further from the base.
 
-        s and sd are the position and velocity of the link's origin relative to this body.
+        s and sd are the position and velocity of its origin relative to this body.
         """
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)
@@ -54,7 +54,7 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """Return the effect of every degree of freedom on the motion of its body.
+    """Return the effect of each degree of freedom of a joint on the motion of the joint's body.
 
     The results contain zd_j and zdd_j (Balafoutis and Patel 1991, Eq 7.3.1-4).
     """
@@ -75,7 +75,8 @@ def _change(
 ) -> Change:
     """Return the effect of one degree of freedom of a joint with velocity vJ and acceleration aJ.
 
-    `column` contains the motion subspace s, and N, K, C as in `Slopes`.
+    `column` contains the motion subspace s and the derivatives N, K and C, which are the fields
+    `velocity`, `acceleration` and `bias` of `Slopes`.
 
     The angular velocity of the parent is w - vJ. The angular acceleration tensor of the parent maps
     a vector x to Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint rotates
@@ -97,7 +98,7 @@ def _change(
 def generalized(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], qd: Velocity
 ) -> tuple[dict[int, GeneralizedLink], dict[int, Vector]]:
-    """Return the generalized link of every body, and sd.
+    """Return the generalized link and the relative velocity sd of every body.
 
     See Balafoutis and Patel 1991, algorithm 7.1, step 1. A generalized link is the sum of the
     augmented links in a subtree, in link axes about the link origin. sd is the time derivative of
@@ -173,9 +174,10 @@ def inverse_dynamics_sensitivities(
 def _rows(
     rows: Sequence[Force], C: Sequence[Vector], changes: Sequence[Change]
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Return blocks of D0, V0 and P0 from the transmitted rows (B, f) and C.
+    """Return blocks of D0, V0 and P0, with one row for each triple (B, f, C).
 
-    The entries are B.z, 2 (B w~ - C).z and (B Omega - 2 C w~ + f sdd~).z, respectively.
+    The entries are B.z, 2 (B w~ - C).z and (B Omega - 2 C w~ + f sdd~).z, respectively. See
+    Balafoutis and Patel 1991, Eq 7.3.19h, j and l.
     """
     entries = [
         [
@@ -189,8 +191,9 @@ def _rows(
 
 
 def _columns(forces: Sequence[Force], changes: Sequence[Change]) -> Matrix:
-    """Return a block of V0 / 2 or P0 from the transmitted columns (H, -fh) or (G, -fb).
+    """Return a block of V0 / 2 or P0, with one column for each wrench (H, -fh) or (G, -fb).
 
-    The entries are H.z or G.z for a revolute joint, and -fh.z or -fb.z for a prismatic joint.
+    The entries are H.z or G.z for a revolute joint, and -fh.z or -fb.z for a prismatic joint. See
+    Balafoutis and Patel 1991, Eq 7.3.19k and m.
     """
     return Matrix(tuple(tuple(f.dot(change.freedom) for f in forces) for change in changes))

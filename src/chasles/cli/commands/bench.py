@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Function(NamedTuple):
-    """A function or its first derivatives, its inputs, and the equivalent Pinocchio function."""
+    """A function to time (or its first derivatives), and the equivalent Pinocchio function."""
 
     name: str
     inputs: tuple[str, ...]
@@ -60,7 +60,7 @@ FUNCTIONS = (
 )
 
 STEPS = 2 * len(FUNCTIONS) + 1
-"""Number of progress steps in a benchmark."""
+"""Number of steps of the progress bar."""
 
 CHECKED = 32
 """Number of states at which results are compared with Pinocchio."""
@@ -73,9 +73,10 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Relative tolerance for Pinocchio's results, and its increase per radian of rounding.
+"""Relative tolerance for Pinocchio's results, and its increase per radian of angle difference.
 
-Loading replaces rounded multiples of pi/2 by exact ones; Pinocchio uses the rounded angles.
+On loading, chasles replaces rounded multiples of pi/2 by exact ones, but Pinocchio uses the rounded
+angles.
 """
 
 
@@ -239,7 +240,7 @@ def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
     except ImportError:
         return None, "Install Pinocchio to compare with it: pip install pin"
     except (ValueError, ModelError) as error:
-        hint = " Try --no-mimic." if robot.moving_joints != robot.joints else ""
+        hint = " Try again with --no-mimic." if robot.moving_joints != robot.joints else ""
         return None, f"Pinocchio times are not shown: {said(error)}.{hint}"
 
 

@@ -105,7 +105,7 @@ def problem(place: Path) -> str:
 
 
 def content(place: Path, name: str) -> dict[str, str]:
-    """Return an entry's program and dtype, without marking the entry as used."""
+    """Return the program name and data type of a cache entry, without marking it as used."""
     try:
         artifact = store.Artifact.from_bytes((place / f"{name}.code").read_bytes())
     except (OSError, ValueError, KeyError, TypeError):

@@ -25,13 +25,13 @@ COLUMNS = {
     "sqrt": "square_roots",
     "sin, cos": "sines_and_cosines",
 }
-"""Field of `Count` in each column of the table, by column heading."""
+"""Column headings of the table, with the field of `Count` that each column shows."""
 
 NONE = "·"
 MANY = 12
-"""Maximum number of degrees of freedom for which closed forms are counted by default.
+"""Maximum number of degrees of freedom for which costly methods are counted by default.
 
-Closed forms for larger robots have more than about a hundred thousand operations.
+For larger robots, closed-form equations have more than about a hundred thousand operations.
 """
 
 MAIN = (
@@ -44,7 +44,7 @@ MAIN = (
 )
 
 Row = tuple[str, str, Cost | None]
-"""Function, method and cost. The cost is None if the method does not support mimic joints."""
+"""Row of the table: function, method, and cost (None if the method rejects mimic joints)."""
 
 
 def cost(
@@ -68,9 +68,9 @@ def cost(
 ) -> Answer:
     """Count the arithmetic operations of each function and method.
 
-    Counts apply to one robot state and to the simplified program that runs.
-    --rules book counts like Balafoutis and Patel (1991), without sines, sign
-    changes or common subexpressions.
+    Counts are for one robot state and, by default, for the simplified program.
+    --rules book counts operations as Balafoutis and Patel (1991) do: sines and
+    sign changes are not counted, and equations share no subexpressions.
 
     Examples:
         chasles cost puma560
@@ -126,7 +126,7 @@ def _listed(
 
 
 def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -> Answer:
-    """Compare methods by both counting rules, with the ratio to the cheapest method."""
+    """Compare operation counts by both counting rules, and with those of the cheapest method."""
     plain, book = (list(rows(robot, functions, method, frame, r)) for r in get_args(Rules))
     best: dict[str, int] = {}
     for function, _, count in plain:
@@ -163,9 +163,9 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count the operations of the given functions, by default the functions in `MAIN`.
+    """Yield the operation counts of the given functions. Default: the functions in `MAIN`.
 
-    The count is None if a method does not support the robot's mimic joints.
+    The count of a method that does not support the robot's mimic joints is None.
     """
     for function in functions:
         if function not in FUNCTIONS:
@@ -194,9 +194,8 @@ def rows(
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
     """Return the names of the methods to count.
 
-    The list contains the method `wanted` and all methods that support the robot. Closed forms are
-    omitted for robots with more than `MANY` degrees of freedom. "fastest" is included if there are
-    several methods, or if a method allows inertias to be regrouped.
+    These are `wanted` and all methods that support the robot, except costly methods for robots with
+    more than `MANY` degrees of freedom. "fastest" is included if it may differ from each of them.
     """
     methods = [
         m

@@ -67,7 +67,7 @@ def _unused() -> Path:
 
 @dataclass(frozen=True)
 class Check:
-    """A residual that is zero in exact arithmetic, with the tolerance for rounding errors."""
+    """A computed value that should be zero, with the tolerance for rounding errors."""
 
     what: str
     value: float
@@ -81,7 +81,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Speed:
-    """Operation count of a function, with its compile time and times per call and state (s)."""
+    """Operation count, compile time (s), time per call (s) and time per state (s) of a function."""
 
     function: str
     operations: int
@@ -111,7 +111,8 @@ class Demo:
 def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
     """Compute a motion of the PUMA 560, and check its torques by simulation and energy balance.
 
-    Samples are half a step apart, because the Runge-Kutta method and Simpson's rule need midpoints.
+    Samples are half an integration step apart, because the Runge-Kutta method and Simpson's rule
+    need midpoints.
     """
     robot, h = puma560(), DURATION / steps
     compiled = {name: _timed(partial(robot.function, name)) for name in TIMED}
@@ -171,7 +172,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
-    single = partial(compiled.fast, out=out[0])  # robot methods also call `fast`
+    single = partial(compiled.fast, out=out[0])  # as robot methods do
     states = [tuple(x[0] for x in inputs)] * CALLS
     ways = [
         Way(CALLS, partial(loop, single, states), time.perf_counter),

@@ -29,8 +29,8 @@ def explain(
     """Explain what runs when a function is called.
 
     Shows the chosen method and its alternatives, the passes that change the
-    model, the number of operations after each pass, the algorithm's source, and
-    the program.
+    model, the number of operations after each pass, the algorithm's source code,
+    and the generated program.
 
     Examples:
         chasles explain puma560 inverse_dynamics

@@ -74,7 +74,7 @@ def export(
 
 
 def _stepping(robot: Robot, functions: Sequence[str], dt: float) -> dict[str, Any]:
-    """Return the export options for `time_step`."""
+    """Return the options of `export` that the function `time_step` needs."""
     given: dict[str, Any] = {"dt": dt} if dt else {}
     if TIME_STEP in functions:
         given |= {"contacts": "file", "ctrl": bool(robot.actuators)}
@@ -90,11 +90,11 @@ def _viewpoint(
         given["at"] = at if at in ("frame", "world") else _point(at)
     known = [function_of(name) for name in functions if function_of(name) in METHODS]
     for name in known:
-        needed = [f"{x}=" for x in spaces(name).options if x in NEEDED and x != "frame"]
+        needed = [repr(x) for x in spaces(name).options if x in NEEDED and x != "frame"]
         if needed:
             words = " and ".join(needed)
             remedy = "use the Python function chasles.export"
-            problem = f"the function needs {words}"
+            problem = f"the function needs the arguments {words}"
             raise InputError("E-CLI-011", problem, remedy, part=f"--function {name}")
     if frame or any(map(has_frame, known)):
         given["frame"] = frame or robot.tool
@@ -105,5 +105,5 @@ def _point(text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        problem = "use frame, world, or x,y,z (m, in the frame)"
-        raise InputError("E-CLI-012", problem, part=f"--at {text}") from None
+        problem, remedy = "invalid point", "use frame, world, or x,y,z (m, in the frame)"
+        raise InputError("E-CLI-012", problem, remedy, part=f"--at {text}") from None

@@ -136,7 +136,7 @@ def identify(
     reading: dict[str, Any] = {"smoothing": smoothing, "cutoff": cutoff, "delay": _delay(delay)}
     total = count_of([Path(file) for log in logs for file in files(log)])
     with warnings.catch_warnings(), command.counting(total) as told:
-        warnings.simplefilter("ignore", UserWarning)  # the notes repeat the warnings
+        warnings.simplefilter("ignore", UserWarning)  # the same warnings are printed as notes
         paths = [str(path) for path in logs]
         reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
         reading |= {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
@@ -162,7 +162,7 @@ def identify(
 
 
 def _delay(text: str) -> Any:
-    """Parse a delay in seconds or "estimate", for all joints or by joint."""
+    """Parse a delay in seconds, "estimate", or a list JOINT=DELAY,... for single joints."""
     if text == "estimate":
         return text
     if "=" in text:

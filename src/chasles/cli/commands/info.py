@@ -142,7 +142,7 @@ def _show(robot: Robot, console: Console) -> None:
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:
-    """Return the index ranges of a joint in q and qd, or the formula of a mimic joint."""
+    """Return a joint's indices in q and qd, or "prescribed motion" or the formula of a mimic."""
     follow = robot.model.bodies[i].follow
     if robot.model.bodies[i].drive is not None:
         return "prescribed motion", ""

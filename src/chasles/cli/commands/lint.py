@@ -95,7 +95,7 @@ class Report:
 
 
 def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
-    """Check a file and, with `fix`, write a repaired copy. `how` contains options of `surveyed`."""
+    """Check a file; if `fix` is True, also write a repaired copy."""
     try:
         sheet = surveyed(target, **how)
     except ModelError as error:

@@ -14,7 +14,7 @@ from chasles.cli import command, dataset
 from chasles.cli.dataset import QUANTITIES, Job, Total, count_of, is_dataset, partitions
 from chasles.cli.motion import Summary, Task, run
 from chasles.cli.options import Asked, Cluster, Overwrite, listed, option, pairs, repeatable
-from chasles.cli.wording import outside_limits
+from chasles.cli.wording import beyond_limits, outside_limits
 from chasles.errors import InputError
 from chasles.formats.files import size
 from chasles.formats.motion import motion_file
@@ -30,7 +30,7 @@ def motion(
         Path,
         typer.Argument(
             metavar="MOTION",
-            help="Simulation, .csv or .parquet file, folder of logs, or text file with q qd qdd.",
+            help="Simulation folder, folder of logs, .csv or .parquet file, or text (q qd qdd).",
         ),
     ],
     frame: Annotated[
@@ -96,8 +96,8 @@ def motion(
         given = partial(job, overwrite=overwrite, frames=tuple(frame), differentiate=differentiate)
         return _logs(asked, given, motion, output, others, cluster)
     if cluster is not None:
-        problem = "--cluster needs a folder of logs, or --columns"
-        raise InputError("E-CLI-275", problem, "omit --cluster, or give --columns")
+        problem = "--cluster applies only to a folder of logs, or together with --columns"
+        raise InputError("E-CLI-275", problem, "omit --cluster, or add --columns")
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
     if plot is not None:
@@ -122,8 +122,12 @@ def motion(
     with command.bar(size(motion_file(motion)), *shown) as told:
         summary = run(task, output, lambda count: told(completed=count), overwrite=overwrite)
     q = summary.samples[:, 1 : 1 + robot.nq]
-    if len(q) and (outside := outside_limits(robot, q, "the motion")):
-        command.note(f"note: {outside}")
+    notes = [outside_limits(robot, q, "the motion") if len(q) else ""]
+    notes += [beyond_limits(robot, "velocity", summary.velocity, "the motion")]
+    if not robot.model.constraints:  # joint torques of the tree exclude loop forces
+        notes += [beyond_limits(robot, "effort", summary.peak, "the motion")]
+    for text in filter(None, notes):
+        command.note(f"note: {text}")
     if plot is not None:
         _draw(task, summary, plot, overwrite=overwrite)
 
@@ -147,7 +151,7 @@ def _logs(
     if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
         kind = "a folder" if logs.is_dir() else "a .parquet file"
         problem = f"the output of this command must be {kind}"
-        raise InputError("E-CLI-274", problem, f"give {kind} as --output")
+        raise InputError("E-CLI-274", problem, f"give the path of {kind} as --output")
     given = job(asked.robot())
     tables = partitions(logs, output)
     with command.counting(count_of([source for source, _ in tables])) as told:

@@ -22,7 +22,7 @@ from chasles.robot import Robot
 from chasles.writing import check_target, whole
 
 MOST_ROWS = 10
-"""Maximum number of unreachable poses that are listed without --json."""
+"""Maximum number of unreachable poses listed in the text output."""
 
 
 def reach(
@@ -55,7 +55,7 @@ def reach(
     A pose without an orientation constrains only the position.
     A table of poses with a column t is a path, and each solution starts from the
     previous solution. Without t, poses are solved independently. The output is a
-    motion file for `chasles motion`, `view` and `trajectory`.
+    motion file for `chasles motion`, `view` and `trajectory --to` or `--through`.
 
     The exit status is 1 if a pose is out of reach.
 
@@ -105,7 +105,7 @@ def reach(
 
 
 def _only_solutions(found: Solution) -> dict[str, Any]:
-    """Return the fields of a `solutions="all"` result without NaN rows."""
+    """Return the fields of an inverse kinematics result, without the rows in which q is NaN."""
     used = ~np.isnan(found.q).any(axis=-1)
     return vars(found) | {n: getattr(found, n)[used] for n in ("q", "solved", "residual", "limits")}
 
@@ -128,7 +128,7 @@ def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
     if len(found) not in counts or not np.isfinite(found).all():
         wanted = " or ".join(map(str, counts))
         problem = (
-            f"{len(found)} numbers were given, which is too few or too many"
+            f"{len(found)} numbers were given"
             if len(found) not in counts
             else "the list contains a number that is not finite"
         )
@@ -137,7 +137,10 @@ def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
 
 
 def _target(goals: np.ndarray, tolerance: float) -> Pose | Position:
-    """Return a target from positions (..., 3), or from positions and quaternions (..., 7)."""
+    """Return an inverse kinematics target for positions (..., 3) or for poses (..., 7).
+
+    A pose consists of a position and a quaternion.
+    """
     if goals.shape[-1] == 3:
         return Position(goals, tolerance=tolerance)
     return Pose((goals[..., :3], goals[..., 3:]), tolerance=tolerance)
@@ -146,7 +149,7 @@ def _target(goals: np.ndarray, tolerance: float) -> Pose | Position:
 def _followed(
     robot: Robot, frame: str, goals: np.ndarray, tolerance: float, options: dict[str, Any]
 ) -> Solution:
-    """Solve the poses along a path, each starting from the previous solution."""
+    """Solve inverse kinematics along a path, starting each pose from the previous solution."""
     found: list[Solution] = []
     with command.bar(len(goals), TaskProgressColumn(), TimeRemainingColumn()) as told:
         for goal in goals:

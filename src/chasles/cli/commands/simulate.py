@@ -30,7 +30,7 @@ from chasles.cli.options import (
 )
 from chasles.cli.recording import Recording
 from chasles.cli.scenario_fields import ACTUATORS, LAWS, METHODS
-from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
+from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, kind, note_lines, shoot
 from chasles.formats.motion import columns as motion_columns
 from chasles.formats.motion import effort_columns
 from chasles.plots.paper import curves, energies, finish, positions, sheet
@@ -46,7 +46,7 @@ Arrays = Mapping[str, np.ndarray]
 FOLDER = Path("simulation")
 
 NUMBERS = "X,...|JOINT=X"
-"""Value syntax that the help shows for options that accept coordinates."""
+"""Placeholder in the help for the values of options that accept joint coordinates."""
 
 
 def simulate(
@@ -54,7 +54,7 @@ def simulate(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="ROBOT|SCENARIO", help="Robot, or a scenario (.toml).", autocompletion=names
+            metavar="ROBOT|SCENARIO", help="Robot or scenario file (.toml).", autocompletion=names
         ),
     ] = "",
     duration: Annotated[float | None, option("Simulated time (s). Default: 1.")] = None,
@@ -148,7 +148,10 @@ def simulate(
     output: Annotated[Path, option("Folder to write to.", "--output", "-o")] = FOLDER,
     table: Annotated[Path | None, option("Also write a table (.csv, .parquet).")] = None,
     no_plots: Annotated[bool, option("Do not draw plots.")] = False,
-    recorded: Annotated[Path | None, option("Also write a video (.mp4, .gif).", "--record")] = None,
+    recorded: Annotated[
+        Path | None,
+        option("Also write a video (.mp4, .gif) or a picture of the start (.png).", "--record"),
+    ] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
     resume: Annotated[bool, option("Continue the simulation in the folder.")] = False,
@@ -228,14 +231,16 @@ def simulate(
 
 def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> command.Answer:
     """Open the output folder, and run a simulation until it ends or is interrupted."""
-    with task.recording() as recording:
+    with command.bar(None, progress.TextColumn("preparing the simulation ...")):
+        prepared = task.recording()
+    with prepared as recording:
         return _recorded(task, recording, film, plots=plots)
 
 
 def _recorded(
     task: work.Task, recording: Recording, film: partial[Any] | None, *, plots: bool
 ) -> command.Answer:
-    """Run a simulation and write its results. `film` records a video of the motion."""
+    """Run a simulation and write its results, including a video if `film` is not None."""
     aside = command.Terminal(stderr=True)
     command.write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
@@ -257,6 +262,9 @@ def _recorded(
         command.write(aside, f"{kept} Continue with: {recording.how_to_go_on}")
         return command.Answer(found, command.said(), command.INTERRUPTED)
     arrays, robot = recording.finish(), recording.scene.robot
+    late = work.exploded(recording.scene, arrays["kinetic"], arrays["potential"])
+    recording.notes += late
+    command.write(aside, *(f"note: {note}" for note in late))
     files = {"motion": recording.folder / MOTION}
     if task.table is not None:
         _write_table(arrays, robot, task.table, overwrite=task.overwrite)
@@ -264,8 +272,10 @@ def _recorded(
     if plots:
         files |= {f"{path.stem}_plot": path for path in _draw(arrays, recording)}
     if film is not None:
-        film(robot, files["motion"])
-        files["video"] = film.keywords["path"]
+        notes = film(robot, files["motion"])
+        command.write(aside, *note_lines(notes))
+        recording.notes += notes
+        files[kind(film.keywords["path"])] = film.keywords["path"]
     found = _summary(recording, arrays, wall) | {"files": files}
     return command.Answer(found, partial(_show, found, robot))
 
@@ -329,7 +339,7 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
         contact = found["contact"]
         console.print(
             f"contact: final force {command.vector(contact['last_force'])} N, largest "
-            f"force {contact['largest_force']:.4g} N, deepest penetration "
+            f"force per contact {contact['largest_force']:.4g} N, deepest penetration "
             f"{contact['deepest']:.2g} m"
         )
     command.write_saved(console, found["files"])

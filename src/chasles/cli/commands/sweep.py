@@ -21,7 +21,7 @@ def sweep(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="SCENARIO|ROBOT", help="Scenario (.toml), or robot.", autocompletion=names
+            metavar="SCENARIO|ROBOT", help="Scenario file (.toml) or robot.", autocompletion=names
         ),
     ],
     over: Annotated[

@@ -13,15 +13,19 @@ from chasles import trajectory as make
 from chasles.cli import command
 from chasles.cli.options import Asked, Overwrite, among, option
 from chasles.cli.simulate import coordinates, gains
-from chasles.cli.wording import outside_limits
+from chasles.cli.wording import beyond_limits, outside_limits
 from chasles.errors import InputError
 from chasles.formats.motion import read
+from chasles.formats.recorded import READERS
 from chasles.plots import move as draw
 from chasles.plots.paper import efforts, sheet
 from chasles.robot import Robot
 
-NUMBERS = "X,...|JOINT=X"
-"""Value syntax that the help shows for options that accept coordinates."""
+NUMBERS = "X,...|JOINT=X|FILE"
+"""Placeholder in the help text for the value of options that accept a posture."""
+
+MOTIONS = (".csv", *READERS)
+"""Suffixes of motion files that `--from` and `--to` accept."""
 
 POLYNOMIALS: dict[str, Callable[..., make.Move]] = {
     "minimum-jerk": make.minimum_jerk,
@@ -36,7 +40,7 @@ ORIENTATIONS = ("path", "free")
 """Values of `--orientation` for a frame that follows a path."""
 
 STRAIGHT = "line"
-"""Value of `--via` for a straight segment."""
+"""Value of `--via` that selects a straight segment."""
 
 PATHS = ("line", "arc", "path")
 """Trajectory kinds in which a frame follows lines and arcs."""
@@ -58,13 +62,19 @@ def trajectory(
     start: Annotated[
         list[str] | None,
         option(
-            "Initial posture; repeatable per joint. Default: neutral.", "--from", metavar=NUMBERS
+            "Initial posture, or a motion file for its first row; repeatable per joint. "
+            "Default: neutral.",
+            "--from",
+            metavar=NUMBERS,
         ),
     ] = None,
     end: Annotated[
         list[str] | None,
         option(
-            "Final posture; joints that are not named keep their position.", "--to", metavar=NUMBERS
+            "Final posture, or a motion file for its last row; joints that are not named keep "
+            "their position.",
+            "--to",
+            metavar=NUMBERS,
         ),
     ] = None,
     through: Annotated[
@@ -131,7 +141,7 @@ def trajectory(
             *(("jerk", jerk), ("effort", effort)),
         )
     }
-    first = _posture(robot, "--from", start, robot.neutral(within=True))
+    first = _posture(robot, "--from", start, robot.neutral(within=True), row=0)
     if kind in PATHS:
         options = {"blend": blend, "orientation": orientation}
         ends = _points("--position", position)
@@ -144,11 +154,15 @@ def trajectory(
             problem = "the trajectory has no end point"
             remedy = "give --to, --through, or --kind line --position"
             raise InputError("E-CLI-251", problem, remedy, part="trajectory")
-        last = _posture(robot, "--to", end, first)
+        last = _posture(robot, "--to", end, first, row=-1)
         made = _between(robot, kind, first, last, duration, limits, grid)
     t = made.times(step)
-    if outside := outside_limits(robot, made(t, 0)[0], "the trajectory"):
-        command.note(f"note: {outside}")
+    q, qd = made(t, 1)
+    peaks = np.abs(qd).max(axis=0)
+    outside = outside_limits(robot, q, "the trajectory")
+    fast = beyond_limits(robot, "velocity", peaks, "the trajectory")
+    for text in filter(None, (outside, fast)):
+        command.note(f"note: {text}")
     made.save(output, robot, step=step, overwrite=overwrite)
     files = {"motion": output}
     if plot is not None:
@@ -160,11 +174,15 @@ def trajectory(
     return command.Answer(data, partial(_show, data))
 
 
-def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarray) -> np.ndarray:
-    """Parse a posture from a list of all coordinates, or from JOINT=X pairs.
+def _posture(
+    robot: Robot, flag: str, words: list[str] | None, default: np.ndarray, *, row: int
+) -> np.ndarray:
+    """Parse a posture from a list of all coordinates, JOINT=X pairs, or a row of a motion file.
 
     Unless all coordinates are listed, the dependent coordinates are adjusted to close the loops.
     """
+    if words and len(words) == 1 and Path(words[0]).suffix.lower() in MOTIONS:
+        return _postures(robot, Path(words[0]))[1][row]
     given = coordinates(flag, words)
     if given is None or isinstance(given, dict):
         q = robot.state(given or {}, default=default)
@@ -228,12 +246,17 @@ def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid:
         raise InputError(
             "E-CLI-254", problem, "use --kind spline or --kind time-optimal", part="--through"
         )
+    t, q = _postures(robot, table)
+    path = make.spline(t - t[0], q, robot=robot)
+    return path if kind == "spline" else _fastest(robot, path, limits, grid)
+
+
+def _postures(robot: Robot, table: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read times (n,) and postures (n, nq) from a motion file, 1 s apart if it has no times."""
     parts = list(read(table, robot.model))
     q = np.concatenate([part.q for part in parts])
     times = [part.t for part in parts if part.t is not None]
-    t = np.concatenate(times) if times else np.arange(len(q), dtype=float)
-    path = make.spline(t - t[0], q, robot=robot)
-    return path if kind == "spline" else _fastest(robot, path, limits, grid)
+    return (np.concatenate(times) if times else np.arange(len(q), dtype=float)), q
 
 
 def _points(flag: str, words: list[str] | None) -> list[list[float]]:
@@ -245,7 +268,7 @@ def _points(flag: str, words: list[str] | None) -> list[list[float]]:
 
 
 def _on_arcs(kind: str, via: list[str] | None, count: int) -> list[list[float] | None] | None:
-    """Return the via point of each of `count` arcs, and None for each straight segment."""
+    """Return the via points of `count` segments (None for a straight segment); None for a line."""
     if kind == "line":
         if via:
             problem = "--via applies to arcs, not to --kind line"
@@ -253,7 +276,7 @@ def _on_arcs(kind: str, via: list[str] | None, count: int) -> list[list[float] |
         return None
     given = len(via or ())
     if given != count:
-        problem = f"--kind {kind} needs one --via per --position ({count}), but {given} were given"
+        problem = f"--kind {kind} needs one --via for each --position ({count}), not {given}"
         remedy = "give a point on each arc, in order: --via X,Y,Z --position X,Y,Z"
         remedy += f"; use --via {STRAIGHT} for a straight segment" if kind == "path" else ""
         raise InputError("E-CLI-277", problem, remedy, part="--via")
@@ -283,15 +306,21 @@ def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, An
     rates = [np.abs(rate).max(axis=0) for rate in made(t, 3)[1:]]
     if kind in JUMPING:
         rates[2][rates[0] > 0.0] = np.inf
-    names = [name for name, _ in efforts(robot)]
-    peaks = zip(names, *rates, strict=True)
+    peaks = zip(efforts(robot), *rates, strict=True)
     return {
         "robot": robot.name,
         "kind": kind,
         "duration": made.duration,
         "samples": len(t),
         "peaks": [
-            {"joint": name, "velocity": v, "acceleration": a, "jerk": j} for name, v, a, j in peaks
+            {
+                "joint": name,
+                "unit": "rad" if unit == "N m" else "m",
+                "velocity": v,
+                "acceleration": a,
+                "jerk": j,
+            }
+            for (name, unit), v, a, j in peaks
         ],
     }
 
@@ -306,9 +335,12 @@ def _show(data: dict[str, Any], console: Console) -> None:
         f"[bold]{escape(data['robot'])}[/]: {data['kind']}, {data['duration']:.6g} s, "
         f"{data['samples']} samples"
     )
-    rows = command.table(["joint"], ["peak velocity", "acceleration", "jerk"])
+    rows = command.table(["joint"], ["peak velocity", "acceleration", "jerk", "units"])
     for row in data["peaks"]:
         numbers = (_limited(row[key]) for key in ("velocity", "acceleration", "jerk"))
-        rows.add_row(f"[cyan]{escape(row['joint'])}[/]", *numbers)
+        unit = row["unit"]
+        rows.add_row(
+            f"[cyan]{escape(row['joint'])}[/]", *numbers, f"{unit}/s, {unit}/s², {unit}/s³"
+        )
     console.print(rows)
     command.write_saved(console, data["files"])

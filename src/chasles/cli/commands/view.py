@@ -3,19 +3,17 @@
 import signal
 import threading
 import webbrowser
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from chasles.cli.command import Answer, said, write_saved
+from rich.console import Console
+
+from chasles.cli.command import Answer, said, write, write_saved
 from chasles.cli.options import Asked, Overwrite, find, names, option, repeatable
-from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
+from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, kind, note_lines, shoot
 from chasles.view import show
 from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import check_video
-
-MOST_NOTES = 3
-"""Maximum number of notes to print, because every mesh may add one."""
 
 
 def view(
@@ -39,7 +37,10 @@ def view(
     ] = 8080,
     browser: Annotated[bool, option("Open the page in a browser.", "--open")] = False,
     recorded: Annotated[
-        Path | None, option("Write a video of the motion (.mp4, .gif) and exit.", "--record")
+        Path | None,
+        option(
+            "Write a video of the motion (.mp4, .gif) or a picture (.png), and exit.", "--record"
+        ),
     ] = None,
     triangles: Annotated[
         int, option("Triangles per robot above which meshes are simplified.", min=1)
@@ -66,6 +67,7 @@ def view(
         chasles view robot.urdf --motion simulation
         chasles view robot.urdf --beside robot.xml --motion moves.csv
         chasles view robot.urdf --motion simulation --record motion.mp4 --shadows
+        chasles view robot.urdf --record robot.png
     """
     if recorded is not None:
         check_video(recorded, overwrite=overwrite)
@@ -81,9 +83,14 @@ def view(
             "shadows": shadows,
         }
         notes = shoot(robot, motion, recorded, **options)
-        files = {"video": recorded}
+        files = {kind(recorded): recorded}
+
+        def show_saved(console: Console) -> None:
+            write(console, *note_lines(notes))
+            write_saved(console, files)
+
         data = {"robot": robot.name, "notes": notes, "files": files}
-        return Answer(data, partial(write_saved, files=files))
+        return Answer(data, show_saved)
     viewer = show(
         robot,
         beside=other,
@@ -107,12 +114,9 @@ def view(
         finally:
             signal.signal(signal.SIGINT, before)
 
-    notes = viewer.notes[:MOST_NOTES]
-    if len(viewer.notes) > MOST_NOTES:
-        notes = [*notes, f"{len(viewer.notes) - MOST_NOTES} more notes (--json lists all)"]
     at = f"{robot.name} is at {viewer.url} (press Ctrl-C to stop)"
     data = {"robot": robot.name, "url": viewer.url, "notes": viewer.notes}
-    return Answer(data, said(*(f"note: {note}" for note in notes), at), then=serve)
+    return Answer(data, said(*note_lines(viewer.notes), at), then=serve)
 
 
 def wait(ended: threading.Event) -> None:

@@ -20,7 +20,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """Call a function with CuPy arrays on one device, in float32 if all arrays are float32."""
     title = function.recipe.function
     if threads is not None:
-        problem = "threads= applies only to the CPU"
+        problem = "`threads` applies only to the CPU"
         raise ArgumentError("E-GPU-021", problem, "omit threads", part=title)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
@@ -34,7 +34,7 @@ def single(arguments: Sequence[Any]) -> bool:
 
 
 def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
-    """Run the kernel of a function, and prepare fast calls with arrays on the same GPU."""
+    """Run the kernel of a function, and prepare faster calls for similar arrays on this GPU."""
     found = kernel.call(function.recipe.function, arguments, out)
     result, variable = found[0] if isinstance(found, tuple) else found, kernel.interface.outputs[0]
     count = math.prod(result.shape[: result.ndim - len(variable.shape)])
@@ -104,6 +104,6 @@ def converted(
     for name, other in others:
         if other != device:
             problem = f"{first} is on {device}, but {name} is on {other}"
-            raise InputError("E-GPU-023", problem, "move them to one device", part=title)
+            raise InputError("E-GPU-023", problem, "move the arrays to one device", part=title)
     with device:
         return [cupy.asarray(a, dtype=dtype) for a in arguments]

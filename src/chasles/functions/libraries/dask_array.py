@@ -21,7 +21,7 @@ from chasles.tasks import Portable
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
     """Return the lazy results (Dask arrays) of a function.
 
-    Leading axes keep their chunks, and the axes of a state are not chunked.
+    Leading axes keep their chunks. The axes of a state are rechunked to one chunk each.
     """
     title, inputs = function.recipe.function, function.interface.inputs
     check_out(title, out)
@@ -59,7 +59,7 @@ def result_type(function: Any, types: Sequence[Any]) -> np.dtype:
 
 
 def _axes(name: str, variable: Variable, sizes: dict[str, int]) -> str:
-    """Return the axes of a variable in a gufunc signature, and add their sizes to `sizes`."""
+    """Return a variable's part of a gufunc signature, such as (q_0), and extend `sizes`."""
     named = {f"{name}_{k}": size for k, size in enumerate(variable.shape)}
     sizes.update(named)
     return f"({','.join(named)})"

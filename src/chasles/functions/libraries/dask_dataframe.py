@@ -61,7 +61,7 @@ def _names(title: str, variable: Variable, several: bool) -> list[str]:
 
 
 class _Rows:
-    """Callable that applies a compiled function to the data frames of one partition."""
+    """Function that calls a compiled function with the rows of one partition of a data frame."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _direct(function: Any) -> Callable[..., Any]:
-    """Return a callable whose calls with concrete arrays are compiled by XLA as a whole."""
+    """Return a callable that, for concrete arrays, runs as a single function compiled by XLA."""
     whole = jax.jit(function.call)
 
     def direct(*arguments: Any, **named: Any) -> Any:
@@ -57,7 +57,7 @@ def _direct(function: Any) -> Callable[..., Any]:
 
 
 def concrete() -> type:
-    """Return the type of concrete JAX arrays, even inside a transformation."""
+    """Return the class of concrete JAX arrays (not tracers), even inside a transformation."""
     with jax.ensure_compile_time_eval():
         return type(jnp.zeros(()))
 
@@ -143,7 +143,7 @@ def _on_processor(function: Any, _: int) -> Target:
     if name not in _REGISTERED:
         if not isinstance(function.kernel, llvm.Kernel):
             given = function.recipe.backend
-            problem = f"on a CPU, JAX supports only backend='llvm', not {given!r}"
+            problem = f"on a CPU, JAX arrays require backend='llvm', not {given!r}"
             raise ArgumentError("E-CALL-046", problem, part=function.recipe.function)
         address = xla.cpu_handler(function.kernel, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
@@ -191,7 +191,7 @@ def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) ->
 
 
 def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[Any]:
-    """Return the covectors of the tangents (transpose rule for a pushforward)."""
+    """Implement JAX's transpose rule: return the cotangents of a pushforward's directions."""
     origin, applied = function.parent, function.recipe.chain[-1]
     count = len(origin.interface.inputs)
     point, directions = arrays[:count], arrays[count:]
@@ -209,7 +209,7 @@ def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[A
 
 
 def _mapped(arrays: Sequence[Any], places: Sequence[Any], *, function: Any) -> Any:
-    """Evaluate a batch with the mapped axis in front (batching rule)."""
+    """Implement `jax.vmap`: move the mapped axes to the front and evaluate all entries at once."""
     moved = in_front(function, arrays, places, jnp.moveaxis)
     results = _EVALUATE.bind(*_aligned(function, moved), function=function)
     return results, [0] * len(results)

@@ -1,4 +1,4 @@
-"""Simulation with PyTorch tensors, as one differentiable operation."""
+"""Simulation with PyTorch tensors, as a single operation that PyTorch can differentiate."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,8 +17,8 @@ def moved(
 ) -> tuple[Any, ...]:
     """Return the results of `ahead` as tensors, with gradients computed by `back`.
 
-    `ahead` is a function of the arrays `given`. `back` is a function of these arrays, the results
-    and their covectors.
+    `ahead` is a function of the arrays `given`. `back` is a function of these arrays, the results,
+    and the gradient with respect to each result.
     """
     tensors = [a for a in given if isinstance(a, torch.Tensor)]
     for t in tensors:
@@ -32,7 +32,7 @@ def moved(
 
 
 class _Move(torch.autograd.Function):  # type: ignore[misc]
-    """Simulation as an autograd function. Only first derivatives are available."""
+    """Simulation as a PyTorch autograd function, which provides only first derivatives."""
 
     @staticmethod
     def forward(ctx: Any, ahead: Any, back: Any, *tensors: Any) -> tuple[Any, ...]:

@@ -44,13 +44,13 @@ class Arrays:
         if len(seen) > 1:
             problem = f"targets are on different GPUs: {sorted(seen)}"
             raise InputError(
-                "E-GPU-032", problem, "copy them to one GPU", part="inverse_kinematics"
+                "E-GPU-032", problem, "copy the targets to one GPU", part="inverse_kinematics"
             )
         (self._device,) = seen
 
     @contextlib.contextmanager
     def working(self) -> Any:
-        """Make the arrays' device and their library's current stream current in CuPy."""
+        """Make CuPy use the device of the arrays and, for PyTorch tensors, PyTorch's stream."""
         torch = sys.modules.get("torch")
         with contextlib.ExitStack() as stack:
             stack.enter_context(cupy.cuda.Device(self._device))
@@ -72,7 +72,7 @@ class Arrays:
         return cupy.from_dlpack(value).astype(cupy.float64)
 
     def values(self, _: Any) -> None:
-        """Return None, because reading values of a GPU array would wait for the GPU to finish."""
+        """Return None, because GPU arrays are not read (reading them would wait for the GPU)."""
 
     def results(self) -> Callable[[Any], Any]:
         """Return a function that converts results to the array type and dtype of the targets."""

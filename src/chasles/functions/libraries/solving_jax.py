@@ -25,7 +25,7 @@ class Arrays:
         return jnp.asarray(value, dtype=self._dtype)
 
     def values(self, array: Any) -> np.ndarray | None:
-        """Return the values of an array, or None if the array is being traced."""
+        """Return an array's values, or None if JAX is tracing the array."""
         return None if isinstance(array, jax.core.Tracer) else np.asarray(array)
 
     def recorded(self, array: Any) -> bool:
@@ -39,10 +39,10 @@ class Arrays:
     def solved(
         self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], shapes: Sequence[Any]
     ) -> Any:
-        """Return the results of `solve`, of which the first is differentiable.
+        """Call `solve` so that JAX can differentiate its first result, and return the results.
 
-        The second result of `solve` contains the derivatives and is omitted. `shapes` contains the
-        result shapes for one problem.
+        The second result of `solve` contains the derivatives of the first and is not returned.
+        `shapes` contains the shape of each result of `solve` for one problem.
         """
         arrays = [goals, *map(self.array, given)]
         lead = jnp.broadcast_shapes(*(a.shape[:-1] for a in arrays))

@@ -39,7 +39,7 @@ class Arrays:
             return None
 
     def recorded(self, tensor: Any) -> bool:
-        """Return True if operations on a tensor are recorded or transformed."""
+        """Return True if the tensor requires a gradient or is part of a PyTorch transformation."""
         return bool(tensor.requires_grad and torch.is_grad_enabled()) or self.values(tensor) is None
 
     def result(self, array: np.ndarray) -> Any:
@@ -48,9 +48,9 @@ class Arrays:
         return tensor.to(self._kind["dtype"]) if tensor.is_floating_point() else tensor
 
     def solved(self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], _: Any) -> Any:
-        """Return the results of `solve`, of which the first is differentiable.
+        """Return the results of `solve` as tensors; gradients pass through the first one.
 
-        The second result of `solve` contains the derivatives and is omitted.
+        The second result of `solve`, the derivatives of the first, is not returned.
         """
         tensors = [goals, *(self.array(a) for a in given)]
         lead = torch.broadcast_shapes(*(t.shape[:-1] for t in tensors))
@@ -62,7 +62,7 @@ class Arrays:
 class _Solve(torch.autograd.Function):  # type: ignore[misc]
     """Autograd function for a search that also returns the derivatives of its solution.
 
-    Second derivatives are not available and are NaN.
+    Second derivatives are not supported and are set to NaN.
     """
 
     @staticmethod
@@ -105,7 +105,7 @@ class _Solve(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Push(torch.autograd.Function):  # type: ignore[misc]
-    """Autograd function for the product of solution derivatives and a tangent vector.
+    """Autograd function for the directional derivative of solutions of inverse kinematics.
 
     Second derivatives are NaN.
     """

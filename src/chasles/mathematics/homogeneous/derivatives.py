@@ -1,6 +1,7 @@
-"""Derivatives of M, W, J and L with respect to time and joint coordinates.
+"""Derivatives of homogeneous matrices with respect to time and joint coordinates.
 
-See Legnani et al. 1996, part II, section 3.
+The matrices are poses M, velocities W, inertias J and screws L. See Legnani et al. 1996, part II,
+section 3.
 
 
 
@@ -18,28 +19,30 @@ from chasles.mathematics.homogeneous.motions import Inertia, Screw, Velocity
 
 
 def dM(X: Velocity | Screw, M: Position) -> Block:
-    """Return dM/dt = W M or dM/dq_m = L_m M."""
+    """Return the derivative of a position matrix: dM/dt = W M, or dM/dq_m = L_m M."""
     return X @ M
 
 
 def dM_inverse(X: Velocity, M: Position) -> Block:
-    """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1, with W_(1) in the second frame.
+    """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1.
 
-    See Legnani et al. 1996, part II, appendix, A1.
+    W_(1) is the velocity W, expressed in the second frame of M. See Legnani et al. 1996, part II,
+    appendix, A1.
     """
     return -M.to_second(X) @ M.inverse()
 
 
 def dL(X: Velocity | Screw, L: Screw) -> Velocity:
-    """Return dL_i/dt = W L_i - L_i W, or dL_i/dq_m for X = L_m with m < i.
+    """Return the derivative of a joint's screw L_i with respect to time or a joint coordinate.
 
-    See Legnani et al. 1996, part II, appendix, A2. W is the velocity of the body before joint i.
+    It is dL_i/dt = W L_i - L_i W for X = W, the velocity of the body before joint i, and dL_i/dq_m
+    for X = L_m with m < i. See Legnani et al. 1996, part II, appendix, A2.
     """
     return X.bracket(L)
 
 
 def dJ(X: Velocity | Screw, J: Inertia) -> Inertia:
-    """Return dJ/dt = W J + J W' or dJ/dq_m = L_m J + J L_m'."""
+    """Return dJ/dt = W J + J W' for a velocity W, or dJ/dq_m = L_m J + J L_m' for a screw L_m."""
     return J.carried(X)
 
 
@@ -52,10 +55,10 @@ def dW_dq(L: Screw, W: Velocity) -> Velocity:
 
 
 def dW_dt(chain: Iterable[tuple[Screw, Number, Number]]) -> Velocity:
-    """Return dW_0h/dt for the last body of a chain. `chain` contains (L_i, qd_i, qdd_i) per joint.
+    """Return dW_0h/dt for the last body h of a chain.
 
-    dW_0h/dt is the sum of W_0,i-1 W_i - W_i W_0,i-1 + L_i qdd_i over all joints, with
-    W_i = L_i qd_i.
+    `chain` contains a tuple (L_i, qd_i, qdd_i) for each joint i. dW_0h/dt is the sum of
+    W_0,i-1 W_i - W_i W_0,i-1 + L_i qdd_i over all joints, with W_i = L_i qd_i.
     """
     W, rate = Velocity.zero(), Velocity.zero()
     for L, qd, qdd in chain:

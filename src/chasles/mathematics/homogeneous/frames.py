@@ -1,9 +1,9 @@
 """Positions M and rototranslations Q of bodies, and the base classes of Legnani's matrices.
 
-The matrices print and multiply like 4x4 arrays, and NumPy can convert them. Subscripts follow the
-paper (Legnani, Casolo, Righettini, Zappa 1996): the motion of body j relative to body i, expressed
-in frame k. `@` is the matrix product, which raises an error for incompatible types. All operations
-accept floats and symbols.
+The matrices are printed as 4x4 arrays, and `np.asarray` converts them to NumPy arrays. `@` is the
+matrix product, which raises an error for incompatible types. All operations accept floats and
+symbols. Subscripts follow Legnani, Casolo, Righettini and Zappa (1996): W_ij(k) is the velocity of
+body j relative to body i, expressed in frame k.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) 
 
 
 class Dense:
-    """4x4 matrix that stores only independent entries. `np.asarray(X)` returns the full array."""
+    """4x4 matrix X that stores only independent entries; `np.asarray(X)` returns all entries."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class Dense:
         Returns
         -------
         X : Matrix
-            The 4x4 matrix. Use `np.asarray` to convert this object to an array instead.
+            The 4x4 matrix. To get a NumPy array, call `np.asarray` on this object.
 
         Examples
         --------
@@ -104,7 +104,7 @@ class Factor(Dense):
 
 
 class Framed(Dense):
-    """Matrix that a position M = [R t; 0 1] can transform to another frame."""
+    """4x4 matrix of a physical quantity that can be expressed in another frame."""
 
     __slots__ = ()
 
@@ -179,7 +179,7 @@ class Rate(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block(Factor, Additive):
-    """4x4 matrix [A b; 0 0], the result type of products of typed matrices."""
+    """4x4 matrix [A b; 0 0], such as the product of a velocity and an inertia."""
 
     A: Matrix
     b: Vector
@@ -230,10 +230,9 @@ class Block(Factor, Additive):
         Returns
         -------
         c : Vector
-            Axial vector of the 3x3 block, which is the angular momentum about the origin if X = W
-            J.
+            Axial vector of the 3x3 block. If X = W J, c is the angular momentum about the origin.
         f : Vector
-            Last column, which is the linear momentum if X = W J.
+            Last column. If X = W J, f is the linear momentum.
 
         Examples
         --------
@@ -265,7 +264,10 @@ def angular(X: Dense) -> Vector:
 
 
 def linear(X: Dense) -> Vector:
-    """Return the first three entries of the last column, such as the velocity of the pole."""
+    """Return the linear part of a matrix: the first three entries of its last column.
+
+    For a velocity matrix W, this is the velocity of the body's point that is at the origin.
+    """
     return Vector(tuple(row[3] for row in X.matrix().rows[:3]))
 
 
@@ -274,7 +276,7 @@ def linear(X: Dense) -> Vector:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Placed(Dense):
-    """Base class of matrices [R t; 0 1]."""
+    """Base class of matrices [R t; 0 1]: positions and displacements."""
 
     R: Rotation
     t: Vector

@@ -26,7 +26,7 @@ from chasles.mathematics.tensor import (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Twist(Framed, Factor):
-    """Base class of matrices [w~ v; 0 0]."""
+    """Base class of matrices [w~ v; 0 0]: velocities and screws."""
 
     w: Vector
     v: Vector
@@ -71,7 +71,7 @@ class _Twist(Framed, Factor):
         return Motion(self.w, self.v)
 
     def block(self) -> Block:
-        """Convert the matrix to a `Block`, the type of all matrix products.
+        """Convert the matrix to a `Block`, the general matrix [A b; 0 0].
 
         Returns
         -------
@@ -152,7 +152,7 @@ class Velocity(_Twist, Additive):
 
     @staticmethod
     def zero() -> "Velocity":
-        """Return the velocity of a body at rest.
+        """Return a zero velocity.
 
         Returns
         -------
@@ -170,13 +170,14 @@ class Velocity(_Twist, Additive):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Screw(_Twist):
-    """Joint axis L = [u~ b; 0 0], with a unit vector u = w and b = v = -u~ p + pitch u.
+    """Screw axis L = [u~ b; 0 0] of a joint, with a unit vector u and b = -u~ p + pitch u.
 
-    p is a point on the axis. For a translation, u = 0, and b is the direction.
+    p is a point on the axis. For a translation, u = 0, and b is the direction. The attributes `w`
+    and `v` contain u and b.
     """
 
     def velocity(self, qd: Number) -> Velocity:
-        """Return the velocity W = L qd, like `L * qd`.
+        """Return the velocity W = L qd (also available as `L * qd`).
 
         Parameters
         ----------
@@ -327,7 +328,7 @@ class Acceleration(Framed):
         return AngularAcceleration(self.w, self.wd).tensor
 
     def block(self) -> Block:
-        """Convert the matrix to a `Block`, the type of all matrix products.
+        """Convert the matrix to a `Block`, the general matrix [A b; 0 0].
 
         Returns
         -------
@@ -388,7 +389,7 @@ class Acceleration(Framed):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """Return the acceleration H P of a point P, or H M (d2M/dt2 for a position M)."""
+        """Return H P, the acceleration of a point P, or H M, which is d2M/dt2 for a position M."""
         if type(other) is Vector:
             return self.G @ other + self.a
         if isinstance(other, _Twist):
@@ -429,7 +430,7 @@ class Inertia(Framed, Factor, Additive):
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Inertia":
-        """Create the matrix from a spatial inertia, with K = trace(I)/2 1 - I.
+        """Create the matrix from a spatial inertia, with K = (trace(I) / 2) 1 - I.
 
         Parameters
         ----------
@@ -522,7 +523,7 @@ def _outer_sum(a: Vector, t: Vector, h: Vector) -> Symmetric:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Dual(Framed, Additive):
-    """Base class of skew-symmetric matrices [c~ f; -f' 0]."""
+    """Base class of skew-symmetric matrices [c~ f; -f' 0]: momenta and actions."""
 
     c: Vector
     f: Vector
@@ -686,7 +687,8 @@ def action(H: Acceleration, J: Inertia) -> Action:
     Returns
     -------
     Phi : Action
-        Couple about the origin (N m) and force (N), which are the weight of the body if H = Hg.
+        Couple about the origin (N m) and force (N). For H = Hg, they represent the weight of the
+        body.
 
     Notes
     -----

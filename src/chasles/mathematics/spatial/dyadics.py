@@ -39,7 +39,7 @@ class Dyadic(Additive):
 
     @property
     def T(self) -> Any:
-        """Transpose, which maps the dual of `gives` to the dual of `takes`."""
+        """Transpose, which maps the dual space of the outputs to the dual space of the inputs."""
         return _KINDS[_DUAL[self.gives], _DUAL[self.takes]](self.entries.T)
 
     def __matmul__(self, other: Any) -> Any:
@@ -73,9 +73,9 @@ class MotionMap(Dyadic):
 
     @staticmethod
     def of(v: Motion) -> "MotionMap":
-        """Return the operator v x for the rate of a motion vector that moves with v.
+        """Return the cross-product operator (v x) for motion vectors (Featherstone 2008, Eq 2.31).
 
-        See Featherstone 2008, Eq 2.31.
+        The time derivative of a motion vector m that is fixed in a body with velocity v is v x m.
         """
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return MotionMap(_blocks(w, Matrix.zero(), u, w))
@@ -83,7 +83,7 @@ class MotionMap(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class ForceMap(Dyadic):
-    """Linear map from forces to forces, transformed by similarity, such as the operator v x*."""
+    """Linear map from force vectors to force vectors, such as the operator v x*."""
 
     takes = Force
     gives = Force
@@ -100,7 +100,7 @@ class ForceMap(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class GeneralInertia(Dyadic):
-    """Linear map from motions to forces, transformed by congruence, such as dI/dt."""
+    """General 6x6 matrix that maps motions to forces, such as the rate dI/dt of an inertia."""
 
     takes = Motion
     gives = Force
@@ -149,7 +149,11 @@ class InverseInertia(Dyadic):
         return InverseInertia(invert_symmetric(GeneralInertia.of(A).entries))
 
     def without(self, U: Motions, K: Motions) -> "InverseInertia":
-        """Return Phi - U K', the inverse inertia with an additional constraint."""
+        """Return Phi - U K', the inverse inertia with an additional constraint.
+
+        The columns of U are the accelerations due to unit constraint forces. A force f on the body
+        causes the constraint forces -K' f.
+        """
         left, right = ([tuple(m) for m in M.columns] for M in (U, K))
         products = Matrix(tuple(zip(*left, strict=True))) @ Matrix(tuple(right)) if left else None
         return self if products is None else InverseInertia(self.entries - products)

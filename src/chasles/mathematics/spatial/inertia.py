@@ -220,6 +220,6 @@ class CoriolisInertia(Additive):
         return Forces(tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns))
 
     def transposed(self, S: Motions) -> Forces:
-        """Return the product B' S."""
+        """Return the forces B' S, where B is this matrix and S contains motions."""
         moments = (self.A.T @ m.angular + self.l.cross(m.linear) for m in S.columns)
         return Forces(tuple(Force(moment, Vector.zero()) for moment in moments))

@@ -280,7 +280,7 @@ class Inverse:
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """Transpose X' of a transform, which transforms forces and inertias from B to A."""
+    """The transpose X' of a transform; it transforms forces and inertias from B to A."""
 
     X: Transform
 

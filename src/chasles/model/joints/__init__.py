@@ -43,7 +43,7 @@ MX, MY, MZ, FX, FY, FZ = LOADS
 
 @dataclass(frozen=True)
 class Fixed(Natural):
-    """A fixed joint that closes a loop. In the tree, a fixed joint merges two links instead."""
+    """A fixed joint that closes a loop. (Links connected by other fixed joints are merged.)"""
 
     kind = "fixed"
     nq = nv = 0
@@ -109,13 +109,13 @@ class Helical(Steady):
         return Forces((MX, MY, FX, FY, FZ - MZ * self.pitch))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle, including full turns, from the translation."""
+        """Return the angle, including full turns unless the pitch is zero."""
         return Vector.of(X.r[2] / self.pitch if self.pitch else turn_about_z(X))
 
 
 @dataclass(frozen=True)
 class RackAndPinion(Joint):
-    """Pinion that rolls on a rack along x: rotation about z by q (rad), center at x = radius q.
+    """Pinion that rolls on a rack along x: rotation about z by q (rad), center at x = radius * q.
 
     The rack is fixed to the parent at y = radius (m), or to the body if the joint is reversed. See
     Featherstone 2008, example 4.6.
@@ -143,7 +143,7 @@ class RackAndPinion(Joint):
         return Forces((MX, MY, FX * s + FY * c, FX * c - FY * s - MZ * self.radius, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle, including full turns, from the position on the rack."""
+        """Return the angle, including full turns, computed from the position along the rack."""
         return Vector.of(X.r[0] / self.radius if self.radius else turn_about_z(X))
 
 
@@ -179,8 +179,9 @@ class Reversed(Joint):
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
         """Return S and its time derivatives.
 
-        If A has the derivative Ad in one frame, then A has the derivative Ad + vJ x A in the other
-        frame, where vJ is the velocity of the joint.
+        `inner` is the joint before the exchange of frames. A motion vector A with derivative Ad in
+        the successor frame of `inner` has the derivative Ad + vJ x A in its predecessor frame,
+        where vJ is the joint velocity of `inner`.
         """
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)

@@ -9,10 +9,10 @@ axes (z, or x then y); for other axes, `placement` includes a rotation. If the j
 joint transmits (T' S = 0).
 
 A type must define `nq`, `nv`, `units` and `motion`. Other members have defaults, including exact
-derivatives. A type that also defines `subspace` needs fewer operations, because derivatives of a
-rotation do not simplify to an axis. If S is constant in the body's frame, derive the type from
-`Steady`. If the columns of S are unit vectors along or about the natural axes, derive the type from
-`Natural`, which needs only these columns.
+derivatives. Define `subspace` as well to save operations: the default differentiates `motion`, and
+the derivative of a rotation is not simplified to an axis. If S is constant in the body's frame,
+derive the type from `Steady`. If the columns of S are unit vectors along or about the natural axes,
+derive the type from `Natural`, which needs only these columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,8 @@ class Slopes(NamedTuple):
     subspace
         Derivatives of S, one for each coordinate.
     velocity, acceleration
-        Derivatives of S qd and of S qdd + c_J, with one column for each coordinate.
+        Derivatives of the velocity S qd and of the acceleration S qdd + c_J, with one column for
+        each coordinate. c_J is the bias acceleration (`Joint.bias`).
     bias
         Derivative of c_J with respect to qd, with one column for each coordinate.
     """
@@ -110,8 +111,8 @@ class Joint:
     stiffness
         Spring stiffness of each degree of freedom, with rest position `rest`.
     load
-        Generalized force that balances springs, tendons, gravity compensation and fluid in the
-        current state, for each degree of freedom.
+        Generalized force that balances springs, tendons, gravity compensation and fluid forces in
+        the current state, for each degree of freedom.
     """
 
     placement: Transform = field(default_factory=Transform.identity)
@@ -138,9 +139,9 @@ class Joint:
 
     # Properties of the type, for file formats and other libraries
     along: ClassVar[str] = "z"
-    """Natural axes that `axis` and `second_axis` define, such as "z" or "xy", or "" for none."""
+    """Joint frame axes along `axis` and `second_axis`, such as "z" or "xy"; "" without an axis."""
     askew: ClassVar[str] = ""
-    """Remedy for the error message about axes that are not perpendicular."""
+    """Remedy in the error message for joint axes that are not perpendicular."""
     flips: ClassVar[bool] = False
     """True if exchanging the frames and reversing the axis does not change the joint."""
     floating: ClassVar[bool] = False
@@ -150,21 +151,21 @@ class Joint:
     pivots: ClassVar[bool] = False
     """True if the joint allows only rotation about one point."""
     unfelt: ClassVar[str] = ""
-    """Parts of the body's inertia that do not affect the joint, as letters.
+    """Parts of the body's inertia that do not affect the motion of the joint.
 
-    "m": mass; "h": first moment along z; "k": a common term in the moments of inertia about x and
-    y; "I": all rotational inertia.
+    "m" is the mass, "h" is the first moment along z, "k" is a common term in the moments of inertia
+    about x and y, and "I" is the whole rotational inertia.
     """
     bounds: ClassVar[Bounds] = "allowed"
-    """Position limits: "needed" (required in URDF), "allowed", or "none" for a wrapping angle."""
+    """Position limits: "needed" (as in URDF), "allowed", or "none" (unlimited rotation)."""
     twin: ClassVar[str] = ""
-    """Name of the same type without limits, or with limits if this type has none."""
+    """Type that differs only in its limits, such as "continuous" for "revolute"; "" if none."""
     names: ClassVar[Mapping[str, str]] = {}
     """Names of the type in file formats. All names are read, and the first one is written."""
     numbers: ClassVar[Numbers] = Numbers("", "")
     """Names of the coordinates, for `chasles.conventions`."""
     elsewhere: ClassVar[Mapping[str, Numbers | str]] = {}
-    """Coordinates of the type in other libraries, or the reason why conversion is not possible."""
+    """Coordinates of this joint type in each library, or the reason why it cannot be converted."""
     series: ClassVar[tuple[Part, ...]] = ()
     """Equivalent joints in series, from parent to child."""
 
@@ -232,8 +233,8 @@ class Joint:
         Returns
         -------
         quaternion : Vector
-            Unit quaternion (w, x, y, z); continuous in q for hinges and for joints with quaternion
-            coordinates.
+            Unit quaternion (w, x, y, z); continuous in q for revolute joints and for joints with
+            quaternion coordinates.
 
         Examples
         --------
@@ -284,8 +285,9 @@ class Joint:
     def subspace(self, q: Vector) -> Motions:
         """Return S, whose columns span the joint's motion subspace, in body coordinates.
 
-        S follows from dX/dt = -(S qd) x X (Featherstone 2008, Eq 2.45), which means Edot = -w x E
-        and rdot = E' v.
+        S is defined by dX/dt = -(S qd) x X, where X is the joint transform (Featherstone 2008, Eq
+        2.45). For its rotation matrix E and translation r, this means Edot = -w x E and
+        rdot = E' v, where w and v are the angular and linear part of S qd.
 
         Parameters
         ----------
@@ -345,7 +347,7 @@ class Joint:
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
-        """Return the n-th time derivative of S, where n is the number of rates."""
+        """Return the n-th time derivative of S from the first n rates (qd, qdd and so on)."""
         if not rates:
             return self.subspace(q)
 
@@ -412,7 +414,7 @@ class Joint:
         return self.subspace_rate(q, qd) @ qd
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        """Return the derivatives of c_J with respect to steps along each degree of freedom.
+        """Return the derivatives of the bias acceleration along each degree of freedom.
 
         Parameters
         ----------
@@ -602,7 +604,7 @@ class Joint:
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """Return the matrix -ad(qd), which is zero if velocities are the time derivatives of q.
+        """Return the matrix -ad(qd) (Lie bracket), which is zero if velocities are the rates of q.
 
         A small displacement d between two motions changes at the rate drift @ d + (difference in
         qd).
@@ -842,7 +844,8 @@ class Joint:
         inertia : RigidInertia
             Inertia of the body, in body coordinates.
         k : Number
-            Inertia (kg m2) about x and y to move, used only if the joint allows any value.
+            Moment of inertia about x and about y to move to the parent (kg m2). Ignored unless
+            `unfelt` contains "k".
 
         Returns
         -------
@@ -884,10 +887,10 @@ class Steady(Joint):
 
 @dataclass(frozen=True)
 class Natural(Steady):
-    """A joint that moves only about or along natural axes."""
+    """Base class of joints that move only about or along the axes x, y, z of the joint frame."""
 
     free: ClassVar[tuple[Motion, ...]]
-    """Columns of S, which are a subset of `UNITS`."""
+    """Columns of the motion subspace S: the unit motions (see `UNITS`) that the joint allows."""
 
     def subspace(self, q: Vector) -> Motions:
         return Motions(self.free)
@@ -899,10 +902,10 @@ class Natural(Steady):
         return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C, where C qd is the force a (w x v) due to translational armatures a.
-
-        The momentum a v is expressed along the parent's axes. MuJoCo defines the armature of a free
-        joint in this way, with the linear velocity in world axes.
+        """Return the matrix C of the force C qd = a (w x v) due to translational armatures a.
+        w and v are the angular and linear velocity. The momentum a v is expressed along the
+        parent's axes. MuJoCo defines the armature of a free joint in this way, with the linear
+        velocity in world axes.
         """
         w = (Motions(self.free) @ qd).angular
         each = [(s.linear, 0.5 * a) for s, a in zip(self.free, self.armature, strict=True)]

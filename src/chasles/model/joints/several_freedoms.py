@@ -86,7 +86,7 @@ class Spherical(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return the rotation vector's component along the gear axis, and the moment arms."""
+        """Return the rotation vector's component along the gear axis, and its moment arms (3,)."""
         axis = _orientation(q) @ _first(gear, 3) if in_parent else _first(gear, 3)
         return self.difference(self.neutral(), q).dot(axis), axis.entries
 
@@ -193,7 +193,7 @@ class Planar(Natural):
         return Vector.of(angle, x, y)
 
     def displacement(self, q: Vector) -> Vector:
-        """Return the angle from rest, and the displacement of the origin along the body's axes."""
+        """Return the angle relative to `rest`, and the origin's displacement in the body's axes."""
         away = Vector.of(q[1] - self.rest[1], q[2] - self.rest[2], 0.0)
         x, y, _ = about(2, q[0]) @ away
         return Vector.of(q[0] - self.rest[0], x, y)
@@ -226,7 +226,7 @@ class Free(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return 0 for the length of the transmission, which is undefined, and the moment arms.
+        """Return 0 as the transmission length (undefined for this joint), and the moment arms.
 
         `gear` contains the force along the parent's axes, followed by the moment.
         """
@@ -334,7 +334,10 @@ class Rolling(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its time derivatives; v = w x radius n, where n is the plane's normal."""
+        """Return S and its time derivatives.
+
+        The velocity of the center is w x radius n, where n is the normal of the plane.
+        """
         n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
         S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))

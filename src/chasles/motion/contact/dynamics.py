@@ -36,8 +36,8 @@ LAWS: dict[str, Callable[..., np.ndarray]] = {
     "convex": convex,
     "polyhedral": polyhedral,
 }
-"""Friction laws by name. Each function maps the Delassus matrix, the free accelerations, mu and the
-slip directions to contact forces (nc, 3 or 4).
+"""Friction laws by name. Each function maps the Delassus matrix, the accelerations without contact
+forces, the friction coefficients and the slip directions to contact forces (contacts, 3 or 4).
 """
 
 
@@ -57,7 +57,7 @@ class Problem:
     T : array, shape (n, m)
         Contact normals in joint space.
     bias : array, shape (m,)
-        Separation accelerations at qdd = 0.
+        Separation accelerations at ydd = 0 (qdd = 0 for a tree).
     G : array, shape (nv, n)
         Derivative of qdd with respect to ydd.
     g : array, shape (nv,)
@@ -82,7 +82,7 @@ class Problem:
 
     @cached_property
     def M(self) -> np.ndarray:
-        """Symmetric matrix T' H^-1 T (m, m); see Featherstone (2008), Eq 11.35."""
+        """Matrix M = T' H^-1 T (m, m) of the contact problem (Featherstone 2008, Eq 11.35)."""
         product = self.T.T @ self._answers[0]
         return 0.5 * (product + product.T)
 
@@ -160,9 +160,9 @@ class State(Enum):
     APART = "1"
     """The gap is positive, and no force acts."""
     COLLIDING = "2a"
-    """The gap is zero and closes, so an impulse acts."""
+    """The gap is zero and its rate is negative, so an impulse acts."""
     LEAVING = "2b"
-    """The gap is zero and opens, and no force acts."""
+    """The gap is zero and its rate is positive, so no force acts."""
     TOUCHING = "3"
     """The gap is zero and remains zero, and a force may act."""
 
@@ -206,7 +206,7 @@ def constrained_problem(
     """Return the contact problem of a robot for given contact points, in independent coordinates.
 
     Each axis of a contact point yields a column of T. Substituting qdd = G ydd + g yields
-    G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
+    G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, Eq 8.43).
     """
     H, loops = mechanism.mass_matrix(q), mechanism.closing
     force = tau - mechanism.inverse_dynamics(q, qd, np.zeros(len(tau)), **options)
@@ -231,11 +231,11 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
-    """Return velocity index, sign and distance of joint limits up to `within` (rad or m) away.
+    """Return (velocity index, sign, distance) of all joint limits at distances up to `within`.
 
-    The sign is 1 for a lower and -1 for an upper limit. Only joints with one coordinate are
-    considered. Limits that a joint leaves faster than `speed` are ignored. If a joint approaches a
-    limit faster than `speed`, an error is raised.
+    Distances are in rad or m. The sign is 1 for a lower and -1 for an upper limit. Only joints with
+    one coordinate are considered. Limits that a joint leaves faster than `speed` are ignored. If a
+    joint approaches a limit faster than `speed`, an error is raised.
     """
     rows = []
     q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)
@@ -278,10 +278,11 @@ def _moves(
     stops: Sequence[tuple[int, float, float]],
     wide: int,
 ) -> Moves:
-    """Return contacts and joint limits as contact points with `wide` axes, the normal last.
+    """Return the motion of all contacts and joint limits, along several axes at each of them.
 
-    With wide >= 3, the first two axes are tangents. With wide = 4, the third axis is the rotation
-    about the normal, multiplied by the lever arm `_arm` (m).
+    The number of axes is `wide`, and the last axis is the normal. With wide >= 3, the first two
+    axes are tangents. With wide = 4, the third axis is the rotation about the normal, multiplied by
+    the ratio (m) of friction moment to friction force (`_arm`).
     """
     n, k = len(contacts), len(contacts) + len(stops)
     J, room = np.zeros((k, wide, mechanism.nv)), np.full(k, np.inf)
@@ -305,7 +306,7 @@ def _moves(
 
 
 def _arm(contact: Contact) -> float:
-    """Return the lever arm (m) at which the force mu f_n yields the largest torsional moment."""
+    """Return the ratio (m) of the largest friction moment to the largest friction force."""
     return contact.torsion / contact.friction if contact.torsion else 0.0
 
 
@@ -316,7 +317,7 @@ METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
     "forces": lambda p: forces_program(p.M, p.d),
     "accelerations": lambda p: accelerations_program(p.H, p.force, p.T, p.bias)[1],
 }
-"""Solvers for problems without friction, by name."""
+"""Solvers for contact problems without friction, by name."""
 
 
 def solve(problem: Problem, *, method: str = "lemke") -> Motion:
@@ -386,7 +387,7 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if not np.all(M > 0.0):
-        problem = "M = n.I^-1 n must be positive"
+        problem = "M, the inverse inertia along the normal, must be positive"
         raise InputError("E-CONTACT-069", problem, part="single_contact")
     return np.maximum(0.0, -d / M), np.maximum(0.0, d)
 
@@ -427,7 +428,7 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
     """
     I, v, f, N, N_rate = (np.asarray(a, dtype=float) for a in (inertia, v, f, N, N_rate))
     if I.shape != (6, 6) or v.shape != (6,) or f.shape != (6,) or N.shape[:1] != (6,):
-        problem = "inertia must have shape (6, 6), v and f (6,), and normals (6, m)"
+        problem = "inertia must have shape (6, 6), v and f shape (6,), and N shape (6, m)"
         raise InputError("E-CONTACT-070", problem, part="body_problem")
     if N_rate.shape != N.shape:
         problem = f"N {N.shape} and N_rate {N_rate.shape} must have the same shape"
@@ -464,8 +465,8 @@ def contact_problem(
     contacts : sequence of Contact
         Contacts from `contact_points`.
     limits : float, optional
-        Joint limits within this distance (rad or m) are also constraints; they follow the contacts.
-        Default: no limits.
+        Joint limits within this distance (rad or m) are also constraints, numbered after the
+        contacts. Default: no limits.
     f_ext : mapping, optional
         External wrenches, as in `Robot.inverse_dynamics`.
     dissipation : bool, optional
@@ -478,8 +479,9 @@ def contact_problem(
 
     Notes
     -----
-    zetadot = T' qdd + bias with t = J' n, J = J_successor - J_predecessor, and bias = n.(Jdot qd) +
-    ndot.(J qd) (Featherstone 2008, Eq 11.25 and 11.30).
+    zetadot = T' qdd + bias. A contact with the normal n has the column J' n of T, where
+    J = J_successor - J_predecessor, and the bias n.(Jdot qd) + ndot.(J qd) (Featherstone 2008,
+    Eq 11.25 and 11.30).
 
     Examples
     --------
@@ -559,7 +561,7 @@ def contact_dynamics(
         Friction law: Coulomb's law, the convex law (with dilation), or a pyramid with 8 facets.
         Contacts with mu = 0 are frictionless.
     limits : float, optional
-        Distance (rad or m) at which a joint limit acts; None for no limits.
+        Distance (rad or m) within which a joint limit acts; None for no limits.
     distance : float, optional
         Maximum gap of a touching contact (m).
     speed : float, optional
@@ -612,7 +614,7 @@ def contact_dynamics(
         names = [f"contact {k} of {contacts[k].successor!r}" for k in touching]
         rate = f"closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2"
         what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can stop it"
-        remedy, part = "check its bodies and their joints", "contact_dynamics"
+        remedy, part = "check for locked joints", "contact_dynamics"
         raise Infeasible("E-CONTACT-014", what, remedy, part=part)
     f, mu = np.zeros((0, wide)), [contacts[k].friction for k in touching] + [0.0] * len(stops)
     if mu:
@@ -631,12 +633,11 @@ def contact_dynamics(
 
 
 def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
-    """Return True if a closed contact is touching, or raise an error if it is colliding."""
+    """Return True if a contact with zero gap remains closed, or raise an error if it collides."""
     now = state(0.0, float(rate), speed=speed)
     if now is State.COLLIDING:
         problem = (
-            f"contact {k} of {contact.successor!r} approaches at {-rate:.3g} m/s, "
-            "faster than `speed`"
+            f"contact {k} of {contact.successor!r} closes at {-rate:.3g} m/s, faster than `speed`"
         )
         remedy = "apply an impact first, or increase `speed`"
         raise InputError("E-CONTACT-015", problem, remedy, part="contact_dynamics")
@@ -644,7 +645,7 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
 
 
 def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
-    """Return an integer label (k,) for the two bodies of each pair of frames."""
+    """Return an integer for each pair of frames: (k,). Pairs on the same two bodies share it."""
     bodies = [
         frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
     ]

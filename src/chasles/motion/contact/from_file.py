@@ -23,10 +23,12 @@ FRICTION = (1.0, 0.005, 0.0001)
 """Default coefficients of sliding, torsional (m) and rolling (m) friction, as in MuJoCo."""
 
 MOST_OWN = 12
-"""Maximum number of self-collision pairs that each have their own contact slots."""
+"""Maximum number of self-collision pairs that do not share contact slots (potential contact
+points)."""
 
 SLOTS = 8
-"""Default number of contact slots shared by more than `MOST_OWN` self-collision pairs."""
+"""Default number of contact slots (potential contact points) that self-collision pairs share if
+there are more than `MOST_OWN` pairs."""
 
 
 def file_pairs(
@@ -66,8 +68,8 @@ def file_pairs(
     Returns
     -------
     pairs : list of Pair
-        The pairs, for `contacts=` of `Robot.simulate`. Pairs that cannot be compiled are omitted
-        with a warning.
+        The pairs, for `contacts=` of `Robot.simulate`, whose default integrator is then
+        "time-stepping". Pairs that cannot be compiled are omitted with a warning.
 
     Examples
     --------
@@ -85,7 +87,8 @@ def file_pairs(
         planes.append((ShapeData(ground.frame or "", "plane", ()), ground))
 
     def pair(a: tuple[ShapeData, Any], b: tuple[ShapeData, Any]) -> Pair:
-        return Pair(a[1], b[1], _law(a[0], b[0], friction, restitution))
+        law = _law(a[0], b[0], friction, restitution)
+        return Pair(a[1], b[1], law, from_file=True)
 
     found: list[Pair] = []
     left: list[tuple[Any, Any]] = []
@@ -126,7 +129,10 @@ def file_pairs(
     floats = any(body.joint.floating for body in model.bodies) and any(model.gravity_vector)
     if floats and not _stands(model, found + among):
         problem = "no plane or fixed shape can touch the robot, so the robot falls"
-        remedy = "add a ground with file_pairs(robot, ground=True) or --ground"
+        remedy = "add a ground with file_pairs(robot, ground=True)"
+        if ground:
+            problem = "no collision shape can touch the ground, so the robot falls"
+            remedy = "add collision shapes to the robot's file, or define the contact pairs"
         warnings.warn(f"contacts from the file: {problem}; {remedy}", stacklevel=3)
     return found + among
 
@@ -161,8 +167,8 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
     """Return the contact law of a pair, with the friction of the shape that has higher priority.
 
-    With equal priorities, each coefficient, and the number of friction directions, is the larger of
-    the two.
+    If the priorities are equal, the larger value is used for each coefficient and for the number of
+    friction directions.
     """
     if a.priority != b.priority:
         a = b = max(a, b, key=lambda shape: shape.priority)
@@ -183,7 +189,7 @@ def _body(model: Model, shape: ShapeData) -> int:
 
 
 def _moves(model: Model, a: ShapeData, b: ShapeData) -> bool:
-    """Return True if two shapes move relative to each other."""
+    """Return True if two shapes belong to different bodies."""
     return _body(model, a) != _body(model, b)
 
 
@@ -234,7 +240,7 @@ def _allowed(model: Model) -> Callable[[ShapeData, ShapeData], bool]:
 
 
 def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:
-    """Return a key that identifies two shapes, regardless of their friction and order."""
+    """Return a key that identifies a pair of shapes in either order, with any friction."""
     return frozenset((x.link, x.kind, x.size, repr(x.pose), x.file) for x in (a, b))
 
 
@@ -262,7 +268,7 @@ def _field(shape: HeightFieldData) -> HeightField:
 
 
 def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
-    """Yield the contact shape for a shape in the file, or nothing if its mesh is missing."""
+    """Convert a shape in the file to a contact shape. Yield nothing if its mesh is missing."""
     R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
     size = tuple(map(float, shape.size))
     if shape.kind == "sphere":
@@ -293,7 +299,7 @@ def _hull(link: str, points: np.ndarray, R: np.ndarray, r: np.ndarray) -> Convex
 
 
 def _around(half: np.ndarray) -> np.ndarray:
-    """Return nearly equally spaced points (n, 3) on an ellipsoid with the given half axes."""
+    """Return nearly equally spaced points (n, 3) on an ellipsoid with the given semi-axes."""
     n = 60
     z = 1.0 - (2.0 * np.arange(n) + 1.0) / n
     angle, wide = np.pi * (3.0 - 5.0**0.5) * np.arange(n), np.sqrt(1.0 - z * z)
@@ -305,7 +311,7 @@ def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Itera
     path = mesh_file(shape.file, model.source.where)
     if path is None:
         warnings.warn(
-            f"contacts from the file: mesh {shape.file!r} was not found and does not collide",
+            f"contacts from the file: mesh {shape.file!r} was not found, so it is ignored",
             stacklevel=5,
         )
         return

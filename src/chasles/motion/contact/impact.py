@@ -1,10 +1,10 @@
-"""Impact of bodies and robots: velocity steps caused by impulses (Featherstone 2008, 11.7).
+"""Impacts on bodies and robots: velocity steps due to impulses (Featherstone 2008, section 11.7).
 
-An impulse is the integral of a force over a very short time: moment (N m s), then force (N s). An
-impulse equals an inertia times the velocity step: I for a body (Eq 11.55), I^A for the handle of an
-articulated body (the inverse of `operational_inertia_inverse`, Eq 11.56), and M for a system (Eq
-11.57). For articulated bodies, this is an idealization, because real impacts propagate from body to
-body.
+An impulse is the integral of a spatial force over a very short time. Its components are the moment
+impulse (N m s), then the force impulse (N s). An impulse equals an inertia times the velocity step:
+I for a body (Eq 11.55), I^A for the handle of an articulated body (the inverse of
+`operational_inertia_inverse`, Eq 11.56), and M for a system (Eq 11.57). For articulated bodies,
+this is an idealization, because real impacts propagate from body to body.
 """
 
 from collections.abc import Sequence
@@ -29,13 +29,13 @@ Array = Any
 Treatment = Literal["propagated", "simultaneous", "sequential"]
 
 SETTLED, SETTLED_FRICTION = 1e-12, 1e-9
-"""Tolerances for the approach speed, relative to the initial speed. An impact is finished if no
-contact approaches faster. `SETTLED_FRICTION` applies to impacts with friction, and exceeds the
-error of the cone-program solver.
+"""Tolerances for the approach speeds at contacts, relative to the initial speed. An impact is
+finished once all approach speeds are below the tolerance. `SETTLED_FRICTION` applies to impacts
+with friction, and exceeds the error of the cone-program solver.
 """
 
 ROUNDS = 100_000
-"""Maximum number of sequential impacts, or of rounds if impacts are simultaneous."""
+"""Maximum number of iterations in the treatments "sequential" and "propagated"."""
 
 
 class Impact(NamedTuple):
@@ -56,7 +56,7 @@ class Impact(NamedTuple):
 def velocity_step(
     robot: Machine, q: Array, impulse: Array, *, frame: str, axes: Axes = "world", at: At = "frame"
 ) -> np.ndarray:
-    """Return the change in joint velocities due to an impulse on a frame (Eq 11.57, 11.58).
+    """Return the change in joint velocities due to an impulse on a frame.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def velocity_step(
     q : array_like, shape (..., nq)
         Joint positions (rad or m).
     impulse : array_like, shape (..., 6)
-        Moment impulse (N m s), then force impulse (N s).
+        Angular impulse (N m s), then linear impulse (N s).
     frame : str
         Name of the frame.
     axes, at
@@ -74,12 +74,12 @@ def velocity_step(
     Returns
     -------
     step : ndarray, shape (..., nv)
-        Change of qd; J times the step is the velocity step of the frame.
+        Change in qd. The Jacobian times this change is the change in the velocity of the frame.
 
     Notes
     -----
-    M d(qd) = J' impulse (Featherstone 2008). With closed loops, the equation is solved in the
-    independent coordinates, so the loops remain closed.
+    M d(qd) = J' impulse (Featherstone 2008, Eq 11.57 and 11.58). With closed loops, the equation is
+    solved in the independent coordinates, so the loops remain closed.
 
     Examples
     --------
@@ -138,9 +138,9 @@ def impact(
     "simultaneous" applies Newton's law without friction to all contacts: each separates at least as
     fast as its restitution requires, and has an impulse only if it does not separate faster. With
     friction, use `Moreau`. "propagated" applies the same law to the contacts between bodies that
-    approach each other, then to contacts that approach as a result, until no contact approaches.
-    Without restitution, all contacts take part in every round. "sequential" applies any law to the
-    fastest approaching contact, repeatedly.
+    approach each other, then to the contacts between bodies that approach each other as a result,
+    and so on. Without restitution, all contacts take part in every round. "sequential" applies any
+    law to one contact at a time, always to the contact with the highest approach speed.
 
     The results differ: in Newton's cradle with three balls, only the third ball moves after
     propagated or sequential impacts, and all three move after simultaneous impacts.
@@ -212,19 +212,19 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
 
 
 Given = tuple[np.ndarray, np.ndarray]
-"""Inverse inertia W (..., 3k, 3k) and relative velocity zeta (..., 3k) at k contacts, or p
-derivatives of both along an additional last axis."""
+"""Inverse inertia W (..., 3k, 3k) and relative velocity zeta (..., 3k) at k contacts. For
+derivatives with respect to p variables, both arrays have an additional last axis (p,)."""
 
 
 class _Rounds(NamedTuple):
-    """Treatment of impacts at k contacts, which are computed in rounds.
+    """Treatment of the k contacts in an impact that is computed in rounds.
 
     Attributes
     ----------
     treatment : Treatment
         Treatment of several contacts, as in `impact`.
     bodies : array, shape (k,)
-        Integer label of the two bodies of each contact.
+        Index of the body pair of each contact.
     """
 
     treatment: Treatment
@@ -235,7 +235,10 @@ class _Rounds(NamedTuple):
         return _Rounds(treatment, paired(model, [contact[:2] for contact in contacts]))
 
     def meet(self, law: Any, closing: np.ndarray) -> np.ndarray:
-        """Return the mask (k,) of contacts that may have impulses if `closing` contacts collide."""
+        """Return a mask (k,) that selects the contacts that may transmit impulses.
+
+        The mask `closing` (k,) selects the contacts that collide.
+        """
         if self.treatment == "simultaneous" or law.restitution == 0.0:
             return np.ones_like(closing)
         return np.isin(self.bodies, self.bodies[closing])
@@ -244,7 +247,11 @@ class _Rounds(NamedTuple):
 def _impulses(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return impulses (..., 3k), and their derivatives (..., 3k, p) for p changes of W and zeta."""
+    """Return impulses of k contacts (..., 3k), and derivatives by p variables (..., 3k, p).
+
+    `given` contains the inverse inertia W and the relative velocity zeta (see `Given`), and
+    `changes` their derivatives.
+    """
     (W, zeta), (dW, dzeta) = given, changes
     if touching.shape[-1] == 1:
         impulses, changed = _changed(law, given, changes)
@@ -266,7 +273,7 @@ def _impulses(
 def _in_rounds(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Apply impacts to one state in rounds, until no touching contact approaches."""
+    """Apply impacts to one state in rounds, until no touching bodies approach each other."""
     (W, now), (dW, dnow) = given, changes
     total, changed = np.zeros_like(now), np.zeros_like(dnow)
     solve, part = (_changed, SETTLED_FRICTION) if isinstance(law, Moreau) else (_together, SETTLED)
@@ -289,7 +296,7 @@ def _in_rounds(
 
 
 def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Return the impulse of a law, and its derivatives for given `changes` of W and zeta."""
+    """Return the impulse at one contact, and its derivatives (see `_impulses`)."""
     impulse, (dW, dzeta) = law.impulse(*read_only(*given)), changes
     if not dzeta.shape[-1]:
         return impulse, np.zeros((*impulse.shape, 0))
@@ -316,7 +323,7 @@ def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np
 def _sequential(
     law: ImpactLaw, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Apply impacts one after the other, the fastest approaching contact first."""
+    """Apply impacts one at a time, always at the contact with the highest approach speed."""
     (W, zeta), (dW, dzeta) = given, changes
     shapes, m, (n, p) = (zeta.shape, dzeta.shape), zeta[..., 0].size, dzeta.shape[-2:]
     W, dW = W.reshape(m, n, n), dW.reshape(m, n, n, p)
@@ -421,7 +428,8 @@ def impact_derivatives(
     names = ("mass_matrix", "loop_matrix")
     by_q = [slopes, *(mechanism.derivatives(name, q, wrt="q") for name in names)]
     dJ, dM, dA = (np.einsum("...ikl,...lp->...ikp", slope, dq) for slope in by_q)
-    # From A G = 0: A dG = -dA G. The rows of dG for the independent coordinates are zero.
+    # The loop matrix A satisfies A G = 0, so A dG = -dA G. The rows of dG for the independent
+    # coordinates are zero.
     dG = -np.einsum("...im,...mkp,...kj->...ijp", loose, dA, G)
     dqd = free_rates - np.einsum("...im,...mkp,...k->...ip", loose, dA, qd)
     B, dB = _response_slopes((M, dM), (G, dG), (J, dJ))
@@ -437,7 +445,11 @@ def impact_derivatives(
 
 
 def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
-    """Return B = G (G'M G)^-1 G'J' (..., nv, 3k) and its derivatives, given those of M, G and J."""
+    """Return the matrix B that maps contact impulses to changes of qd, and its derivatives.
+
+    B = G (G'M G)^-1 G'J' has shape (..., nv, 3k). `inertia`, `loops` and `contacts` contain M, G
+    and J with their derivatives.
+    """
     (M, dM), (G, dG), (J, dJ) = inertia, loops, contacts
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G

@@ -49,13 +49,13 @@ EDGE = 1e-8
 counts as being at the bound."""
 
 SOON = 1e-3
-"""Threshold for the distance of friction from its bound, relative to the bound. If friction at a
-sticking point is closer to the bound, friction may be redistributed among the sticking points."""
+"""If friction at a sticking point is closer to its bound than this fraction of the bound, friction
+may be redistributed among the sticking points."""
 
 SLOW = 1e-5
-"""Tolerance (m/s or rad/s) for velocities: lower ones count as zero. Points with lower velocities
-stick or begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, remain in
-contact."""
+"""Tolerance (m/s or rad/s) for velocities: lower speeds count as zero. Points with a lower
+tangential speed stick, or are about to slide. Points that rebound at a lower speed, which would
+rise at most 5e-12 m, remain in contact."""
 
 FAINT = 1e-3
 """Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a
@@ -63,15 +63,15 @@ very small velocity is inaccurate and changes too fast. For faster slip, the dir
 about (FAINT / speed)^2 times the rotation of the slip direction in a step."""
 
 SETTLED = 1e-12
-"""Tolerance for the approach speed, relative to the initial speed: sequential impacts have ended if
-no point approaches faster."""
+"""Tolerance for the approach speeds at contact points, relative to the initial approach speed.
+Sequential impacts end once all approach speeds are below the tolerance."""
 
 MOST = 10_000
-"""Maximum number of sequential impacts, or of rounds of impacts, in one impact event."""
+"""Maximum number of impacts (or of groups of simultaneous impacts) in one impact event."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Return the mask of accelerations that are negligible relative to the accelerations d."""
+    """Return the mask of accelerations a that are negative, or zero relative to the largest d."""
     return a <= ACTS * np.max(np.abs(d), initial=0.0)
 
 
@@ -81,7 +81,7 @@ def _acting(forces: np.ndarray) -> np.ndarray:
 
 
 def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Extend the mask `first` (m,) until its contacts' normals span all current normals."""
+    """Add contacts to the mask `first` (m,) until their normals span all current normals."""
     active = first.copy()
     unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
     for k in np.flatnonzero(current & ~first):
@@ -97,11 +97,11 @@ def _rank(rows: np.ndarray) -> int:
 
 
 class Mode(NamedTuple):
-    """Contact mode of k points: arrays of masks (k,), and of vectors (k, 3) in world axes.
+    """Contact mode of k points: two masks (k,), and two arrays of vectors (k, 3) in world axes.
 
-    A joint with dry friction is also a point, which is current and active while the joint is at
-    rest. While the joint moves, or is held by other points at its friction bound, its slip is
-    (0, 0, 1) or (0, 0, -1).
+    A joint with dry friction is treated as a point, which is current and active while the joint is
+    at rest. The slip of this point is (0, 0, 1) or (0, 0, -1) while the joint moves, or while
+    friction is at its bound and other points hold the joint at rest.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Mode(NamedTuple):
         return np.any(self.slip, axis=-1)
 
     def of(self, which: np.ndarray) -> "Mode":
-        """Return the mode restricted to selected points."""
+        """Return the contact mode of the points that `which` (indices or a mask) selects."""
         return Mode(*(part[which] for part in self))
 
 
@@ -138,7 +138,7 @@ def apart(points: int) -> Mode:
 
 
 def heading(mode: Mode, moves: Moves) -> Mode:
-    """Return the mode with slip directions updated from the current velocities."""
+    """Return the contact mode with its slip directions updated to the current velocities."""
     u, size = _slip(moves, mode)
     ahead = _spread(moves.axes, np.where(mode.slides[:, None], u / size, 0.0))
     return mode._replace(slip=ahead)
@@ -147,7 +147,7 @@ def heading(mode: Mode, moves: Moves) -> Mode:
 def held_forces(
     problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
 ) -> np.ndarray:
-    """Return the constraint forces (k, 3), in contact axes, that hold k points in a mode.
+    """Return the forces (k, 3), in contact axes, that keep k contact points in their mode.
 
     Normal forces may be negative. The friction of a sliding point depends on its normal force
     (`drags`), so the matrix of the linear equations is not symmetric.
@@ -176,7 +176,7 @@ def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
 
 
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
-    """Return slip vectors (k, 2) along the tangents, and their lengths (k, 1).
+    """Return slip velocities (k, 2) along the contact tangents, and slip speeds (k, 1).
 
     If a velocity opposes the mode's slip direction, its component along that direction is reversed.
     """
@@ -189,7 +189,7 @@ def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """Return the largest tangential acceleration (k,) that friction can cause at each point."""
+    """Return a bound (k,) on the tangential acceleration that friction can cause at each point."""
     bound = np.repeat(mu * np.maximum(forces[:, 2], 0.0), 3).reshape(-1, 3) * [1.0, 1.0, 0.0]
     most = np.max((np.abs(problem.M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
     a = (problem.M @ forces.ravel() + problem.d).reshape(-1, 3)[:, :2]
@@ -201,8 +201,8 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
     """Return the factors (k,) by which friction changes the normal accelerations of points.
 
-    A factor is the ratio of the normal acceleration per unit normal force with friction to that
-    without friction. A ratio of 0 indicates Painleve's paradox.
+    Without friction, a unit normal force causes a certain normal acceleration. With friction, the
+    acceleration is multiplied by the factor. A factor of 0 indicates Painleve's paradox.
     """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
@@ -214,8 +214,9 @@ def next_mode(
 ) -> tuple[Mode, np.ndarray]:
     """Return the next mode of k touching points under Coulomb's law, and forces in contact axes.
 
-    `problem` has three directions for each point. `bound` (k,) is the friction bound of a joint at
-    rest, and infinite for a contact. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
+    A joint at rest with dry friction also counts as a point; `bound` (k,) is its maximum friction,
+    and infinite for contact points. `problem` has three rows for each point. Raises `Infeasible`,
+    `Inconsistent` or `Indeterminate`.
     """
     u = moves.velocity[:, :2]
     speed = np.linalg.norm(u, axis=-1)
@@ -234,47 +235,51 @@ def next_mode(
     slip = _begun(f, -f[:, :2], mu, slip, stuck)
     slip = _spread(moves.axes, np.where(stays[:, None], slip, 0.0))
     slip[rubs, 2] = np.where(stays, 0.0, -np.sign(f[:, 2]))[rubs]
-    active = _spanning(moves.J[:, 2], stays, pushed & stays)
+    J = problem.T.T.reshape(len(mu), 3, len(problem.T))  # Jacobian for independent coordinates
+    active = _spanning(J[:, 2], stays, pushed & stays)
     mode = Mode(stays, active, slip, applied(np.swapaxes(moves.axes, 1, 2), f))
     while (mode.active & ~pushed).any():
         leaving = _pulled(problem, moves, mode, mu) & ~pushed
         if not leaving.any():
             break
         stays = mode.current & ~leaving
-        active = _spanning(moves.J[:, 2], stays, pushed & stays)
+        active = _spanning(J[:, 2], stays, pushed & stays)
         slip = np.where((stays | rubs)[:, None], mode.slip, 0.0)
         mode = mode._replace(current=stays, active=active, slip=slip)
     at_rest = rubs & ~mode.current & _still(np.abs(a[:, 2]), problem.d)
-    return mode._replace(current=mode.current | _spanned(moves, mode, mu, at_rest)), f
+    return mode._replace(current=mode.current | _spanned(J, mode, mu, at_rest)), f
 
 
 def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
-    """Return the mask (k,) of points with friction of at least (1 - `part`) times the bound."""
+    """Return the mask (k,) of points whose friction is at least (1 - `part`) mu f_normal."""
     return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
 
 
 def _begun(
     f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
 ) -> np.ndarray:
-    """Return updated slip directions (k, 2); points that begin to slide move along `way` (k, 2)."""
+    """Return the slip directions (k, 2); points that start to slide take those in `way` (k, 2)."""
     begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
     length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
     return np.where(begins[:, None], way / length[:, None], slip)
 
 
-def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the mask (k,) of selected joints that cannot move while the active points are held."""
+def _spanned(J: np.ndarray, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Return a mask (k,), True for those joints in the mask `some` that active points hold.
+
+    `J` (k, 3, n) contains the three directions of each point, in independent coordinates.
+    """
     sticks = mode.active & (mu > 0.0) & ~mode.slides
-    rows = np.concatenate([moves.J[mode.active, 2], *np.swapaxes(moves.J[sticks, :2], 0, 1)])
+    rows = np.concatenate([J[mode.active, 2], *np.swapaxes(J[sticks, :2], 0, 1)])
     rows = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-300)
     found = np.zeros_like(some)
     for k in np.flatnonzero(some):
-        found[k] = _rank(np.vstack([rows, moves.J[k, 2]])) == _rank(rows)
+        found[k] = _rank(np.vstack([rows, J[k, 2]])) == _rank(rows)
     return found
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Return the mask (k,) of points with tension above BOUND / 2 times the largest force."""
+    """Return a mask (k,), True for points that pull with over BOUND / 2 times the largest force."""
     which = np.flatnonzero(mode.active)
     rows, some, held = 3 * which[:, None] + np.arange(3), moves.of(which), mode.of(which)
     part = replace(problem, T=problem.T[:, rows.ravel()], bias=problem.bias[rows.ravel()])
@@ -296,7 +301,8 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
     With `impact` laws, points are treated one at a time, the fastest first. With restitution,
     impulses act at all points between bodies that approach each other (Moreau 1988), then at points
     between bodies that approach as a result, and so on. Points without restitution take part in
-    every round. `bodies` (k,) contains an integer label of the two bodies of each point.
+    every round. `bodies` (k,) contains an integer label of each point, equal for points between the
+    same two bodies.
     """
     if any(law.impact is not None for law in laws):
         return _in_turn(laws, W, v)
@@ -335,11 +341,12 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 class Sets(NamedTuple):
-    """Indices of current contacts, which touch and remain closed, and of active contacts.
+    """Indices of the current contacts and of the active contacts.
 
-    Active contacts are current contacts that are held. The normals of active contacts form a basis
-    for the normals of all current contacts, and every contact with a force is active. As long as no
-    force is negative, it suffices to hold the active contacts.
+    Current contacts touch and remain closed. Active contacts are the current contacts that are
+    constrained; all contact forces act at active contacts. Their normals form a basis for the
+    normals of all current contacts, so the other current contacts remain closed as long as no
+    force is negative.
     """
 
     current: tuple[int, ...]
@@ -347,7 +354,7 @@ class Sets(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Event that changes `Sets`: "gain", "loss" or "negative force", and a contact's index."""
+    """Event of the contact with the index `contact`: "gain", "loss" or "negative force"."""
 
     kind: str
     contact: int
@@ -421,9 +428,10 @@ def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """Return the sets of current and active contacts, given two masks of contacts.
+    """Return the sets of current and active contacts, for the mask `current`.
 
-    Active contacts are chosen from the mask `first`, then from the mask `current`.
+    The normals of the active contacts are linearly independent. Active contacts are chosen from the
+    mask `first`, then from the mask `current`.
     """
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)

@@ -1,10 +1,11 @@
 """Contact pairs (two shapes and a contact law), and soft contacts within an integration step.
 
-Soft-contact forces and surface states are expressions that become part of a step's program.
+The forces and state variables of soft contacts are expressions, which become part of the program of
+a step.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -42,8 +43,8 @@ MEETINGS: list[tuple[Any, Any, Any]] = [
     (Capsule, Box | ConvexMesh, Capsules),
     (Cylinder, Plane | Ground, Standing),
 ]
-"""Classes for pairs whose contact features (corners, edges, faces) vary with the motion, by types
-of the body and the surface.
+"""Types of body and surface whose contact features (corners, edges, faces) change with the motion,
+and the class for such pairs.
 """
 
 MOST_SHARED = 64
@@ -58,7 +59,7 @@ def _kind(body: Body, surface: Surface | HeightField) -> Any:
 
 
 def meeting(body: Body, surface: Surface) -> Meeting | None:
-    """Return the feature pairs of a body and a surface, or None if their features are fixed."""
+    """Return the contact features that vary with the motion, or None if there are none."""
     kind = _kind(body, surface)
     return None if kind is None else kind(body, surface)
 
@@ -181,12 +182,16 @@ class Pair:
         Number of shared contact slots (potential contact points) in "time-stepping". All pairs with
         the same law and the same positive number share these slots; in each step, only the closest
         points can touch. Other integrators ignore this option. Default: 0, no sharing.
+    from_file : bool
+        True for the pairs that `file_pairs` returns. If any pair is from a file, the default
+        integrator of `simulate` is "time-stepping".
     """
 
     body: Body
     surface: Surface | HeightField
     law: Rigid | SoftContact | Compliant
     shared: int = 0
+    from_file: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         flat = Plane() if isinstance(self.surface, HeightField) else self.surface
@@ -204,25 +209,25 @@ class Pair:
         if self.body.frame == self.surface.frame:
             where = "in the world" if self.body.frame is None else f"on frame {self.body.frame!r}"
             problem = f"body and surface are both {where} and cannot move relative to each other"
-            remedy = "attach one of them to another frame"
+            remedy = "attach the body or the surface to another frame"
             raise InputError("E-CONTACT-045", problem, remedy, part="Pair")
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
         if isinstance(self.law, SoftContact) and not self.traced:
             problem = f"{shapes} has no fixed contact points, but soft contact laws require them"
-            remedy = "use a Point or Sphere, or put any shape but a Cylinder on a Plane or Ground"
+            remedy = "use a Plane or Ground as the surface, and any body except a Cylinder"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         supported = self.traced or self.varies or self.round or self.on_field
         if not (supported or isinstance(self.body, Point | Sphere)):
             problem = f"the pair {shapes} is not supported in simulation"
             remedy = (
-                "replace the shape with a ConvexMesh; replace a Cylinder with its balls(); "
-                "pass a Capsule as the body, not the surface"
+                "replace the shape with a ConvexMesh, replace a Cylinder with its balls(), "
+                "or pass a Capsule as the body instead of the surface"
             )
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 
     @property
     def traced(self) -> bool:
-        """True if contact is between fixed balls and a surface with a closed-form distance."""
+        """True if the body consists of balls and the distance to the surface has a closed form."""
         if isinstance(self.surface, Cylinder | ConvexMesh | HeightField):
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
@@ -240,7 +245,7 @@ class Pair:
 
     @property
     def varies(self) -> bool:
-        """True if the contact points on body and surface vary with the motion."""
+        """True if the contact points move on both the body and the surface."""
         return _kind(self.body, self.surface) is not None
 
     @property
@@ -250,7 +255,7 @@ class Pair:
 
     @property
     def points(self) -> int:
-        """Number of contacts; a pair whose contact points vary counts as one."""
+        """Number of contact points; 1 if the contact point is not fixed to either shape."""
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
@@ -413,7 +418,7 @@ class Contacts(Placed):
     def __post_init__(self) -> None:
         for pair in self.pairs:
             if not isinstance(getattr(pair, "law", None), SoftContact):
-                problem = f"{pair!r:.80} has no soft law"
+                problem = f"{pair!r:.80} has no soft contact law"
                 remedy = "use contact.SoftContact(...), or simulate with 'time-stepping'"
                 raise ModelError("E-MOTION-007", problem, remedy, part="contacts")
             for frame in pair.frames:
@@ -422,7 +427,7 @@ class Contacts(Placed):
 
     @property
     def keys(self) -> tuple[WrenchKey, ...]:
-        """Keys of the contact wrenches on frames, in world axes about the frame origins."""
+        """Keys of the contact wrenches, which act at frame origins and are in world axes."""
         return tuple(WrenchKey(frame) for frame in self.frames)
 
     @cached_property
@@ -621,12 +626,12 @@ class Contacts(Placed):
         return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
 
     def program(self, h: float) -> Program:
-        """Return a program for forces, gaps, and the contact states after a time h at constant q.
+        """Return a program that computes forces, gaps, and the contact states after a time h.
 
         Parameters
         ----------
         h : float
-            Time (s).
+            Time (s), during which q is constant.
 
         Returns
         -------

@@ -1,17 +1,30 @@
-"""World positions of contact points along a trajectory."""
+"""World positions of contact points along a trajectory, and depths below planes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.model import Model
+from chasles.mathematics.linear import Vector
+from chasles.model import WORLD, Model
 from chasles.motion.contact.pairs import Pair, Placed
+from chasles.motion.geometry.closed_forms import Plane
 from chasles.motion.geometry.kinematics import symbols
+from chasles.motion.steps.bodies import placed
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import closest
+from chasles.motion.steps.slots import MOST_CORNERS, Corners, corners_of, normal_of, tilted
+
+CLOSE = 1e-9
+"""Difference of levels (m) up to which corners of a hull count as equally low. It exceeds rounding
+errors, so the program itself decides which of these corners is lowest."""
+
+MANY = 1000
+"""Number of directions for which the levels of all corners are computed at a time."""
 
 
 def contact_points(
@@ -24,10 +37,10 @@ def contact_points(
     returned. `stepped` is True for a trajectory of the integrator "time-stepping". For other
     integrators, the result is None if the points vary with the motion.
     """
-    arena, n = Arena(RULES), model.nq
-    given = symbols(arena, "q", (n,))
+    arena = Arena(RULES)
+    given = symbols(arena, "q", (model.nq,))
     if stepped:
-        own, crowded = Scene(model, tuple(pairs)).spots(given)
+        own, crowded = Scene(model, tuple(pairs)).spots(given, bodies=_reduced(model, pairs, q))
         found = [spot.point for _, spot in own]
         for crowd in crowded:
             found += [slot.spot.point for slot in closest(crowd, lambda pair: 0.0)[0]]
@@ -36,7 +49,76 @@ def contact_points(
     else:
         still = np.zeros(model.nv)
         found = [spot.point for spot in Placed(model, tuple(pairs)).spots(arena, given, still)]
-    output = (Variable("points", (len(found), 3)), np.ravel(found).tolist())
-    program = Program.from_outputs("points", [Variable("q", (n,))], [output])
-    points: np.ndarray = call(backends.compile(program, "numpy"), "contact_points", (q,))
-    return points
+    return _evaluated(found, q)
+
+
+def _reduced(model: Model, pairs: Sequence[Pair], q: np.ndarray) -> list[Any]:
+    """Return the body of each pair, without the hull corners that are not lowest in any state.
+
+    The program of the contact points compares all remaining corners in every state, so it is much
+    smaller without the others. The points that it selects are the same.
+    """
+    bodies: list[Any] = [pair.body for pair in pairs]
+    hulls = {k: found for k, pair in enumerate(pairs) if (found := corners_of(pair)) is not None}
+    if not hulls:
+        return bodies
+    places = placed(model, symbols(Arena(RULES), "q", (model.nq,)), pairs)
+    down: list[np.ndarray] = []
+    for k in hulls:
+        surface, (over, under) = pairs[k].surface, (places[frame] for frame in pairs[k].frames)
+        assert isinstance(surface, Plane), "as for every hull in `hulls`"
+        down += tilted(over, normal_of(surface, under))
+    directions = np.split(_evaluated(down, q), len(hulls), axis=-2)
+    for (k, corners), along in zip(hulls.items(), directions, strict=True):
+        rows = along.reshape(-1, 3)
+        low = np.arange(len(corners)) <= MOST_CORNERS  # a hull with fewer corners has other slots
+        for some in np.array_split(rows, len(rows) // MANY + 1):
+            levels = some @ corners.T
+            low |= np.any(levels <= np.min(levels, axis=1, keepdims=True) + CLOSE, axis=0)
+        bodies[k] = Corners(corners[low])
+    return bodies
+
+
+def _evaluated(vectors: Sequence[np.ndarray], q: np.ndarray) -> np.ndarray:
+    """Return the values (..., n, 3) of n vectors of expressions for configurations q (..., nq)."""
+    output = (Variable("points", (len(vectors), 3)), np.ravel(vectors).tolist())
+    program = Program.from_outputs("points", [Variable("q", np.shape(q)[-1:])], [output])
+    values: np.ndarray = call(backends.compile(program, "numpy"), "contact_points", (q,))
+    return values
+
+
+def depths(model: Model, pairs: Sequence[Pair], q: np.ndarray) -> dict[int, float]:
+    """Return how far parts of the robot must rise to clear the planes fixed in the world (m).
+
+    A key is a body attached to the world, and stands for the body and all bodies that it carries.
+    Parts above all planes have negative values. `q` has shape (nq,).
+    """
+    found: dict[int, float] = {}
+    floors = [replace(p, shared=0) for p in pairs if isinstance(p.surface, Plane)]
+    floors = [p for p in floors if _root(model, p.surface.frame) == WORLD]
+    for pair, spot in Scene(model, tuple(floors)).spots(q)[0]:
+        root, up = _root(model, pair.body.frame), float(spot.normal[2])
+        if root != WORLD and up > 0.0:
+            found[root] = max(found.get(root, -np.inf), -float(spot.gap) / up)
+    return found
+
+
+def _root(model: Model, frame: str | None) -> int:
+    """Return the body attached to the world that carries a frame, or WORLD."""
+    body = WORLD if not frame else model.frame(frame).body
+    while body != WORLD and model.bodies[body].parent != WORLD:
+        body = model.bodies[body].parent
+    return body
+
+
+def lifted(model: Model, q: np.ndarray, name: str, height: float) -> np.ndarray:
+    """Return q with the floating base at joint `name` raised by `height` (m)."""
+    i = next(i for i, body in enumerate(model.bodies) if body.data.name == name)
+    where, joint, q = model.position_slices[i], model.bodies[i].joint, q.copy()
+
+    def place(x: np.ndarray) -> np.ndarray:
+        return np.array(joint.transform(Vector(tuple(x))).r.entries, dtype=float)
+
+    moved = [place(q[where] + step) - place(q[where]) for step in np.eye(7)[4:]]
+    q[where][4:] += height * np.array(moved)[:, 2]  # along the world's z axis
+    return q

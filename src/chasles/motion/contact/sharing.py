@@ -71,10 +71,10 @@ def safest(
 def _columns(
     mu: np.ndarray, slip: np.ndarray, acts: np.ndarray, sticks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrix (3k, m) that maps independent to all force components, and m indices.
+    """Return the matrix (3k, m) that maps the independent force components to all components.
 
-    The indices select the independent components from the flattened array f. The friction of
-    sliding points is included in the columns of their normal forces.
+    Also return the m indices of the independent components in the flattened array f. The friction
+    of sliding points is included in the columns of their normal forces.
     """
     rows = np.flatnonzero(np.column_stack([sticks, sticks, acts]))
     D, normals = np.eye(3 * len(mu)), 2 + 3 * np.arange(len(mu))

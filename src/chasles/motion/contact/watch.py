@@ -29,18 +29,19 @@ less than 0.4 if one speed is more than 4.8 times the other."""
 SLOW, FAST = 98.1, 981.0
 """Accelerations (m/s^2) for the speed thresholds SLOW dt and FAST dt, where dt is the step size.
 Reversals at speeds below SLOW dt are ignored, because the velocities of resting points also change
-sign. A reversal counts as MANY reversals if the point is then faster than FAST dt and more than
-four times as fast as before.
+sign. A single reversal suffices to reach the limit `MANY` if the point is then faster than FAST dt
+and more than four times as fast as before.
 """
 
 FADING, MANY = 0.9, 4.0
-"""Parameters of the reversal count. In each step in contact, the count is multiplied by `FADING`. A
-motion is unstable once the count reaches `MANY`. The count covers about the last ten steps in
-contact, so a motion counts as unstable if the velocity reverses in more than 40 % of these steps.
+"""Decay factor of the reversal count per step in contact, and threshold of the count.
+
+A motion is unstable once the count reaches `MANY`. Because of the decay, about the last ten steps
+matter: a motion is unstable if the velocity reverses in more than 40 % of these steps.
 """
 
 LEVEL = 3
-"""Stack level of the warning, which refers to the caller of `robot.simulate` or `rollout`."""
+"""Stack level at which the warning refers to the caller of `robot.simulate` or `rollout`."""
 
 
 LATCHED = 1000.0
@@ -57,7 +58,7 @@ def size(points: int) -> int:
 def watched(
     watch: Values, velocities: Sequence[Values], normal: Sequence[Value], h: Value
 ) -> list[Value]:
-    """Return the state "watch" (velocity and reversal count of each point) after a step.
+    """Return the state "watch" after a step: one velocity and reversal count per contact point.
 
     Parameters
     ----------

@@ -84,8 +84,8 @@ class Course:
     function : str
         Function name in error messages.
     known : array or None
-        For a resumed motion, the data for detecting unstable contacts, or the contact forces, at
-        the end of the earlier part.
+        For a resumed motion, data from the end of the earlier part: the contact forces, or the data
+        for detecting unstable contacts.
     """
 
     q: Any
@@ -244,14 +244,14 @@ class Rollout:
         )
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
-        """Return the initial data (states, size) for detecting unstable contacts."""
+        """Return the initial array for detecting unstable contacts, with one row per state."""
         assert self.contacts is not None
         shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
         before = np.zeros(shape) if course.known is None else course.known.reshape(shape).copy()
         return place.sent(before) if isinstance(before, np.ndarray) else before
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
-        """Pull covectors of the recorded states back to the inputs.
+        """Return the gradient of a function of the recorded states with respect to the inputs.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class Rollout:
         return pulled_back(self._adjoint, course, covectors, lead, names, *arrays, shapes)
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
-        """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""
+        """Return the compiled backward pass. `along`: names of inputs that vary between steps."""
         if along not in self._adjoints:
             kernel = compiled_kernel(
                 ("adjoint", self.recipe, along),
@@ -426,9 +426,9 @@ def pulled_back(
 
 
 def check_threads(course: Course) -> None:
-    """Raise an error if threads= was given on a GPU."""
+    """Raise an error if a number of threads was given on a GPU."""
     if course.threads is not None:
-        problem = "threads= applies only to the CPU"
+        problem = "`threads` applies only to the CPU"
         remedy = "omit it on a GPU"
         raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
 
@@ -531,7 +531,7 @@ def checked_steps(
         raise InputError("E-MOTION-022", problem, part=function)
     if counts[0] > MOST_STEPS:
         problem = f"the motion has {counts[0]:,} steps, more than the limit of {MOST_STEPS:,}"
-        remedy = "simulate fewer steps, and continue from the last state (start=)"
+        remedy = "simulate fewer steps, and continue from the last state; set `start` to its time"
         raise InputError("E-MOTION-121", problem, remedy, part=function)
     step, begin = checked_step(dt, f"{function}: dt"), float(start)
     check_resolution(begin, step, function)

@@ -33,7 +33,7 @@ from chasles.motion.steps.integrators import Table
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12
-"""Relative tolerance for the difference between two velocities: smaller ones count as zero."""
+"""A velocity change that cancels a velocity to within this fraction results in exactly zero."""
 
 
 class Varying:
@@ -47,10 +47,10 @@ class Varying:
         self.size = features.size
 
     def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
-        """Return the gaps of all feature pairs, and the motion of held and touching pairs.
+        """Return the gaps of all feature pairs, and the motion of the pairs in contact.
 
-        A gap is infinite if other features are nearer. If `alone` is True, only the held pairs
-        are evaluated; the gaps of other pairs, and `Moves.room` of all pairs, are then infinite.
+        A gap is infinite if other features are nearer. If `alone` is True, only the pairs in the
+        mask `held` are evaluated. The gaps of other pairs, and all of `Moves.room`, are infinite.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
@@ -70,7 +70,7 @@ class Varying:
 
 
 class Slots:
-    """Possible contacts (slots) of a robot, and the named rows that they belong to.
+    """Potential contacts (slots) of a robot, in groups with a name and a contact law (rows).
 
     A row is a body point, a pair of bodies with varying contact points, a joint limit, or a joint
     with dry friction. Joints with dry friction come last.
@@ -128,10 +128,10 @@ class Slots:
         self.bodies: Any = np.append(numbers, stops).astype(int)[self.row]
 
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
-        """Return the gaps, velocities and Jacobians of all slots in a state.
+        """Return the gaps, velocities and Jacobians of all potential contacts (slots) in a state.
 
-        The mask `held` (slots,) selects slots that are always evaluated. If `alone` is True, other
-        slots of bodies with varying contact points are skipped.
+        If `alone` is True, contacts with moving contact points are evaluated only if they are in
+        the mask `held` (slots,).
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
@@ -144,25 +144,25 @@ class Slots:
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Return q with the gaps of selected slots closed; selected joints at rest do not move."""
+        """Return q with the selected gaps closed; joints at rest by dry friction do not move."""
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
         shift[self.freedoms(which)] = 0.0
         return self._mechanism.integrate(at.q, shift)
 
     def stopped(self, at: State, moves: Moves, rows: np.ndarray) -> np.ndarray:
-        """Return qd without velocities along the axes that the mask `rows` (slots, 3) selects."""
+        """Return qd after stopping the contact velocities selected by the mask `rows` (n, 3)."""
         shift = self._shift(at, moves.J[rows], moves.velocity[rows])
         qd = at.qd + shift
         qd[np.abs(qd) <= ROUNDED * np.abs(shift)] = 0.0
         qd[self.freedoms(rows[:, 2])] = 0.0
-        return qd
+        return qd + 0.0  # avoid -0
 
     def freedoms(self, which: np.ndarray) -> np.ndarray:
-        """Return the velocity indices of dry-friction joints that the mask `which` selects."""
+        """Return the indices in qd of joints with dry friction, for slots in the mask `which`."""
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return the state after a step, with held joints moved back to their positions in `start`.
+        """Return the state after a step. Joints held by friction have their `start` positions.
 
         Only robots with loops need this correction.
         """
@@ -188,20 +188,20 @@ class Slots:
         return found[: self.contacts], gaps[: self.contacts]
 
     def rows(self, which: np.ndarray) -> np.ndarray:
-        """Return the mask (rows,) of rows with at least one slot in the mask `which` (slots,)."""
+        """Return a mask (rows,) of the rows with a contact point that `which` (slots,) selects."""
         return np.bincount(self.row[which], minlength=len(self.names)) > 0
 
     def named(self, which: np.ndarray) -> str:
-        """Return the names of the selected slots, separated by commas."""
+        """Return the names of the selected contacts, separated by commas."""
         return ", ".join(dict.fromkeys(self.names[k] for k in self.row[which]))
 
     def told(
         self, at: State, hits: np.ndarray, old: Mode, new: Mode, late: np.ndarray
     ) -> list[Occurrence]:
-        """Return an `Occurrence` for each impact and each change between two contact modes.
+        """Return an `Occurrence` for each impact and each change from mode `old` to mode `new`.
 
-        `late` (slots,) is the time (s) until each point comes to rest. The event "gain" is delayed
-        by this time; other events occur at the time of `at`.
+        `late` contains the time (s) until each contact point comes to rest, which delays the event
+        "gain". All other events occur at the time of the state `at`.
         """
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
@@ -223,7 +223,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Context manager that adds the time and the slots' names to errors of contact solvers."""
+        """Add the time and the contact names to errors that contact solvers raise meanwhile."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:
@@ -259,7 +259,7 @@ def check_rigid(
             problem = f"{what} needs integrator 'time-stepping', not {name!r}"
             raise InputError("E-MOTION-137", problem, part="simulate")
     if q.ndim > 1:
-        problem = f"rigid contacts and limits need a single state, not a batch {q.shape[:-1]}"
+        problem = f"rigid contacts and limits need a single state, not a batch of {q.shape[:-1]}"
         remedy = "simulate the states one by one, or use robot.rollout with soft contacts"
         raise InputError("E-MOTION-071", problem, remedy, part="simulate")
     if not isinstance(advance, Table) or not advance.explicit:
@@ -274,7 +274,7 @@ def check_rigid(
 
 
 def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
-    """Return the record of the contact forces and gaps at the states of a trajectory."""
+    """Stack the contact forces and gaps of all stored states in a `Touching` object."""
     forces, gaps = zip(*kept, strict=True) if kept else ((), ())
     n = len(kept)
     return Touching(
@@ -286,7 +286,7 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Return Jacobians (k, 3, nv) that map qd to signed joint velocities along the normals."""
+    """Return Jacobians (k, 3, nv) of joint limits; the last row gives the velocity along `sign`."""
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J
@@ -300,7 +300,7 @@ def _moves(gap: np.ndarray, speed: np.ndarray, J: np.ndarray) -> Moves:
 
 
 class Stops:
-    """Joint and tendon limits as contacts with a single direction; gaps are in rad or m."""
+    """Joint and tendon limits as contacts with only a normal direction; gaps are in rad or m."""
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
         self._mechanism, self._start = mechanism, mechanism.neutral()
@@ -334,7 +334,7 @@ class Stops:
         return Moves(*(np.concatenate(pair) for pair in parts))
 
     def _lines(self, at: State) -> Moves:
-        """Return gaps and motion of tendons and ball joints with limits, whose Jacobians vary."""
+        """Return the gaps of tendons and ball joints to their limits, and the gap velocities."""
         assert self._motion is not None
         nv, (sign, limit) = self._mechanism.nv, self._ends.T
         every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]
@@ -346,10 +346,10 @@ class Stops:
 
 
 class Resting:
-    """Joints with dry friction as contacts: closed for joints at rest, open for moving joints.
+    """Joints with dry friction, treated as contacts that are closed while the joint is at rest.
 
     The array `freedom` (k,) contains the velocity indices of these joints, and `bound` (k,) their
-    dry friction (N m or N). `names` contains names of the contacts, such as "elbow friction".
+    dry friction (N m or N). `names` contains the names of the contacts, such as "elbow friction".
     """
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
@@ -367,12 +367,12 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the motion of the joints, with a gap of 0 for joints at rest, else infinity."""
+        """Return the joint motion in the form of contacts, which are closed for joints at rest."""
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
     def force(self, tau: np.ndarray, qd: np.ndarray, signs: np.ndarray) -> np.ndarray:
-        """Return `tau`, corrected so that dry friction opposes `signs` instead of sign(qd)."""
+        """Correct torques `tau`: dry friction opposes velocities of sign `signs`, not sign(qd)."""
         if not self.names:
             return tau
         wrong = np.sign(qd)
@@ -380,7 +380,7 @@ class Resting:
         return tau + self._friction * wrong
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return the state with joints in the mask `held` (k,) at their positions in `start`."""
+        """Return the state with joints in the mask `held` (k,) reset to their `start` positions."""
         q, places = at.q.copy(), self._places[held & (self._places >= 0)]
         q[places] = start.q[places]
         return at._replace(q=q)

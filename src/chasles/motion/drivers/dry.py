@@ -22,11 +22,11 @@ from chasles.motion.steps.system import (
 )
 
 ROUNDED = 1e-12
-"""Relative tolerance for the difference between two values: smaller ones count as zero."""
+"""Relative tolerance for a sum of terms that cancel: a smaller sum counts as zero."""
 
 DEPENDENT = 1e-10
-"""Relative tolerance for eigenvalues: smaller ones count as zero. Zero eigenvalues occur if loops
-couple joints."""
+"""Relative tolerance for eigenvalues: smaller eigenvalues count as zero. Zero eigenvalues occur if
+loops couple joints."""
 
 
 class Dry(Sticking):
@@ -51,7 +51,7 @@ class Dry(Sticking):
         self._missed, self._still = np.zeros(shape), np.zeros(shape, dtype=bool)
 
     def force(self, force: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        """Return a function like `force`, with dry friction according to the current mode."""
+        """Wrap the function `force`, so that dry friction has the signs of the current mode."""
 
         def forces(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
             return force(t, q, qd) + self.friction * (np.sign(qd) - self.mode.sign)
@@ -59,7 +59,7 @@ class Dry(Sticking):
         return forces
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return qdd in the current friction mode, and the rates of the states appended to q."""
+        """Return qdd in the current friction mode, followed by the rates of the appended states."""
         rates, held = self.free(t, q, qd), self.mode.held
         if not held.any():
             return rates
@@ -69,9 +69,10 @@ class Dry(Sticking):
         return np.concatenate([np.where(held, 0.0, _pushed(qdd, B, holding)), behind], -1)
 
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
-        """Store the first holding torques of a step, and update the largest acceleration error.
+        """Store a step's first torques that keep joints at rest, and update the step's error.
 
-        The acceleration error is due to holding torques that exceed the dry friction of a joint.
+        The error is the largest change, within the step, of the acceleration that a joint would
+        have because its dry friction is too small to keep it at rest.
         """
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:
@@ -96,8 +97,8 @@ class Dry(Sticking):
     ) -> Advanced:
         """Return the step with an error estimate and an interpolant that include dry friction.
 
-        The error estimate, if the integrator computes one, includes the change of the step due to
-        impulses, and the missing motion of joints that were held too long.
+        If the integrator estimates its error, two terms are added: the displacement due to
+        impulses, and the velocity that a joint lost because friction held it for too long.
         """
         assert isinstance(system, Local)
         n, error = len(self.friction), found.error
@@ -127,8 +128,8 @@ class Dry(Sticking):
         assert isinstance(system, Local)
         v, P, rests = end.v1, np.zeros_like(end.v1), end.free != 0.0
         if np.any(rests & ((v != 0.0) | (end.low > 0.0) | (end.high < 0.0))):
-            # For closed loops, the response is evaluated at the end of the step. For trees, it is
-            # evaluated at the beginning, as in compiled steps.
+            # The response matrix is evaluated at the end of the step for closed loops, and at the
+            # beginning for trees, as in compiled steps.
             q = system.state(h, y)[0] if self._mechanism.rows else system.q
             B = self._response(system.t + h if self._mechanism.rows else system.t, q)
             P = self._stopping(B, end.free, v)
@@ -145,8 +146,8 @@ class Dry(Sticking):
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
         """Return the step with the drift of resting joints removed from its final q and qd.
 
-        Joints in closed loops are moved back to their positions `before` the step. The corrections
-        keep the loops closed.
+        In closed loops, these joints are moved back to their positions in `before`, which is q at
+        the start of the step. The corrections keep the loops closed.
         """
         t, q, qd = taken.last
         if self._mechanism.rows and self._still.any():
@@ -197,6 +198,10 @@ class Dry(Sticking):
 
 
 def _pushed(a: np.ndarray, B: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """Return a + B P, with entries set to zero if their terms cancel to within rounding error."""
+    """Return a + B P, with entries set to zero if their terms cancel to within rounding error.
+
+    The matrix B maps joint impulses P to changes of the velocities a, or joint torques P to changes
+    of the accelerations a.
+    """
     total, size = a + applied(B, P), np.abs(a) + applied(np.abs(B), np.abs(P))
     return np.where(np.abs(total) <= ROUNDED * size, 0.0, total)

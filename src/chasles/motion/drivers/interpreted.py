@@ -142,19 +142,20 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
     if not isinstance(plan.control, Controls):
         if plan.act is not None:
             problem = "act was given without ctrl"
-            raise ArgumentError("E-MOTION-145", problem, "pass both", part="simulate")
+            remedy = "pass actuator controls as ctrl, or omit act"
+            raise ArgumentError("E-MOTION-145", problem, remedy, part="simulate")
         return None
     driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
     dry = plan.dissipation and dry_friction(mechanism.model).any()
     if driven.size and (touches or dry):
-        problem = "activations with contacts, limits or dry friction need a compiled simulation"
-        remedy = "use integrator='time-stepping', or a motion that can be compiled"
+        problem = "activations are combined with contacts, limits or dry friction"
+        remedy = "use integrator='time-stepping', or remove the options that prevent compilation"
         raise InputError("E-MOTION-146", problem, remedy, part="simulate")
     return driven
 
 
 def _beginning_behind(begin: running.Begin, acting: Activated) -> running.Begin:
-    """Return a function like `begin` for states whose q has activations appended."""
+    """Adapt `begin`, which prepares a state, to states that store activations at the end of q."""
 
     def begun(at: State) -> State:
         place, act = np.split(at.q, [at.q.shape[-1] - acting.size], axis=-1)
@@ -171,7 +172,7 @@ def rigid_contacts(plan: Plan) -> bool:
 
 
 def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
-    """Return the object that integrates positions, for a tree or for closed loops."""
+    """Return the object that updates positions in a step, and closes the loops if necessary."""
     if plan.closure is not None:
         return ByFunction(mechanism, plan.closure)
     loops = mechanism.rows and plan.stabilization is None
@@ -203,7 +204,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """Return the object that takes the steps: equal steps of at most dt, or adaptive steps.
+    """Return an object that takes equal steps of at most dt, or steps whose size is adapted.
 
     `start` is the initial time, and `whole` the duration (s).
     """
@@ -221,7 +222,10 @@ def step_count(whole: float, longest: float) -> int:
     """Return the number of equal steps of at most `longest` seconds that add up to `whole` s."""
     count = whole / longest
     if count > MOST_STEPS:
-        problem = f"{whole:g} s needs {count:.3g} steps of {longest:g} s (limit: {MOST_STEPS:,})"
+        problem = (
+            f"a duration of {whole:g} s needs {count:.3g} steps of {longest:g} s "
+            f"(limit: {MOST_STEPS:,})"
+        )
         remedy = "shorten the duration, or increase dt"
         raise InputError("E-MOTION-120", problem, remedy, part="simulate")
     return max(math.ceil(count - 1e-9), 1)
@@ -269,7 +273,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
 
 
 def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accelerations:
-    """Return the forward dynamics as a function that accepts contact wrenches on `frames`."""
+    """Return a forward-dynamics function that also takes contact wrenches on `frames`."""
     for name in frames:
         if name in (plan.f_ext or {}):
             problem = f"f_ext and contacts act on the same frame {name!r}"
@@ -303,7 +307,7 @@ def _under(
         qdd = dynamics(t, q, qd, tau, *wrenches)
         if not np.isfinite(qdd).all():
             problem = f"accelerations are not finite at t = {t:.6g} s"
-            remedy = "reduce dt, or check tau"
+            remedy = "reduce dt, or check tau for values that are too large"
             raise NotFiniteError("E-MOTION-039", problem, remedy, part="simulate")
         return np.concatenate([qdd, *rates], -1) if rates else qdd
 

@@ -24,11 +24,12 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""Fraction of the initial margin below which other independent coordinates of loops are chosen. The
-margin is the square of a pivot, so the pivot is then a third of its initial value. With a fraction
-of 0.01, the equations are still accurate, but the coordinates reverse direction within a few steps
-of 1 ms, and the energy becomes inaccurate. The table lists the energy error of a five-bar linkage
-after ten seconds with rates up to 15 rad/s, relative to the kinetic energy.
+"""Smallest allowed margin from a singularity, as a fraction of the initial margin. If the margin is
+smaller, other independent coordinates of the loops are chosen. The margin is the square of a pivot
+of the loop equations, so the pivot is then a third of its initial value. With a fraction of 0.01,
+the equations are still accurate, but the coordinates reverse direction within a few steps of 1 ms,
+and the energy becomes inaccurate. The table lists the energy error of a five-bar linkage after ten
+seconds with rates up to 15 rad/s, relative to the kinetic energy.
 
 fraction   energy error
 0.01       5e-3
@@ -40,8 +41,8 @@ STEPS = 20
 """Maximum number of Newton steps for closing loops; two or three are typical."""
 
 CONSISTENT = 1e-6
-"""Tolerance for loop closure errors in the initial positions (rad, or relative to the loop size)
-and velocities.
+"""Tolerance for initial positions (rad, or relative to the loop size) and velocities that do not
+satisfy the loop equations.
 """
 
 BRANCH = 1e-3
@@ -58,7 +59,7 @@ independent coordinates y, which are in the order of `robot.independent`.
 
 
 class ClosureFunction:
-    """Loop closure q = gamma(y), qd = G yd, qdd = G ydd + g (Featherstone 2008, 8.11).
+    """Loop closure q = gamma(y), qd = G yd, qdd = G ydd + g (Featherstone 2008, section 8.11).
 
     For a time-dependent robot, q = gamma(y, t) and qd = G yd + d gamma/dt; the last argument of
     gamma must then be named t. gamma is called once, with symbolic arguments, and may use
@@ -70,19 +71,22 @@ class ClosureFunction:
 
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
         model, self.robot = robot.model, robot
+        remedy = "simulate without a ClosureFunction"
         robot.mechanism.require_loops("ClosureFunction", "the robot has no loops to close")
         if model.rolls:
-            problem = f"{', '.join(map(repr, model.rolls))} constrain velocities, not positions"
+            problem = (
+                f"{', '.join(map(repr, model.rolls))}: nonholonomic constraints are not supported"
+            )
             part = f"ClosureFunction: robot {model.name!r}"
-            raise ModelError("E-MOTION-320", problem, "omit `closure`", part=part)
+            raise ModelError("E-MOTION-320", problem, remedy, part=part)
         for body in (model.bodies[i] for i in model.movers):
             if not body.joint.additive:
                 problem = (
                     f"the velocities of joint {body.data.name!r} are not the time derivatives "
-                    "of its q"
+                    "of its positions"
                 )
                 part = f"ClosureFunction: robot {model.name!r}"
-                raise ModelError("E-MOTION-026", problem, "omit `closure`", part=part)
+                raise ModelError("E-MOTION-026", problem, remedy, part=part)
         loops = robot.mechanism.loops
         self.independent, self.freedoms = loops.independent, loops.freedoms
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
@@ -127,7 +131,10 @@ class ClosureFunction:
 
 
 def _program(gamma: Gamma, n: int, nq: int) -> Program:
-    """Return the program for q, qd and qdd as functions of y, yd, ydd and t."""
+    """Return the program that computes q, qd and qdd from independent coordinates and time t.
+
+    y, yd and ydd are the positions, velocities and accelerations of the independent coordinates.
+    """
     moment = Variable("t", ())
     inputs = [Variable(name, (n,)) for name in ("y", "yd", "ydd")]
     arena = Arena(RULES)
@@ -139,7 +146,7 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
         raise InputError("E-MOTION-028", problem, part="ClosureFunction")
     position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
     velocity = forward(position, ["y", "t"])
-    names = {"d_y": "yd", "d_t": "td"}  # the rates of y and t become separate inputs
+    names = {"d_y": "yd", "d_t": "td"}  # separate inputs for dy/dt and dt/dt = 1
     rates = tuple(Variable(names.get(v.name, v.name), v.shape) for v in velocity.inputs)
     velocity = replace(velocity, inputs=rates)
     acceleration = forward(velocity, ["y", "t", "yd"])
@@ -169,17 +176,17 @@ class Looped(Tree):
         scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
         moved, wrong = np.abs(mechanism.difference(q, there)), np.abs(speed - qd)
         branch = np.full_like(scale, BRANCH)
-        for name, error, limit, remedy in (
-            ("q is on another branch", moved, branch, "robot.assemble or the closure"),
-            ("qd violates the loops", wrong, CONSISTENT * scale, "robot.complete(q, yd)"),
+        for name, fault, error, limit, verb in (
+            ("q", "is on another branch", moved, branch, "assemble"),
+            ("qd", "violates the loops", wrong, CONSISTENT * scale, "complete"),
         ):
             bad = error > limit[..., None]
             if np.any(bad):
                 *member, freedom = map(int, np.argwhere(bad)[0])
                 index = f" at index {tuple(member)}" if member else ""
                 joint, size = mechanism.loops.freedoms[freedom], error[(*member, freedom)]
-                problem = f"{name}{index}: {joint!r} differs by {size:.3g}"
-                remedy = f"compute it with {remedy}"
+                problem = f"{name} {fault}{index}: {joint!r} is off by {size:.3g}"
+                remedy = f"compute {name} with robot.{verb}"
                 raise OpenLoop("E-MOTION-054", problem, remedy, part="simulate")
         return State(t, there, speed)
 
@@ -269,28 +276,26 @@ class Closed(Looped, Remembering):
         return there, qd, self._rate(q, there, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return data for resuming: all charts, and the chart and margin of each batch member.
+        """Return the data needed to resume an interrupted motion.
 
-        A chart is a choice of independent coordinates.
+        The data contain all choices of independent coordinates (charts) and, for each member of the
+        batch, its current chart and its margin at the start of this chart.
         """
         known, arrays = self._mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
-        """Resume with the stored choices of independent coordinates (charts).
-
-        The motion continues as without interruption.
-        """
+        """Restore the choices of independent coordinates (charts) of an interrupted motion."""
         known = self._mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
-        """Return the Newton step, velocities, and (closure error, margin) of every batch member.
+        """Return a Newton step toward closed loops, the velocities, and the accuracy.
 
-        The function `closing_step` is evaluated with the independent coordinates (chart) of each
-        member.
+        For each member of the batch, `closing_step` is evaluated with the independent coordinates
+        (chart) of this member. The accuracy is the closure error and the singularity margin.
         """
         if len(self._charts) == 1:
             return self._charts[0].closing(t, q, v)
@@ -331,7 +336,7 @@ class Closed(Looped, Remembering):
             f"singular configuration{index}: {loose}, and no other choice of coordinates avoids it"
         )
         remedy = (
-            "stop before the singularity, or start elsewhere: the motion can "
-            "continue in more than one way"
+            "end the motion before this time, or start from another state (at a singularity, "
+            "the motion can continue in several ways)"
         )
         return SingularPosition("E-MOTION-055", problem, remedy, part=loops.part)

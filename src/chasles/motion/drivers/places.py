@@ -1,4 +1,4 @@
-"""Location of a rollout's arrays and loop: host memory or a GPU."""
+"""Memory and processor that a rollout uses: those of the host or of a GPU."""
 
 import contextlib
 import math
@@ -20,7 +20,7 @@ def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[A
         return Place(function, variables, arguments)
     if library.package != "cupy":
         problem = f"this function accepts only NumPy or CuPy arrays, not {library.name} arrays"
-        remedy = "convert them (cupy.from_dlpack shares memory); derivatives are not propagated"
+        remedy = "convert them, for example with cupy.from_dlpack; derivatives are not propagated"
         raise ArgumentError("E-MOTION-013", problem, remedy, part=function)
     return _GPU(function, variables, arguments)
 
@@ -77,10 +77,10 @@ class Place:
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return the arrays for a state that is not recorded: output arrays, and the final value.
+        """Return output arrays for a state of which only the final value is kept, and that value.
 
-        Only a loop on a GPU needs output arrays for such a state. On the host, the list of output
-        arrays is empty.
+        On the host, the list of output arrays is empty, and the loop updates `state` in place. On
+        a GPU, every record in the output array overwrites the one before.
         """
         return [], state
 
@@ -94,7 +94,7 @@ class Place:
 
     def check(self, records: Sequence[Any]) -> None:
         """Raise an error if recorded velocities are not finite."""
-        if not np.isfinite(records[1][:, -1]).all():  # once non-finite, velocities stay so
+        if not np.isfinite(records[1][:, -1]).all():  # non-finite velocities remain non-finite
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
             problem = f"velocities of state {row} are not finite at record {kept}"
@@ -158,17 +158,17 @@ class _GPU(Place):
         return kernel.call(self.function, arguments)
 
     def check(self, records: Sequence[Any]) -> None:
-        """Do nothing: non-finite values remain in the records."""
+        """Accept all results: on a GPU, values that are not finite do not raise an error."""
 
 
 def constant_rows(place: Place, lead: tuple[int, ...], name: str, size: int) -> Any:
-    """Return parameters, which are constant in time, as an array (n or 1, 1, size) for n states."""
+    """Return parameters that do not change in time, as an array (n or 1, 1, size) for n states."""
     own = place.given[name]
     return place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, size))
 
 
 def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:
-    """Return joint torques or controls as an array (n or 1, steps or 1, size) for n states."""
+    """Return torques or controls as an array (n or 1, steps or 1, size); 1 if constant."""
     array = place.given[name]
     if array is None:
         return place.sent(np.zeros((1, 1, nv)))

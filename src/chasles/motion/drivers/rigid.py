@@ -2,7 +2,7 @@
 
 1  take steps with the active contacts held                         `RigidContact.accelerate`
 2  after each step, check for a change of the mode: a closed gap,
-   features that are no longer nearest, a force that pulls,
+   features that are no longer nearest, a tensile contact force,
    friction at its bound, or the end of slip                        `_margins`
 3  go back to the earliest change                                   `RigidContact.__call__`
 4  apply impulses at approaching points                             `_struck`
@@ -30,12 +30,12 @@ from chasles.motion.geometry.kinematics import NEAR, Moves
 from chasles.motion.steps.system import Accelerate, State, Taken
 
 DEPTH = 1e-12
-"""Tolerance (m, rad) for penetration, which exceeds rounding errors. A point that penetrates deeper
-is a new contact."""
+"""Smallest penetration (m or rad) that is not a rounding error. A point that penetrates deeper than
+this is a new contact."""
 
 DEEPEST = 1e-6
-"""Tolerance (m, rad) for the initial penetration, and for the distance of a point in contact from
-its surface. A point at a larger distance is no longer in contact."""
+"""Maximum initial penetration, and maximum distance between a point in contact and its surface (m
+or rad). At a larger distance, contact has ended."""
 
 ASTRAY = 1e-8
 """Tolerance (m, rad) for the distance of a held point from its surface after a step. If the
@@ -43,22 +43,22 @@ distance is larger, the step is repeated with half the step size.
 """
 
 BACK = 1e-12
-"""Tolerance (m/s) for velocities opposite to the slip direction. At a higher velocity, slip has
-ended."""
+"""Tolerance (m/s) for the velocity of a sliding point opposite to its slip direction. If the
+velocity exceeds the tolerance, slip has ended."""
 
 DRIFT = 1e-13
-"""Tolerance for position errors (m) and velocity errors (m/s) of held points. Larger errors are
-removed."""
+"""Tolerance for position errors (m) and velocity errors (m/s) of active contact points. Larger
+errors are removed."""
 
 HALVINGS = 10
-"""Maximum number of times to halve a step that moves held points off their surfaces."""
+"""Maximum number of times to halve a step that moves active points off their surfaces."""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
-"""Mask of the tangential components of a velocity in contact axes."""
+"""Factors that keep the tangential components of a velocity in contact axes."""
 
 NEWTON, TINY = 3, 1e-300
-"""Two numerical constants. `NEWTON` is the number of Newton iterations that find the time of zero
-gap after a contact is detected. `TINY` prevents division by zero.
+"""Two numerical constants. `NEWTON` is the number of Newton iterations that find the time at which
+the gap of a new contact closes. `TINY` prevents division by zero.
 """
 
 
@@ -94,11 +94,11 @@ class RigidContact(Pace):
         self._seen: tuple[State, np.ndarray, Moves] | None = None
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return the contact mode as arrays by name."""
+        """Return the contact mode as a dictionary of arrays."""
         return {f"contact {name}": part for name, part in self._mode._asdict().items()}
 
     def recall(self, memory: Memory) -> None:
-        """Resume in a stored contact mode."""
+        """Restore the contact mode that `memory` returned."""
         mode = modes.Mode(*(memory[f"contact {name}"].copy() for name in modes.Mode._fields))
         if len(mode.current) != len(self._friction):
             raise other_motion("E-MOTION-058")
@@ -107,13 +107,13 @@ class RigidContact(Pace):
     # Forces and margins in a mode --------------------------------------------------------------
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the joint torques, with dry friction opposite to the slip in the contact mode."""
+        """Return the joint torques, including the dry friction of moving joints."""
         slots = self._slots
         signs = self._mode.slip[self._rubs, 2]
         return slots.resting.force(self._force(t, q, qd), qd, signs)
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return qdd in the current contact mode, in which the active points are held."""
+        """Return qdd in the current contact mode (which points separate, stick or slide)."""
         if not self._mode.active.any():
             return self.free(t, q, qd)
         at, last = State(t, q, qd), self._last
@@ -135,7 +135,7 @@ class RigidContact(Pace):
         return last[2]
 
     def _found(self, at: State) -> "_Found":
-        """Return the forces and accelerations in a state and the current contact mode (cached)."""
+        """Return forces and accelerations in a state, for the current contact mode (cached)."""
         last = self._last
         if last is None or not last.of(at, self._mode):
             last = self._last = self._find(at, self._moves(at))
@@ -170,7 +170,7 @@ class RigidContact(Pace):
 
     @property
     def _sticks(self) -> np.ndarray:
-        """Mask (k,) of the points that friction holds."""
+        """Mask (k,) of the active points with friction that stick."""
         return self._mode.active & (self._friction > 0.0) & ~self._mode.slides
 
     def _margins(self, at: State) -> np.ndarray:
@@ -178,12 +178,12 @@ class RigidContact(Pace):
 
         A margin is negative if its bound is violated. The margins are, in order:
 
-        - gaps; for current points, the distance to the separation limit
-        - distances that current points can move before other features are nearest (`Moves.room`)
-        - normal forces of active points, or remaining friction of joints
-        - remaining friction of sticking points
-        - velocities of sliding points along their slip directions
-        - factors by which friction changes normal accelerations (`modes.ease`)
+        - gap of a separated point; remaining distance to the separation limit of a current point
+        - distance that a current point can move before another feature is nearest (`Moves.room`)
+        - normal force at an active point; bound minus dry friction in a joint
+        - bound minus friction force at a sticking point
+        - velocity of a sliding point along its slip direction
+        - factor by which friction changes a normal acceleration (`modes.ease`)
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -206,10 +206,11 @@ class RigidContact(Pace):
         return np.concatenate(rooms)
 
     def _slack(self, found: "_Found") -> np.ndarray:
-        """Return the tolerances (k,) of the force bounds.
+        """Return tolerances (k,) for checking that contact forces are within their bounds.
 
-        The tolerance of a point is a fraction of the largest contact force, or of the normal force
-        at this point that would cancel the largest acceleration, whichever is larger.
+        Each tolerance is a fraction of a reference force. This force is the largest contact force
+        or the normal force at the point that would cancel the largest acceleration, whichever is
+        larger.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -232,12 +233,12 @@ class RigidContact(Pace):
         part = first_moment(self._margins, step, passed)
         for _ in range(NEWTON):
             earlier = part - self._overdue(step.at(part)) / (step.last.t - at.t)
-            part = earlier if earlier > 0.0 else part  # new features may start inside a surface
+            part = earlier if earlier > 0.0 else part  # a new contact may already penetrate
         gone = Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
         return self._restored(gone, at)
 
     def _paced(self, at: State) -> Taken:
-        """Take the next step with a size for which held points stay on their surfaces.
+        """Take the next step, with a size for which contact points stay on their surfaces.
 
         The step size is halved up to `HALVINGS` times.
         """
@@ -250,7 +251,7 @@ class RigidContact(Pace):
         return first
 
     def _longest(self, at: State) -> float:
-        """Return the largest step size (s) for which friction cannot increase the slip speed."""
+        """Return the largest step size (s) at which friction never increases the slip speed."""
         if not (self._mode.slides & ~self._rubs).any():
             return np.inf
         ahead = modes.heading(self._mode, self._moves(at)).slip
@@ -265,7 +266,7 @@ class RigidContact(Pace):
         return float(np.min(2.0 * (speed + modes.FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
-        """Return the longest time (s) since a penetrating point passed through its surface.
+        """Return the longest time (s) for which a point has already penetrated a surface.
 
         Slow points are excluded because their depth may be a rounding error.
         """
@@ -275,7 +276,7 @@ class RigidContact(Pace):
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def _restored(self, step: Taken, start: State) -> Taken:
-        """Return the step with the drift of held points removed from its final q and qd.
+        """Correct the final q and qd of a step, so that held points have not drifted.
 
         The corrections have the smallest norm with respect to the mass matrix.
         """
@@ -293,7 +294,8 @@ class RigidContact(Pace):
     def changed(self, at: State) -> Changed:
         """Apply impulses and choose a new contact mode; return the events and the new state.
 
-        If `due` is True, the current contacts were held during the last step and cannot collide.
+        If `due` is True, the current contacts were held during the last step and do not count as
+        impacts.
         """
         state, moves = at, self._moves(at)
         if not self.due:
@@ -319,7 +321,7 @@ class RigidContact(Pace):
         return self._slots.told(state, hits, old, self._mode, late), at
 
     def collides(self, at: State) -> bool:
-        """Return True if bodies approach each other at a touching point."""
+        """Return True if bodies approach each other at a contact point."""
         moves = self._moves(at)
         return bool(np.any(moves.touch & (moves.velocity[:, 2] < -modes.SLOW)))
 
@@ -333,7 +335,7 @@ class RigidContact(Pace):
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
     def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Return the velocities qd after impulses at selected points."""
+        """Return the velocities qd after an impact at the contact points in the mask `which`."""
         J = moves.J[which].reshape(-1, self._mechanism.nv)
         B = response(self._mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
@@ -344,8 +346,8 @@ class RigidContact(Pace):
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Choose the new contact mode, and return the times (k,) until the points come to rest.
 
-        Of several points with equal motion, one represents all. `alike` (k,) is the index of the
-        point that represents each point in contact, and -1 for other points.
+        If several points have the same motion, one of them represents all. `alike` (k,) contains
+        the index of this representative for each point in contact, and -1 for other points.
 
         Slow rebounds with velocities v, v e, v e^2, ... under an acceleration a are not simulated.
         The time until the point comes to rest is the total duration of the rebounds,
@@ -368,7 +370,7 @@ class RigidContact(Pace):
             parts = ~mode.current & ~self._rubs[which] & (some.velocity[:, 2] > DRIFT)
             if calm is at or not parts.any():
                 break
-            stays[which[parts]] = False  # these points already separate
+            stays[which[parts]] = False  # these points are already separating
             which = np.flatnonzero(stays)
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
@@ -382,7 +384,7 @@ class RigidContact(Pace):
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
         """Return the state with small velocities at the contacts set to zero.
 
-        The small velocities at different contacts may be inconsistent with each other.
+        Rounding errors can make small velocities at different contacts inconsistent.
         """
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
@@ -405,7 +407,7 @@ class _Found(NamedTuple):
     problem: Problem | None
 
     def of(self, at: State, mode: modes.Mode) -> bool:
-        """Return True if the results are for the given state and mode."""
+        """Return True if the cached results belong to the given state and mode."""
         return self.mode is mode and _same(self.at, at)
 
 
@@ -419,5 +421,5 @@ def _slow(moves: Moves) -> np.ndarray:
 
 
 def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
-    """Combine two masks (k,) of points, for tangents and normals, into a mask (k, 3) of axes."""
+    """Return a mask (k, 3) of contact axes, from the masks (k,) for tangents and for normals."""
     return np.column_stack([tangents, tangents, normals])

@@ -27,13 +27,13 @@ Step = Callable[[State, float], Taken]
 """Function step(at, goal) that takes a step from the state `at` to the time `goal` (s)."""
 
 Changed = tuple[list[Occurrence], State]
-"""Contact events, and the state from which the motion continues."""
+"""List of contact events, and the state after them."""
 
 
 # Data kept between steps ------------------------------------------------------------------------
 
 Memory = Mapping[str, np.ndarray]
-"""Stored data for resuming a simulation, by name. Names are unique among all components."""
+"""Stored data for resuming a simulation, by a name that is unique among all components."""
 
 
 class Remembering:
@@ -45,17 +45,17 @@ class Remembering:
     numbers: ClassVar[tuple[str, ...]] = ()
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return the additional data that the next step depends on."""
+        """Return the data, besides time and state, that the next step depends on."""
         return {name: np.array(getattr(self, name)) for name in self.numbers}
 
     def recall(self, memory: Memory) -> None:
-        """Resume from the stored data of all components."""
+        """Restore the data that `memory` returned."""
         for name in self.numbers:
             setattr(self, name, memory[name].item())
 
 
 def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
-    """Return the stored data of all components of a simulation."""
+    """Return the data that all components of a simulation need to resume."""
     return {name: array for part in parts for name, array in part.memory().items()}
 
 
@@ -73,7 +73,8 @@ def resumed(resume: Any) -> End:
 def other_motion(code: str) -> InputError:
     """Return the error for a `resume` argument that belongs to another motion."""
     remedy = "use the same arguments as for the interrupted motion"
-    return InputError(code, "resume belongs to another motion", remedy, part="simulate")
+    problem = "the argument resume belongs to another motion"
+    return InputError(code, problem, remedy, part="simulate")
 
 
 # Step sizes -------------------------------------------------------------------------------------
@@ -92,16 +93,17 @@ class Pace(Remembering):
         raise NotImplementedError
 
     def changed(self, at: State) -> Changed:
-        """Return the contact changes in a state, and the new state. By default, nothing changes.
+        """Return the contact events in a state, and the state from which the motion continues.
 
-        Called at the start of a motion, after an event, and if `due` is True.
+        This method is called at the start of a motion, after an event, and if `due` is True. By
+        default, there are no contact events.
         """
         return [], at
 
 
 @dataclass
 class Even(Pace):
-    """Steps that end at equally spaced times, even if a step starts between two such times."""
+    """Steps that end at equally spaced times; an interrupted step is completed by a shorter one."""
 
     numbers = ("done",)
     step: Step
@@ -118,7 +120,7 @@ class Even(Pace):
     @property
     def _next(self) -> float:
         goal = self.start + self.whole * (self.done + 1) / self.steps
-        last = self.done + 1 == self.steps  # rounding must not place the last time before the end
+        last = self.done + 1 == self.steps  # despite rounding, end no earlier than planned
         return max(goal, self.start + self.whole) if last else goal
 
 
@@ -148,7 +150,9 @@ class Controlled(Pace):
             goal = self.end if t + 1.01 * h >= self.end else t + h
             if goal - t <= 1e-14 * max(1.0, abs(t)):
                 problem = f"the step size became too small at t = {t:.6g} s"
-                remedy = "increase rtol and atol, use 'sdirk2', or check tau"
+                remedy = (
+                    "increase rtol and atol, use integrator='sdirk2', or smooth the joint torques"
+                )
                 raise NotFiniteError("E-MOTION-056", problem, remedy, part="simulate")
             taken = self.step(at, goal)
             assert taken.error is not None
@@ -172,7 +176,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
             problem = f"events must be chasles.Event(function), not {event!r:.60}"
             raise ArgumentError("E-MOTION-043", problem, part="simulate")
     if given and q.ndim > 1:
-        problem = f"events need a single state, not a batch {q.shape[:-1]}"
+        problem = f"events need a single state, not a batch of shape {q.shape[:-1]}"
         raise InputError("E-MOTION-044", problem, "simulate the states one by one", part="simulate")
     return given
 
@@ -200,10 +204,10 @@ def _occurred(
 
 
 def _located(event: Event, step: Taken, before: float) -> float:
-    """Return the last fraction of a step at which the event function has its initial sign.
+    """Return the time of an event as a fraction of the step, found by bisection.
 
-    The fraction is found by bisection. The sign has not changed yet, so a motion that reverses at
-    the event does not trigger the event again.
+    It is just before the event function changes its sign. A motion that reverses at the event
+    therefore does not trigger the event again.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -219,7 +223,7 @@ def _located(event: Event, step: Taken, before: float) -> float:
 
 
 class Keep(Remembering):
-    """Recorded states: after every `every` steps, or at given times.
+    """Recorded states: one per `every` steps, or at given times.
 
     Attributes
     ----------
@@ -266,11 +270,11 @@ class Keep(Remembering):
             self._keep(at._replace(t=time))
 
     def repeat(self, event: str | None, goal: float) -> None:
-        """Count the events that interrupt a step, and raise an error if there are too many."""
+        """Count successive events within a step, and raise an error if there are too many."""
         self.repeated = self.repeated + 1 if event else 0
         if self.repeated > REPEATED:
             problem = f"event {event!r} occurred {REPEATED} times before t = {goal:.6g} s"
-            remedy = "make the motion come to rest, or end it at the event (terminal=True)"
+            remedy = "set small velocities to zero in `then`, or end the motion (terminal=True)"
             raise StateError("E-MOTION-061", problem, remedy, part="simulate")
 
     def _keep(self, at: State) -> None:
@@ -358,7 +362,7 @@ def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float],
 
 
 def seen(event: Event, n: int) -> Event:
-    """Return an event for states with values appended to q; its functions receive only q[:n]."""
+    """Adapt an event to states with values appended to q: its functions receive only q[:n]."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)

@@ -1,8 +1,10 @@
 """Simulation by time stepping: contact, limits and dry friction in one convex problem per step.
 
-The step consists of four programs (`steps.stepping`) that are compiled into one loop.
+A step consists of several programs (`steps.stepping`), which are compiled into one loop over all
+steps.
 
-This module is long because a step's kernels, arrays and records belong together.
+This module is long because it compiles the programs of a step, checks their input arrays and
+records their results.
 """
 
 import math
@@ -107,7 +109,7 @@ class Stepped:
         self._free = {MODEL: self._own.size} if free else {}
         moved = next((name for name in free if name.endswith(".placement")), None)
         if moved and scene.unseen:
-            problem = f"{moved} needs contacts that are compiled, not height fields"
+            problem = f"{moved} is not supported with height fields"
             remedy = "use robot.with_parameters(...) instead"
             raise ModelError("E-MOTION-209", problem, remedy, part="model_parameters")
         self._made: Steps | None = None
@@ -127,19 +129,19 @@ class Stepped:
 
     @property
     def steps(self) -> Steps:
-        """Programs of the step, not divided into parts."""
+        """Programs of the time step. Long programs are not divided into parts."""
         if self._made is None:
             self._made = Steps(self.scene, self.dt, self.control, self._own)
         return self._made
 
     def program(self, name: str, dtype: str) -> Program:
-        """Return a program of the step by its name, such as "begin" (see `steps.stepping`)."""
+        """Return one of the programs of a time step, such as "begin" (see `steps.stepping`)."""
         return self._whole(name, dtype, False)
 
     def _whole(self, name: str, dtype: str, divided: bool) -> Program:
-        """Return an undivided program of the step.
+        """Return a program of the step by its name, without dividing it into parts.
 
-        `divided` is True if other programs of the step are divided into parts.
+        If `divided` is True, the program must match other programs of the step that are divided.
         """
         steps = self._divided if divided else self.steps
         made = getattr(steps, name)
@@ -176,9 +178,9 @@ class Stepped:
         *,
         whole: bool = False,
     ) -> list[Any]:
-        """Return compiled programs of the step. Each one compiles while the next one is traced.
+        """Compile programs of the step; each one compiles while the next one is traced.
 
-        Unless `whole` is True, long programs are divided into parts, with calls of subprograms
+        Unless `whole` is True, long programs are divided into parts, and subprograms are called
         between the parts (`steps.apart`). The programs `brake` and `end` are never divided.
         """
         target, alone = (backend, dtype), ("brake", "end")
@@ -216,7 +218,7 @@ class Stepped:
         return [made[name] for name in names]
 
     def _is_long(self, backend: str, dtype: str) -> bool:
-        """Return True if programs are long and the backend can call subprograms."""
+        """Return True if the programs are long and the backend can run them in several parts."""
         if not backends.row(backend).chain:
             return False
         for name in (SOLVE, "refine"):  # a cached program is not traced
@@ -233,13 +235,13 @@ class Stepped:
         return Steps(self.scene, self.dt, self.control, self._own, crowded=True)
 
     def _called(self, name: str) -> Program:
-        """Return a subprogram that is called between the parts of divided programs."""
+        """Return the subprogram `name`, which is called between the parts of divided programs."""
         return self._divided.called(name)
 
     def _part(self, name: str, dtype: str, number: int) -> Program:
         """Return one part of a divided program ("begin", "refine" or "search").
 
-        All parts of the program are traced at once and kept until another program is needed.
+        The first call for a program traces all its parts, and keeps them for the next calls.
         """
         key = name, dtype
         if self._parts[0] != key:
@@ -247,7 +249,7 @@ class Stepped:
         return self._parts[1][number]
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
-        """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""
+        """Return the compiled adjoint loop; `along` names inputs that vary from step to step."""
         if along not in self._adjoints:
             back = cache(lambda: Backward(self.steps, along))
             ends = [
@@ -257,8 +259,8 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            # With subprograms that find the closest points, the array `data` would differ from the
-            # one that `Backward` reads. Programs are therefore not divided in this case.
+            # If subprograms find the closest points (`picks`), the programs are not divided into
+            # parts, because these pass other arrays `data` than those that `Backward` reads.
             whole = bool(self.scene.picks)
             kernels = [ends[0], *self._kernels(self._iterations, whole=whole), ends[1]]
             loop = self._iterated(kernels)
@@ -266,7 +268,10 @@ class Stepped:
         return self._adjoints[along]
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
-        """Pull covectors of the recorded states back to the inputs (`Robot.rollout_pullback`)."""
+        """Return the gradient with respect to the rollout's inputs (`Robot.rollout_pullback`).
+
+        covectors: Derivatives of a function with respect to the recorded states.
+        """
         if self.suited is not None:
             return self.suited(course.q).pullback(course, covectors)
         given = (course.q, course.qd, course.tau, course.parameters, course.ctrl, course.act)
@@ -285,7 +290,7 @@ class Stepped:
 
     @property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the robot and contact parameters that are inputs."""
+        """Shapes of those robot and contact parameters that are inputs of the compiled step."""
         source, pairs = self.model.source, self.scene.pairs
         return {name: parameter_shape(source, pairs, name) for name in self.recipe.free}
 
@@ -296,7 +301,7 @@ class Stepped:
 
     @property
     def slots(self) -> int:
-        """Number of contacts that can act at the same time in a step (slots)."""
+        """Maximum number of simultaneous contacts (contact slots) in a step."""
         return self.scene.slots
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
@@ -376,15 +381,16 @@ class Stepped:
     def _check_margin(self, singular: Any) -> None:
         """Raise an error if the independent coordinates of loops came close to a singularity."""
         if self.model.source.closure and not bool((singular < 1.0 - FALLEN).all()):
-            names = [self.model.bodies[i].data.name for i in self.model.movers]
             problem = "the independent coordinates of the loops became dependent on each other"
-            remedy = f"use another integrator, or make other joints of {names} independent"
+            remedy = "use an integrator that can change the coordinates, such as 'rk4'"
             raise SingularPosition("E-MOTION-183", problem, remedy, part="simulate")
 
     def _place(self, course: Course, host: Callable[..., Any] | None) -> Place:
         """Check all arguments, and return their location (host or GPU)."""
         if course.contact_states is not None:
-            problem = "contact_states was given, but time stepping has no internal state"
+            problem = (
+                "contact_states was given, but contacts have no internal state in time stepping"
+            )
             raise InputError("E-MOTION-131", problem, part=course.function)
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = {"q": self.model.nq, "qd": self.model.nv} | own | {"tau": self.model.nv}
@@ -433,7 +439,7 @@ class Stepped:
         return lead, states, controls
 
     def _forces(self, place: Place, course: Course, shape: tuple[int, int]) -> Any:
-        """Return the contact forces before the first step: zero unless a motion is resumed."""
+        """Return initial contact forces: zero, or the last forces of the motion that is resumed."""
         if course.known is None or course.known.size != math.prod(shape):
             return place.sent(np.zeros(shape))
         before = course.known.reshape(shape).copy()
@@ -479,7 +485,7 @@ def _tolerance(dtype: str) -> float:
 
 
 def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
-    """Return the scene for a plan: contact pairs, joint limits, dry friction and damping."""
+    """Collect the contact pairs, joint limits, dry friction and damping of a simulation."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):
@@ -507,7 +513,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 
 
 def chosen(robot: Machine, q: Any) -> Model:
-    """Return the model with the independent coordinates of its loops chosen at the first state."""
+    """Choose independent coordinates at the first state, and return the model with this choice."""
     mechanism, model = robot.mechanism, robot.model
     if not mechanism.rows or _is_later(robot, q):
         return model
@@ -525,7 +531,7 @@ def chosen(robot: Machine, q: Any) -> Model:
 
 
 def _is_later(robot: Machine, q: Any) -> bool:
-    """Return True if a robot has loops and q may be a traced JAX or PyTorch array."""
+    """Return True if a robot has loops and q is a JAX or PyTorch array, which may be traced."""
     library = library_of(q) if robot.mechanism.rows else None
     if library is None:
         return False

@@ -39,7 +39,7 @@ class Surfaces:
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
         row = INTEGRATORS[integrator]
         if row.hamiltonian:
-            problem = f"integrator {integrator!r} does not support contacts with internal state"
+            problem = f"integrator {integrator!r} does not support soft contacts"
             remedy = "use 'rk4', or 'sdirk2' on stiff ground"
             raise InputError("E-MOTION-065", problem, remedy, part="simulate")
         mechanism.refuse_time("simulate", "omit the contacts, which do not support this yet")
@@ -70,7 +70,7 @@ class Surfaces:
         return whole
 
     def beginning(self, begin: running.Begin) -> running.Begin:
-        """Return a function like `begin` for states whose q has contact states appended."""
+        """Extend the function `begin` to states in which contact states are appended to q."""
 
         def begun(at: State) -> State:
             place, behind = np.split(at.q, [self.nq], axis=-1)
@@ -83,17 +83,17 @@ class Surfaces:
     def pressing(
         self, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Return q without contact states, the contact wrenches, and the contact states' rates."""
+        """Return q (without contact states), contact wrenches, and rates of the contact states."""
         *wrenches, rates = self._call(self._pressing, q, qd)
         still = np.zeros((*qd.shape[:-1], self.size - self.states))
         return q[..., : self.nq], wrenches, [rates, still]
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with compressed surfaces moved exactly to the touching bodies."""
+        """Correct the contact states in q: a surface that exerts a force must touch the body."""
         return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
-        """Return an event like `event` for states whose q has contact states appended."""
+        """Convert an event for use with states in which contact states are appended to q."""
         return running.seen(event, self.nq)
 
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
@@ -143,7 +143,7 @@ class Surfaces:
 
 
 class Watched(running.Pace):
-    """Stepper that takes the steps of `pace` and detects instability at soft contacts.
+    """Time stepping with `pace`, which also detects unstable soft contacts.
 
     `lead` is the batch shape.
     """

@@ -30,7 +30,7 @@ class Contacts:
         self._weights = [[weight(pair) for pair in group.pairs] for group in self.groups]
 
     def inputs(self, q: np.ndarray) -> np.ndarray:
-        """Return the contacts in configurations (n, nq) as inputs (n, size) of a compiled step."""
+        """Return the contact data that a compiled step needs at each configuration (n, nq)."""
         return np.concatenate([x for rows, x in self._all(q) for x in (rows, x)], axis=-1)
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
@@ -41,7 +41,7 @@ class Contacts:
         return np.concatenate(each, axis=-1).reshape(*q.shape[:-1], -1)
 
     def _all(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return two arrays for each group of pairs: contact data, and the smallest omitted gap.
+        """Return, for each group of pairs, the closest contacts and the gap of the next contact.
 
         For n configurations, the arrays have shapes (n, slots * ROW) and (n, 1).
         """
@@ -78,7 +78,7 @@ class Contacts:
 
 
 def _poses(scene: Scene, frames: Sequence[str]) -> Program:
-    """Return the program that computes the axes and origins of frames (k, 4, 3).
+    """Return the program that computes the poses of k frames in the world, as an array (k, 4, 3).
 
     The first three rows of each frame are its rotation matrix; the last row is its origin.
     """

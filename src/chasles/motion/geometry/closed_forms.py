@@ -1,11 +1,11 @@
-"""Shapes whose nearest point to a ball has a closed form.
+"""Points, spheres, capsules, boxes, planes and ground surfaces, and their nearest points.
 
-Points, spheres, the ends of capsules and the corners of boxes are balls with a radius of zero or
-more. Planes, ground surfaces z = height(x, y), spheres, capsules and boxes are surfaces. A surface
-computes, in its frame, the distance and normal to the moving center of a ball. From these
-values, `kinematics.py` derives the motion of the contact for any motion of the two frames. Lengths
-are in m; centers, ends and poses are in the shape's frame. The attribute
-`frame` is a frame of the robot, or None for the world.
+A contact is computed between a ball and a surface. Points, spheres, the ends of capsules and the
+corners of boxes are balls; the radius of a point or corner is zero. Planes, ground surfaces
+z = height(x, y), spheres, capsules and boxes are surfaces. A surface computes, in its frame, the
+distance and normal to the moving center of a ball. From these values, `kinematics.py` derives the
+motion of the contact for any motion of the two frames. Lengths are in m; centers and ends are in
+the shape's frame. The attribute `frame` is a frame of the robot, or None for the world.
 
 All computations use operations that arrays of floats and arrays of symbols both support.
 """
@@ -78,7 +78,7 @@ NEXT, LAST = [1, 2, 0], [2, 0, 1]
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a x b (..., 3); for a few vectors, this is five times as fast as `numpy.cross`."""
+    """Return a x b (..., 3); for small arrays, this is five times as fast as `numpy.cross`."""
     turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
     return turned
 
@@ -90,7 +90,7 @@ def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
-    """Return lengths (...) and directions (..., 3) of vectors r, and rates of the directions.
+    """Return lengths and directions of vectors r, and time derivatives of the directions.
 
     For a zero vector, direction and rate are NaN.
     """
@@ -120,10 +120,10 @@ def contact_axes(normal: np.ndarray) -> np.ndarray:
 
 
 class _ClosedForm:
-    """Surface with a closed form for the point nearest to a moving point."""
+    """Surface on which the point nearest to a given point has a closed form."""
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Compute `nearest` for arrays of floats or symbols."""
+        """Compute `nearest` for two arrays of equal shape, of floats or of symbols."""
         raise NotImplementedError
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
@@ -149,7 +149,7 @@ class _ClosedForm:
         >>> float(distance)
         2.0
         """
-        with np.errstate(divide="ignore", invalid="ignore"):  # NaN if centers coincide
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN if c is at the center
             return self.near(*np.broadcast_arrays(c, v))
 
 
@@ -168,7 +168,7 @@ def check_places(shape: Any, *names: str) -> None:
 
 
 def _check(what: str, *lengths: float) -> None:
-    """Raise an error if a length is too large or not positive."""
+    """Raise an error that names `what` if a length is too large or not positive."""
     if not all(isinstance(length, Real) and 0.0 < length <= LARGEST for length in lengths):
         given = ", ".join(f"{length!r:.60}" for length in lengths)
         problem = f"{what} must be positive and at most {LARGEST:g}, not {given}"
@@ -177,7 +177,7 @@ def _check(what: str, *lengths: float) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """Point fixed in a frame at the coordinates `at` (m)."""
+    """Point at the coordinates `at` (m) in a frame."""
 
     frame: str | None
     at: Place = (0.0, 0.0, 0.0)
@@ -231,7 +231,7 @@ class Sphere(_ClosedForm):
         return [(self.center, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance, the normal and its rate for the center of a ball.
+        """Return the distance from the surface to the center of a ball, the normal, and its rate.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class Capsule(_ClosedForm):
         return [(self.start, self.radius), (self.end, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance, the normal and its rate for the center of a ball.
+        """Return the distance from the surface to the center of a ball, the normal, and its rate.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ class Box(_ClosedForm):
         ]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance, the normal and its rate for the center of a ball.
+        """Return the distance from the surface to the center of a ball, the normal, and its rate.
 
         The nearest point is on a face, an edge or a corner; for a center inside the box, it is on a
         face.
@@ -404,7 +404,7 @@ class Plane(_ClosedForm):
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance, the normal and its rate for the center of a ball.
+        """Return the distance from the surface to the center of a ball, the normal, and its rate.
 
         Parameters
         ----------
@@ -437,8 +437,8 @@ class Ground(_ClosedForm):
 
     The function `height` must be smooth. `height` is called once, with symbols, and may use
     arithmetic and the functions of `chasles.expr`. The nearest point is found by Newton's method,
-    starting below the center of the ball, so curvatures must be less than 1/distance. A compiled
-    step uses four iterations (`TRACED`).
+    starting below the center of the ball. Where the ground is concave, its radius of curvature must
+    exceed the distance to that center. A compiled step uses four iterations (`TRACED`).
     """
 
     height: Callable[[Number, Number], Number]
@@ -539,9 +539,9 @@ class Ground(_ClosedForm):
 def _solved(
     gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
 ) -> tuple[Value, Value]:
-    """Return (1 + g g' - above K)^-1 b for the gradient g and Hessian K of a ground's height.
+    """Return (1 + g g' - above K)^-1 b, with the gradient g and Hessian K of the ground's height.
 
-    `above` is the height of the ball's center above the ground (m).
+    `above` is the vertical distance (m) from the ground to the ball's center.
     """
     xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
     xy = gx * gy - above * K[1]
@@ -550,7 +550,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return distance, normal and its rate for a point r (velocity v) and a ball at the origin."""
+    """Return the distance from a ball at the origin to points r, the normal, and its rate."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 
@@ -567,7 +567,7 @@ def from_segment(
 
 
 class Nearby(Protocol):
-    """Shape with a method that computes the distance and normal to a point."""
+    """Interface of shapes that compute the distance of a point from the surface, and the normal."""
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Return distance, normal and rate of the normal at points c (..., 3) with velocities v.

@@ -1,7 +1,7 @@
 """Contact features of two bodies: rims, crossing edges, and moving pairs of features.
 
 If two edges touch, the contact point slides along both edges. At this point, the distance between
-p(s) on one edge and p(t) on the other edge is stationary. The derivative of this condition yields
+p(s) on one edge and r(t) on the other edge is stationary. The derivative of this condition yields
 the rates of s and t, which determine the rates of the contact point and the normal.
 
 If the contact features of two bodies vary with the motion, each pair of features (a corner and a
@@ -27,18 +27,19 @@ ONE = 1e-12
 """Tolerance (m) for the distance between contact points: closer points are merged."""
 
 STEPS = 50
-"""Maximum number of Newton iterations; one suffices for straight edges and for a rim on a plane."""
+"""Maximum number of Newton iterations for the closest points of two edges."""
 
 CLOSE = 1e-12
 """Convergence tolerance for Newton steps of an edge parameter s, relative to 1 + |s|. The error is
 about the square of the last step."""
 
 UPRIGHT = 1e-9
-"""Tolerance (sine of the tilt) for level rims, which have no single lowest point."""
+"""Largest tilt (its sine) of circular edges that are treated as level, without a lowest point."""
 
 PARALLEL = 1e-6
-"""Sine of the largest angle at which edges are treated as parallel. Parallel straight edges do not
-cross. For parallel round edges, the normal is along the line between the nearest points."""
+"""Sine of the largest angle at which edges are treated as parallel. For parallel straight edges,
+no crossing is computed. If the tangents of round edges are parallel at their nearest points, the
+normal is along the line between these points."""
 
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Point on an edge, and its first and second derivatives along the edge."""
@@ -119,14 +120,14 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
 
 
 class Straight(NamedTuple):
-    """Edge from `start` to `start + along`; `sweep` is the radius of the body around the edge."""
+    """Edge from `start` to `start + along`, or axis of a capsule or cylinder of radius `sweep`."""
 
     start: np.ndarray
     along: np.ndarray
     sweep: float = 0.0
 
     def at(self, s: Any) -> Curve:
-        """Return the point at s, from 0 to 1, and its derivatives."""
+        """Return the point at the fraction s of the edge, and two derivatives with respect to s."""
         return self.start + s * self.along, self.along, np.zeros(3)
 
 
@@ -188,16 +189,16 @@ def crossing(
 
 
 def _carried(c: Carrier, curve: Curve) -> Curve:
-    """Transform a point on a curve and its derivatives to the world."""
+    """Transform a point on a curve, and the curve's derivatives there, to world coordinates."""
     point, first, second = curve
     return c.point(point)[0], c.turned(first), c.turned(second)
 
 
 def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground) -> Contact:
-    """Return the contact of a rim at the point nearest to a surface; batches are supported.
+    """Return the contact of a circular edge (rim) with a surface, for one state or a batch.
 
-    On a plane, the contact is at the lowest point, which moves around the rim. If the rim is level,
-    the contact is at a fixed point.
+    On a plane, the contact is at the lowest point, which moves around the rim. If the rim is
+    parallel to the plane, the contact is at a fixed point.
     """
     center, rate = over.point(rim.center)
     _, below, _ = nearest_on(under, surface, center, rate)
@@ -217,7 +218,7 @@ def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground
     else:
         problem = "no closest point on a rim was found"
         raise InputError(
-            "E-CONTACT-017", problem, "check the curvature of the ground", part="contact_points"
+            "E-CONTACT-017", problem, "use a smoother ground surface", part="contact_points"
         )
     turned = np.sum(follow * a, axis=-1) + np.sum(n * cross(over.w, a), axis=-1)
     ds = np.where(level, 0.0, -turned / np.where(level, 1.0, slope))[..., None]
@@ -239,7 +240,7 @@ def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndar
 
 
 class Meeting:
-    """Interface for the feature pairs of two bodies that may touch.
+    """Interface for the pairs of features (corners, edges, faces) at which two bodies may touch.
 
     `size` is the number of pairs.
     """
@@ -247,24 +248,25 @@ class Meeting:
     size: int
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gap and the room (k,) of each pair, in m.
+        """Return two arrays (k,): the gap and the `room` of each pair (m).
 
-        The room is the distance until other features are nearer, negative if they already are.
+        The `room` of a pair is the distance that the bodies can move before other features become
+        nearer than this pair. If other features are already nearer, the `room` is negative.
         """
         raise NotImplementedError
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
-        """Return the contacts of the feature pairs `which` (m,), with arrays (m, 3)."""
+        """Return the contacts of the feature pairs `which` (m,), as a `Contact` with m rows."""
         raise NotImplementedError
 
 
 class _Kind(NamedTuple):
-    """Kind of feature pairs, such as corners on faces.
+    """Type of contact between features of two solids, such as a corner on a face.
 
     Attributes
     ----------
     first, second : str
-        Names of the fields of `Solid` that list the features.
+        Names of the fields of `Solid` that contain the features.
     pairs : Callable[[polyhedra.Solid, polyhedra.Solid], polyhedra.Pairs]
         Function that returns all pairs.
     contacts : Callable[[polyhedra.Some, polyhedra.Some], Contact]
@@ -281,7 +283,10 @@ class _Kind(NamedTuple):
 
 
 class _Features(Meeting):
-    """All feature pairs of two solids that may touch, numbered consecutively, kind by kind."""
+    """All pairs of features (such as vertex and face) at which two solids may touch.
+
+    The pairs are numbered consecutively, ordered by kind.
+    """
 
     kinds: ClassVar[tuple[_Kind, ...]]
 
@@ -298,7 +303,7 @@ class _Features(Meeting):
         self.size = int(self._starts[-1])
 
     def _pairs(self, over: Carrier, under: Carrier) -> polyhedra.Pairs:
-        """Return all feature pairs, in the frame of the second solid."""
+        """Return all pairs of corners, edges and faces, in the frame of the second solid."""
         a, b = self._solids
         a = a.moved(under.R.T @ over.R, under.back(over.o - under.o))
         found = [k.pairs(b, a).back() if k.swapped else k.pairs(a, b) for k in self.kinds]
@@ -322,11 +327,11 @@ class _Features(Meeting):
 
 
 class Polyhedra(_Features):
-    """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
+    """Feature pairs of two polyhedra: a corner of one and a face of the other, or two edges.
 
     The contact normal is the normal of the pair with the largest gap, among pairs whose normal
-    points outward from both bodies. Touching pairs with other normals have a negative room (see
-    `Meeting.gaps`), because other features are nearer.
+    points outward from both bodies. A pair with another normal and a gap of zero or less is not a
+    contact; its `room` (see `Meeting.gaps`) is negative.
     """
 
     kinds = (
@@ -348,11 +353,12 @@ class Capsules(_Features):
 
     The capsule's ends may touch faces, edges and corners; its side may touch edges and corners.
 
-    By convexity, two features are the nearest if both bodies lie behind the plane of their common
-    normal; the gap is their distance minus the radius. Distances to faces and across edges are
-    signed, so that deep penetration in a step is also detected. At a transition, a pair has the
-    same gap and normal as its neighbor. If the side is parallel to a face or an edge, the contacts
-    are at the ends of the side or of the edge.
+    By convexity, two features are the nearest if each body lies behind the plane through its
+    feature that is perpendicular to the common normal. The gap is the distance between the features
+    minus the radius. Distances to faces, and between the capsule's axis and crossing edges, are
+    signed, so that deep penetration in a step is also detected. Where one pair replaces another as
+    the nearest, both have the same gap and normal. If the side is parallel to a face or an edge,
+    the contacts are at the ends of the side or of the edge.
     """
 
     kinds = (
@@ -381,9 +387,10 @@ class Capsules(_Features):
 
 
 class Standing(Meeting):
-    """Contacts of a cylinder with a plane or ground: lowest point and fixed points of each rim.
+    """Contacts of a cylinder with a plane or ground, at points of its two rims.
 
-    The fixed points replace the lowest point if the rim is level.
+    Each rim has one contact at its lowest point. If the rim is level, it has contacts at fixed
+    points instead.
     """
 
     def __init__(self, body: Cylinder, surface: Plane | Ground) -> None:

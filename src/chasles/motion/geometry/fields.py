@@ -2,9 +2,10 @@
 
 Each cell of the grid consists of two triangles. As in MuJoCo, the common edge of the triangles runs
 from the corner with the lowest x and y to the corner with the highest x and y. A ball touches the
-field where its distance has a local minimum, so the inner edges of a flat field do not obstruct the
-ball. Corners of the field touch a shape if they are peaks in the direction of contact. Edges of
-boxes, hulls and capsules touch ridges (`ridges`).
+field where the distance from its center has a local minimum, so the inner edges of a flat field do
+not obstruct the ball. A corner of the field can touch a shape if the corner is a peak in the
+direction of contact. A ridge of the field can touch the edges of boxes and hulls, and the sides of
+capsules (`ridges`).
 """
 
 import hashlib
@@ -27,25 +28,27 @@ SAME = 1e-9
 """Tolerance (m) within which points on a field coincide or distances are equal."""
 
 SIMILAR = 1e-6
-"""Tolerance for duplicate contacts: largest difference of their points (m) and normals."""
+"""Tolerance for duplicate contacts: maximum difference between their positions (m) and normals."""
 
 PEAK = 0.02
-"""Sine of the largest angle at which edges of a peak may rise in the direction of the contact
-normal. A peak is a corner of the field that can touch a shape."""
+"""Sine of an angle. A corner of the field can touch a shape (it is a peak) if none of its edges
+rises toward the contact normal by more than this angle."""
 
 CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""
 
 BALL, CORNERS, PEAKS, CROSSINGS = 3, 8, 4, 8
-"""Maximum numbers of contacts with a height field: for a ball, for the corners of a shape, for
-peaks that touch a shape, and for edges of a shape that cross ridges."""
+"""Maximum number of contacts between a shape and a height field.
+
+The numbers are for a ball, for corners of another shape, for peaks of the field, and for edges of
+the shape that cross ridges of the field."""
 
 
 @dataclass(frozen=True, repr=False)
 class HeightField:
     """Solid between the plane z = -base and a grid of heights over a rectangle.
 
-    Only "time-stepping" supports height fields.
+    Only the integrator "time-stepping" supports height fields.
 
     Attributes
     ----------
@@ -79,7 +82,7 @@ class HeightField:
             grid, R, lengths = np.zeros((0, 0)), np.eye(3), np.zeros(3)
         fits = grid.ndim == 2 and min(grid.shape, default=0) >= 2 and np.isfinite(grid).all()
         if not fits or lengths.shape != (3,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
-            problem = "heights must be finite, at least 2 x 2, and size and base must be positive"
+            problem = "heights must be finite and at least 2 x 2; size and base must be positive"
             raise InputError("E-CONTACT-093", problem, part="HeightField")
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9):
             problem = "axes must be three orthogonal unit vectors"
@@ -141,7 +144,7 @@ class HeightField:
         heights : ndarray, shape (...)
             Heights (m), linear on the two triangles of each cell.
         inside : ndarray of bool, shape (...)
-            True for points above the rectangle.
+            True for points whose x and y are within the field.
 
         Examples
         --------
@@ -249,12 +252,12 @@ class HeightField:
 
     @cached_property
     def _ridges(self) -> Ridges:
-        """Edges that start at each corner of the grid, with a flag for ridges."""
+        """Edges that start at each grid corner. `exists` is True for edges that are ridges."""
         rows, columns = self.grid.shape
         return ridges(self.corner(*np.meshgrid(range(rows), range(columns), indexing="ij")))
 
     def ridges(self, c: np.ndarray, reach: float) -> Ridges:
-        """Return the edges of the grid near points, with a flag for ridges.
+        """Return the edges of the grid near points; `exists` is True for edges that are ridges.
 
         Parameters
         ----------
@@ -297,7 +300,7 @@ class HeightField:
 
 
 def slots_on_field(body: Any) -> int:
-    """Return the number of contact slots of a shape on a height field."""
+    """Return the number of contact slots (potential contact points) of a shape on a field."""
     balls = body.balls()
     if isinstance(body, Sphere | Capsule):
         return BALL * len(balls) + (PEAKS + CROSSINGS if isinstance(body, Capsule) else 0)
@@ -308,7 +311,9 @@ def slots_on_field(body: Any) -> int:
 def contacts_on_field(
     body: Any, R: np.ndarray, o: np.ndarray, field: HeightField, S: np.ndarray, s: np.ndarray
 ) -> np.ndarray:
-    """Return the contacts (n, slots, 7) of a shape on a field: point, normal and gap in the world.
+    """Return the contacts (n, k, 7) of a shape on a field: point, normal and gap in the world.
+
+    The number k is `slots_on_field(body)`; missing contacts have the gap `FAR`.
 
     `R` (n, 3, 3) and `o` (n, 3) are the axes (as columns) and origin of the shape's frame. `S` and
     `s` are those of the field's frame.
@@ -329,7 +334,10 @@ def contacts_on_field(
 
 
 def _first(found: np.ndarray, count: int) -> np.ndarray:
-    """Return the contacts (n, count, 7) with the smallest gaps, padded with distant contacts."""
+    """Return the `count` contacts with the smallest gaps, as an array (n, count, 7).
+
+    If there are fewer contacts, the other rows have the gap `FAR`.
+    """
     order = np.argsort(found[..., 6], axis=1, kind="stable")[:, :count, None]
     kept = np.take_along_axis(found, order, axis=1)
     rest = np.zeros((len(found), max(0, count - kept.shape[1]), 7))
@@ -338,7 +346,7 @@ def _first(found: np.ndarray, count: int) -> np.ndarray:
 
 
 def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.ndarray:
-    """Return the contacts (n, count, 7) of balls with centers c (n, 3), in the field's axes."""
+    """Return contacts (n, count, 7) between balls with centers c (n, 3) and the field."""
     corners, exists = field.triangles(c, radius)
     p, face = nearest_on_triangles(c[:, None], corners)
     distance = np.where(exists, np.linalg.norm(c[:, None] - p, axis=-1), FAR)
@@ -348,14 +356,14 @@ def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.n
     up = np.take_along_axis(face, few[..., None], axis=1)
     level, inside = field.height(c)
     below = inside & (c[:, 2] < level)
-    # The distance has a local minimum if no triangle that contains the point is closer.
+    # A nearest point is a local minimum if no other triangle through this point is closer to c.
     beside, _ = nearest_on_triangles(at[:, :, None], corners[:, None])
     on = np.linalg.norm(beside - at[:, :, None], axis=-1) < SAME
     least = np.min(np.where(on & exists[:, None], distance[:, None], FAR), axis=-1)
     again = np.linalg.norm(at[:, :, None] - at[:, None], axis=-1) < SAME
     known = np.any(again & np.tri(at.shape[1], k=-1, dtype=bool), axis=-1)
     touches = (own < 0.5 * FAR) & (least > own - SAME) & ~known
-    touches[below, 1:] = False  # inside, use only the closest point
+    touches[below, 1:] = False  # for a center inside the field, use only the closest point
     touches &= (c[:, 2] > -field.base)[:, None]
     sign = np.where(below, -1.0, 1.0)[:, None]
     away = (c[:, None] - at) * (sign / np.maximum(own, SAME))[..., None]
@@ -393,7 +401,8 @@ def _between(
 ) -> list[np.ndarray]:
     """Return the contacts of a shape with peaks (n, PEAKS, 7) and ridges (n, CROSSINGS, 7).
 
-    The contacts are in the field's axes. Shapes without straight edges do not touch ridges.
+    The contacts are in the field's axes. For shapes without straight edges, only the contacts with
+    peaks are returned.
     """
     places = np.array([at for at, _ in body.balls()])
     middle = np.mean(places, axis=0)
@@ -407,7 +416,7 @@ def _between(
 
 
 def _different(found: np.ndarray) -> np.ndarray:
-    """Return the closest contacts (n, k, 7), with the gaps of duplicates set to `FAR`."""
+    """Return the k contacts (n, k, 7) with the smallest gaps; duplicates have the gap `FAR`."""
     found = _first(found, 4 * CROSSINGS)
     found[..., 6] = np.minimum(found[..., 6], FAR)
     close = np.linalg.norm(found[:, :, None, :6] - found[:, None, :, :6], axis=-1) < SIMILAR
@@ -423,7 +432,7 @@ def _peaks(
     edges: np.ndarray,
     exists: np.ndarray,
 ) -> np.ndarray:
-    """Return the contacts (n, PEAKS, 7) of field corners with a shape, in the field's axes.
+    """Return the contacts (n, PEAKS, 7) of the field's corners with a shape, in the field's axes.
 
     `turn` and `origin` are the axes and origin of the shape's frame. The last three arguments are
     the results of `HeightField.peaks`.

@@ -210,7 +210,7 @@ class Carrier(NamedTuple):
 
 
 STILL = Carrier(np.eye(3), *np.zeros((3, 3)))
-"""Motion of the world frame."""
+"""World frame, with zero velocity."""
 
 
 def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Carrier:
@@ -266,14 +266,17 @@ def ball_contact(
     c, rate = over.point(center)
     distance, normal, normal_rate = nearest_on(under, surface, c, rate)
     if normal.dtype == float and np.any(np.isnan(normal)) and np.all(np.isfinite(c)):
-        problem = "two centers coincide, so the contact normal is undefined"
+        problem = (
+            "the contact normal is undefined: a center or corner of one shape lies at the "
+            "center or on the axis of the other"
+        )
         raise InputError("E-CONTACT-016", problem, part="contact_points")
     point, moved, gap = c - radius * normal, rate - radius * normal_rate, distance - radius
     return Contact(over.frame, under.frame, point, normal, gap, moved, normal_rate)
 
 
 def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return distance, normal and its rate for a moving point near a surface, in world axes."""
+    """Return a moving point's distance from a surface, and the normal and its rate in the world."""
     distance, n, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(n)
     return distance, normal, under.turned(turn) + cross(under.w, normal)
@@ -301,8 +304,8 @@ class Moves(NamedTuple):
     bias : array, shape (k, 3)
         Acceleration at qdd = 0 (m/s2).
     room : array, shape (k,)
-        Distance (m) until other features of the bodies become the nearest; infinite if there are no
-        other features, negative if other features are nearer.
+        Distance (m) that the bodies can move before other features become the nearest. Infinite if
+        there are no other features, negative if other features are already nearer.
     """
 
     gap: np.ndarray
@@ -313,7 +316,7 @@ class Moves(NamedTuple):
     room: np.ndarray
 
     def of(self, which: np.ndarray) -> "Moves":
-        """Return the motion of selected points."""
+        """Return the motion of the contact points with the indices or mask `which`."""
         return Moves(*(part[which] for part in self))
 
     @property
@@ -322,7 +325,7 @@ class Moves(NamedTuple):
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
-        """Return the index of the first point with equal motion, for each point in a mask (k,).
+        """Return, for each point in a mask (k,), the index of the first point with equal Jacobian.
 
         The index is -1 for points outside the mask.
         """
@@ -388,13 +391,16 @@ class Points:
         state = (q, qd, *(np.array(t) for _ in self._clock))
         gap, *moves = self._moves(*state, *self._nearest(state))
         if np.isnan(gap).any():
-            problem = "two centers coincide, so the contact normal is undefined"
+            problem = (
+                "the contact normal is undefined: a center or corner of one shape lies at the "
+                "center or on the axis of the other"
+            )
             raise InputError("E-CONTACT-037", problem, part="simulate")
         axes, velocity, J, bias = moves
         return Moves(gap, axes, velocity, J, bias, np.full(self._count, np.inf))
 
     def _nearest(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Return distances (k,), normals and rates (k, 3) of surfaces without a closed form."""
+        """Return distances and normals of surfaces without a closed form, and rates of normals."""
         if not self._surfaces:
             return ()
         center, rate = self._centers(*state)
@@ -409,7 +415,7 @@ class Points:
 def _compiled(
     model: Model, balls: Sequence[Ball], trace: Callable[[Model, Sequence[Ball]], Program]
 ) -> Callable[..., Any]:
-    """Trace and compile a program for balls on surfaces, and return it as a function of arrays."""
+    """Compile the program that `trace` returns for the balls, as a function of arrays."""
     own = any(joint.custom is not None for joint in model.source.joints)
     traced = trace(model, balls).hash if own else ""
     recipe = (
@@ -434,7 +440,7 @@ def _compiled(
 
 
 class Frame(NamedTuple):
-    """Motion of a frame, with its acceleration `rate` (6,) at qdd = 0 and its Jacobian (6, nv)."""
+    """Motion of a frame, its acceleration (6,) for qdd = 0 (`rate`), and its Jacobian (6, nv)."""
 
     motion: Carrier
     rate: np.ndarray
@@ -450,7 +456,7 @@ class Frame(NamedTuple):
         return Frame(motion, rate, mechanism.jacobian(q, frame=motion.frame))
 
     def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Return the rate of the body's velocity at a moving point, for qdd = 0.
+        """Return the time derivative, for qdd = 0, of the body's velocity at a moving point.
 
         `point` and `rate` are the position and velocity of the moving point in the world.
         """
@@ -488,13 +494,13 @@ def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
 
 
 def result(traced: Program, arena: Arena, given: Mapping[str, Any]) -> np.ndarray:
-    """Evaluate a program with expressions as inputs and return its first result as an array."""
+    """Apply a program to expressions; return its first output as an array of expressions."""
     entries = traced.applied(given, arena)[0]
     return np.array(entries, dtype=object).reshape(traced.outputs[0].shape)
 
 
 def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """Return the program for ball centers and their velocities (k, 3), in the surface frames."""
+    """Return the program for the centers and velocities (k, 3) of balls, in surface frames."""
     inputs, _, frames = _frames(model, balls)
     seen = [
         frames[ball.under].motion.seen(*frames[ball.over].motion.point(ball.at)) for ball in balls
@@ -537,7 +543,7 @@ def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class _Given(NamedTuple):
-    """Surface without a closed form, whose distance, normal and normal rate are program inputs."""
+    """Surface whose nearest point is computed outside the program, and read from its inputs."""
 
     distance: Any
     normal: Any
@@ -550,9 +556,9 @@ class _Given(NamedTuple):
 def _frames(
     model: Model, balls: Sequence[Ball]
 ) -> tuple[list[Variable], Arena, dict[str | None, Frame]]:
-    """Return the program inputs (state, and time if used), the arena, and the frames by name.
+    """Return the program inputs, the arena that contains them, and the frames of balls by name.
 
-    The key of the world frame is None.
+    The inputs are q and qd, and the time if the model depends on it. The key of the world is None.
     """
     arena, n = Arena(RULES), model.nv
     inputs = [Variable("q", (model.nq,)), Variable("qd", (n,)), *clock(model)]

@@ -59,7 +59,7 @@ def check_shapes(function: str, body: Body, surface: Surface) -> None:
     """Raise an error if a shape is not supported as body or surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
-        remedy = "use planes and grounds only as surfaces, and points only as bodies"
+        remedy = "a plane or ground can only be the surface, and a point only the body"
         raise ArgumentError(
             "E-CONTACT-051", f"the pair {names} is not supported", remedy, part=function
         )
@@ -97,10 +97,10 @@ def contact_points(
     -------
     list of Contact
         On a plane or a ground, there is one contact for each end of a capsule and each corner of a
-        box or mesh. Each rim of a cylinder has one contact at its moving lowest point, and `rim`
-        fixed contacts. A ball has one contact, in closed form. Other pairs support a single state
-        and return the nearest points as a patch: one point, two points of an edge, or the corners
-        of a polygon.
+        box or mesh. Each rim of a cylinder has one contact at its lowest point, which moves around
+        the rim, and `Cylinder.rim` contacts at fixed points. A ball has one contact, in closed
+        form. Other pairs support a single state and return the nearest points as a patch: one
+        point, two points of an edge, or the corners of a polygon.
 
     Notes
     -----
@@ -136,18 +136,18 @@ def contact_points(
 
 
 def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> list[Contact]:
-    """Return the contacts of a body's balls and rims with a surface."""
+    """Return the contacts of a body's corners, rounded ends and circular edges with a surface."""
     found = [ball_contact(over, ball, under, surface) for ball in body.balls()]
     if isinstance(body, Cylinder) and isinstance(surface, Plane | Ground):
         found += [rim_contact(over, rim, under, surface) for rim in body.rims]
     return found
 
 
-# Corners, edges and faces in a direction --------------------------------------------------------
+# Corners, edges and faces that touch another body first ------------------------------------------
 
 
 class Outline(NamedTuple):
-    """Corner, edge or face of a shape in a given direction, in the shape's frame.
+    """Farthest corner, edge or face of a shape along a given direction, in the shape's frame.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Outline(NamedTuple):
     edges : list[Edge]
         Edges of the face, or the single edge.
     rims : list[Rim]
-        Circles that may touch.
+        Circular edges that may touch the other body.
     size : float
         Size of the shape (m).
     face : Plane | None
@@ -173,7 +173,7 @@ class Outline(NamedTuple):
     around: Any = None
 
     def holds(self, c: np.ndarray, slack: float) -> bool:
-        """Return True if a point is directly above the face, up to `slack` (m)."""
+        """Return True if the projection of a point is on the face, or within `slack` (m) of it."""
         if isinstance(self.around, Rim):
             r = c - self.around.center
             far = np.hypot(r @ self.around.x, r @ self.around.y)
@@ -183,9 +183,9 @@ class Outline(NamedTuple):
 
 
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
-    """Return the corner, edge or face of a shape that faces direction m (3,).
+    """Return the farthest corner, edge or face of a shape along the vector m (3,).
 
-    A capsule is an edge for any m.
+    For a capsule, the result is an edge in all directions.
     """
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
@@ -251,7 +251,8 @@ def patch_contacts(
 ) -> list[Contact]:
     """Return the contacts that form the patch between two extended bodies, in one state.
 
-    All gaps are exact. The smallest gap is continuous when other features become the nearest.
+    All gaps are exact, and the smallest gap stays continuous when other features become the
+    nearest.
     """
     n, places = _direction(body, over, surface, under)
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
@@ -280,8 +281,9 @@ def patch_contacts(
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
     """Return the contacts of one body's corners and rims with the other body.
 
-    A corner or rim touches the other body's face if it is above that face (up to `slack`, in m).
-    Other corners touch the nearest point of the entire shape.
+    Corners and rims above the other body's face, or up to `slack` (m) beyond its border, are paired
+    with the face. Other corners are paired with the nearest point of the entire shape. Other rims
+    are omitted.
     """
     found, c = [], under.carrier
     features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
@@ -324,7 +326,10 @@ def _guess(edge: Edge, place: np.ndarray) -> float:
 
 
 def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
-    """Return True if the point at s on an edge is the body's farthest point in direction `way`."""
+    """Return True if the edge point at parameter s can be the farthest one in direction `way`.
+
+    On a straight edge, s must be from 0 to 1.
+    """
     if isinstance(edge, Rim):
         _, _, inward = edge.at(s)
         return bool(way @ edge.out >= -SAME and -way @ inward >= -SAME * edge.radius)
@@ -337,7 +342,10 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
 def _direction(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """Return the direction from surface to body (None for capsules), and a point on each shape."""
+    """Return the contact direction from surface to body, and the nearest point on each shape.
+
+    Two capsules need no direction: the result is None and the origins of the two frames.
+    """
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
     coal = optional("coal")
@@ -345,13 +353,13 @@ def _direction(
     coal.distance(*_placed(surface, under), *_placed(body, over), request, found)
     n = np.array(found.normal)
     if not np.all(np.isfinite(n)):
-        problem = "coal found no contact direction between the two bodies"
+        problem = "the library coal found no contact normal for the two bodies"
         raise ConvergenceError("E-CONTACT-050", problem, part="contact_points")
     return n, (np.array(found.getNearestPoint2()), np.array(found.getNearestPoint1()))
 
 
 def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
-    """Convert a shape to a `coal` shape, and return the result with its pose in the world."""
+    """Convert a shape for the library `coal`, and return the result with its pose in the world."""
     coal = optional("coal")
     solid, turn, center = _solid(shape)
     return solid, coal.Transform3s(over.R @ turn, over.point(center)[0])

@@ -1,9 +1,9 @@
 """Feature pairs of polyhedra and capsules, with their gaps and contacts.
 
-When two convex bodies just touch, the touching features correspond to faces of the Minkowski
-difference. Such features are a corner with all its edges above a face, or two edges whose common
-normal is between the normals of their faces. The gap of such a pair is exact, even if the features
-do not touch.
+When two convex bodies just touch, the pair of touching features corresponds to a face of the
+Minkowski difference. The pair is either a corner and a face, with all edges of the corner above the
+face, or two edges whose common normal is between the normals of their faces. The gap of such a pair
+is exact, even if the features do not touch.
 
 A capsule is a segment with a radius, represented as a polyhedron with one edge and no faces.
 """
@@ -19,19 +19,22 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
 from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
-"""Tolerance for feature pairs in contact. A contact point may lie beyond an edge by this fraction
-of the size of the bodies. A normal may point into a body by an angle with this sine."""
+"""Tolerance for contact between edges, faces and corners. A contact point may lie beyond the end of
+an edge by this fraction of the size of the bodies. A contact normal may point into a body by this
+angle (rad)."""
 
 LEANS = 1e-3
-"""Sine of the largest tilt at which a corner on a face belongs to the contact patch."""
+"""Largest angle (its sine) by which the edges at a corner may point into a face. Within this angle,
+the corner belongs to the contact patch."""
 
 PARALLEL = 1e-6
-"""Sine of the largest angle between edges that are treated as parallel. Parallel edges touch only
-at their ends. The value is also the tolerance for the common normal of two edges in a patch, which
-must be between the normals of their faces."""
+"""Sine of the largest angle between edges that are treated as parallel. Parallel edges have
+contacts only at their ends. The value is also the tolerance for the common normal of two edges in a
+patch, which must be between the normals of their faces."""
 
 ONE_WAY = 0.99
-"""Smallest cosine of the angle between the normals of a feature pair and its patch."""
+"""Features belong to one contact patch if the cosine of the angle between their normal and the
+normal of the patch is at least this value."""
 
 ALONG = 1e-4
 """Sine e of the largest angle at which the side of a capsule is treated as parallel to an edge,
@@ -88,7 +91,7 @@ class Solid(NamedTuple):
 
 
 def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
-    """Return a shape as a polyhedron in its frame; a point has one corner, a capsule one edge."""
+    """Return a shape as a polyhedron: a point has one corner and no edges, a capsule one edge."""
     none = np.zeros((0, 3))
     flat = none, np.zeros(0), np.zeros((0, 1, 3)), np.zeros((0, 1))
     if isinstance(shape, Point):
@@ -130,7 +133,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
 # Contacts of selected feature pairs --------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
-"""Selected features of a body: the body, the indices (m,) of the features, and the motion."""
+"""Features of a polyhedron: the polyhedron, the indices (m,) of the features, and its motion."""
 
 
 def corners_on_faces(corners: Some, faces: Some) -> Contact:
@@ -171,7 +174,7 @@ def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
 
 
 def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return s and t for which a.(s a - t b) and b.(s a - t b) equal the rows of `right` (2, m)."""
+    """Solve a.(s a - t b) = right[0] and b.(s a - t b) = right[1] for s and t (m,)."""
     aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((a, a), (a, b), (b, b)))
     square = aa * bb - ab * ab  # squared lengths times squared sine of the angle
     return (bb * right[0] - ab * right[1]) / square, (ab * right[0] - aa * right[1]) / square
@@ -180,7 +183,7 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
     """Merge contacts between the same two bodies into one `Contact` with arrays.
 
-    `order` (m,) contains the index of each contact in the result.
+    Contact k is stored at index order[k] of the arrays.
     """
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
@@ -192,41 +195,41 @@ def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
 
 
 def corners_on_edges(corners: Some, edges: Some) -> Contact:
-    """Return the contacts of corners with the lines of edges."""
+    """Return the contacts between corners and edges, where edges are extended to infinite lines."""
     (a, i, over), (b, j, under) = corners, edges
     lines = Lines(b.starts[j], b.alongs[j])
     return ball_contact(over, (a.corners[i], 0.0), under, lines)
 
 
 def corners_on_corners(first: Some, second: Some) -> Contact:
-    """Return the contacts of corners with corners."""
+    """Return the contacts between corners of two polyhedra."""
     (a, i, over), (b, j, under) = first, second
     return ball_contact(over, (a.corners[i], 0.0), under, Places(b.corners[j]))
 
 
 class Places(NamedTuple):
-    """Corners `at` (m, 3), each paired with one query point, as a surface with `nearest`."""
+    """Corners at the positions `at` (m, 3). Distances are computed between point k and corner k."""
 
     at: np.ndarray
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return distances, normals and their rates."""
+        """Return distances, normals, and the rates of the normals."""
         return unit(c - self.at, v)
 
 
 class Lines(NamedTuple):
-    """Infinite lines along edges (m, 3), each paired with one query point, as a surface."""
+    """Infinite lines along m edges. Distances are computed between point k and line k."""
 
     starts: np.ndarray
     alongs: np.ndarray
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return distances, normals and their rates."""
+        """Return distances, normals, and the rates of the normals."""
         r = c - self.starts - self._part(c - self.starts) * self.alongs
         return unit(r, v - self._part(v) * self.alongs)
 
     def inside(self, c: np.ndarray) -> np.ndarray:
-        """Return distances (m,) from nearest points to edge ends, negative beyond the ends."""
+        """Return distances (m,) along the edges from c to the nearer end, negative beyond it."""
         part = self._part(c - self.starts)[..., 0]
         return np.minimum(part, 1.0 - part) * np.linalg.norm(self.alongs, axis=-1)
 
@@ -269,10 +272,10 @@ class Pairs(NamedTuple):
         return self._replace(normal=-self.normal)
 
     def astray(self, outward: np.ndarray) -> np.ndarray:
-        """Return the agreement n.m - `ONE_WAY` (k,) of each normal n with a reference normal m.
+        """Return a value (k,) that is negative for pairs whose normal n differs from a reference m.
 
-        The reference is the normal of the pair with the largest gap in the mask `outward` (k,).
-        Pairs with other normals have negative values.
+        The value is n.m - `ONE_WAY`. The reference is the normal of the pair with the largest gap
+        among the pairs in the mask `outward` (k,).
         """
         highest = np.argmax(np.where(outward, self.gap, -np.inf))
         astray: np.ndarray = self.normal @ self.normal[highest] - ONE_WAY
@@ -297,7 +300,7 @@ def on_faces(a: Solid, b: Solid) -> Pairs:
 
 
 def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
-    """Return the edge pairs of two bodies in one frame; parallel edges never touch."""
+    """Return all pairs of edges of two bodies in the same frame; parallel edges do not touch."""
     i, j = _all(a.starts, b.starts)
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
@@ -312,14 +315,14 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
 
 
 def side_across(axis: Solid, whole: Solid) -> Pairs:
-    """Return the pairs of a capsule's side and edges; edges parallel within `ALONG` never touch."""
+    """Return the edge pairs of a capsule's axis and a polyhedron (see `edges_across`)."""
     return edges_across(axis, whole, ALONG)
 
 
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the common normal of two edges, from second to first, and `Pairs.outward`."""
+    """Return the common normals of pairs of edges, from second to first body, and `outward`."""
     n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
@@ -328,7 +331,7 @@ def _common(
 
 
 def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
-    """Return the pairs of capsule ends and edges.
+    """Pair each end of a capsule with each edge of a polyhedron.
 
     The normal of a pair must point away from the capsule's axis and from both faces of the edge.
     """
@@ -341,7 +344,7 @@ def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
 
 
 def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
-    """Return the pairs of capsule ends and corners.
+    """Pair each end of a capsule with each corner of a polyhedron.
 
     The normal of a pair must point away from the capsule's axis and from all edges at the corner.
     """
@@ -353,7 +356,7 @@ def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
 
 
 def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
-    """Return the pairs of corners and a capsule's side."""
+    """Return the feature pairs that consist of a polyhedron's corner and a capsule's side."""
     side, x, arms = Lines(axis.starts, axis.alongs), whole.corners, whole.arms
     distance, n, turn = side.nearest(x[:, None], arms)
     rises = np.sum(n * arms, axis=-1) + _lack(turn, distance)
@@ -361,14 +364,14 @@ def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
 
 
 def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarray) -> Pairs:
-    """Return feature pairs with `lack` = 0, because `outward` already includes the tolerance."""
+    """Return pairs with the attribute `lack` zero, because `outward` includes this tolerance."""
     return Pairs(gap, inside, outward, n, np.zeros(len(gap)))
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Return the tolerance for `Pairs.outward` (a sine) of contacts at the ends of edges.
+    """Return a tolerance (sine of an angle) for pairs of a corner and an edge.
 
-    The tolerance is larger for parallel edges: the normal is constant along the edge, and both ends
-    belong to the patch.
+    The tolerance is larger where the edges of the two bodies are parallel, because both ends then
+    belong to the contact patch.
     """
     return np.where(np.linalg.norm(turn, axis=-1) * distance <= ALONG, LEANS, SAME)

@@ -22,13 +22,13 @@ edge into its two triangles: the edge is a ridge if the downward component of th
 threshold."""
 
 TURN, LEAN = 1e-3, 0.1
-"""Tolerances (sines of angles) for a contact normal outside the range between two face normals:
-`TURN` for the faces at the ridge, `LEAN` for the faces at the shape's edge. `LEAN` is larger, so
-that edges that will touch at the end of a step are found at the beginning of the step.
+"""Tolerances (sines) for the angle by which a contact normal may be outside the range between two
+face normals: `TURN` for the faces at the ridge, `LEAN` for the faces at the shape's edge. `LEAN` is
+larger, so that edges that will touch at the end of a step are found at the beginning of the step.
 """
 
 PARALLEL = 1e-3
-"""Sine of the angle up to which edges count as parallel and touch only at their ends."""
+"""Sine of the largest angle at which edges are treated as parallel, with contacts at their ends."""
 
 LARGEST = 200_000
 """Maximum number of edge pairs that are computed at once, to limit memory use."""
@@ -59,9 +59,9 @@ def ridges(x: np.ndarray) -> Ridges:
     i, j = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     parts = []
     for end, first, second in (
-        ((0, 1), (1, 1), (-1, 0)),  # along x
-        ((1, 0), (1, 1), (0, -1)),  # along y
-        ((1, 1), (0, 1), (1, 0)),  # between the triangles of a cell
+        ((0, 1), (1, 1), (-1, 0)),  # edges along x
+        ((1, 0), (1, 1), (0, -1)),  # edges along y
+        ((1, 1), (0, 1), (1, 0)),  # edges between the triangles of a cell
     ):
         places = [(i + di, j + dj) for di, dj in (end, first, second)]
         exists = np.all(
@@ -85,12 +85,12 @@ def _solid(body: Any) -> Solid:
 
 
 def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> np.ndarray | None:
-    """Return the contacts (n, k, 7) of a shape's edges with ridges: point, normal and gap.
+    """Return contacts (n, k, 7) of a shape's edges with a height field's: point, normal and gap.
 
-    `turn` (n, 3, 3) contains the axes, as columns, of the shape's frame in the field's axes, and
-    `origin` (n, 3) its origin. `near` contains the edges of the field near the shape, shape (n, m).
-    Gaps are infinite where edges do not cross. The result is None if the shape has no straight
-    edges.
+    `turn` (n, 3, 3) is the orientation of the shape's frame relative to the field, and `origin`
+    (n, 3) is its origin. `near` contains the m edges of the field that are near the shape in each
+    of the n states. Gaps are infinite where edges do not cross. The result is None if the shape has
+    no straight edges.
     """
     if not isinstance(body, Box | Capsule | ConvexMesh):
         return None

@@ -29,8 +29,8 @@ from chasles.motion.geometry.closed_forms import (
 )
 
 FLAT = 1e-9
-"""Tolerance for merging coplanar triangles of a hull: largest difference of the normals, and of the
-plane offsets relative to the size of the hull."""
+"""Tolerance for merging coplanar triangles of a convex hull. Their unit normals may differ by this
+number, and their distances from the origin by this fraction of the size of the hull."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Cylinder:
         return Rim(start, x, y, -z, self.radius), Rim(end, x, y, z, self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the fixed points of the rims, as balls of radius zero.
+        """Return points at equal angles on both rims, as balls of radius zero.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class Cylinder:
         return [(place(rim.at(s)[0]), 0.0) for rim in self.rims for s in angles]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance, the normal and its rate for the center of a ball.
+        """Return the distance from the surface to the center of a ball, the normal, and its rate.
 
         The nearest point is on the side, a rim or a disc; for a center inside the cylinder, it is
         on the side or a disc.
@@ -141,7 +141,7 @@ class Rim(NamedTuple):
     out: np.ndarray
     radius: float
     sweep: float = 0.0
-    """Radius (m) of the body around the circle; zero for a rim."""
+    """Rounding radius of the edge (m): zero, because a rim is sharp."""
 
     def at(self, s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the point at angle s (...), measured from x to y, and its derivatives (..., 3)."""
@@ -150,7 +150,7 @@ class Rim(NamedTuple):
         return self.center + arm, self.radius * (c * self.y - d * self.x), -arm
 
     def angle(self, direction: np.ndarray) -> np.ndarray:
-        """Return the angle at which the rim is farthest along a direction (..., 3)."""
+        """Return the angle of the rim's farthest point in the given direction (..., 3)."""
         return np.arctan2(direction @ self.y, direction @ self.x)
 
 
@@ -243,7 +243,7 @@ class ConvexMesh:
         return [(place(p), 0.0) for p in self.points]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance, the normal and its rate for the center of a ball.
+        """Return the distance from the surface to the center of a ball, the normal, and its rate.
 
         The nearest point is on a face, an edge or a corner; for a center inside the mesh, it is on
         a face.
@@ -288,7 +288,7 @@ class ConvexMesh:
         )
 
     def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance, the normal and its rate for the nearest edge."""
+        """Return distances of points c (..., 3) from the nearest edge, normals, and their rates."""
         start, end = np.moveaxis(self.points[self.edges], 1, 0)
         r, rate = from_segment(c[..., None, :], v[..., None, :], start, end - start)
         best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None, None]
@@ -299,7 +299,10 @@ class ConvexMesh:
 def over_polygon(
     corners: np.ndarray, normal: np.ndarray, c: np.ndarray, slack: float = 0.0
 ) -> np.ndarray:
-    """Return True for points c (..., 3) directly above a convex polygon (k, 3), up to `slack`."""
+    """Return True for points c (..., 3) whose projection is within `slack` of a polygon (k, 3).
+
+    The polygon must be convex.
+    """
     sides = np.roll(corners, -1, axis=0) - corners
     inward = np.cross(normal, sides) / np.linalg.norm(sides, axis=-1, keepdims=True)
     depths = np.sum((c[..., None, :] - corners) * inward, axis=-1)
@@ -307,7 +310,7 @@ def over_polygon(
 
 
 def _where(condition: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Return vectors (..., 3) where a condition (...) holds, zeros elsewhere."""
+    """Set the vectors (..., 3) to zero where a condition (...) is False."""
     return np.where(condition[..., None], vectors, 0.0)
 
 

@@ -157,7 +157,8 @@ def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
     wide = 4 if c.shape[-1:] == (4 * n,) else 3
     if c.shape[-1:] != (wide * n,) or G.shape[-2:] != (wide * n, wide * n):
         shapes = "(..., 3 nc, 3 nc), (..., 3 nc) and (..., nc)"
-        problem = f"G {G.shape}, c {c.shape} and mu {mu.shape} must have shapes {shapes}"
+        found = f"{G.shape}, {c.shape} and {mu.shape}"
+        problem = f"G, c and mu must have the shapes {shapes}, not {found}"
         raise InputError("E-CONTACT-023", problem, part="cone_gauss_seidel")
     lead = np.broadcast_shapes(G.shape[:-2], c.shape[:-1], mu.shape[:-1])
     slip = np.broadcast_to(

@@ -42,7 +42,7 @@ from chasles.motion.solvers import (
 Array = Any
 
 REACH = 1e-13
-"""Tolerance for entries of G and c, relative to the largest: smaller ones are rounding errors."""
+"""Relative tolerance: entries of G and c below this fraction of the largest count as zero."""
 
 ACCURATE = 1e-10
 """Tolerance for violations of Coulomb's law, relative to the largest |c|."""
@@ -62,7 +62,7 @@ LIGHT = 1e-3
 separating."""
 
 POLISH = 20
-"""Maximum number of Newton steps after each cone program."""
+"""Maximum number of Newton steps that refine the solution of each cone program."""
 
 
 # Friction problem ---------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class Law(NamedTuple):
     dilates : bool
         True for the convex law, False for Coulomb's law.
     bound : array, shape (..., nc)
-        Largest friction of joints at rest (N m or N); infinite for contacts.
+        Largest dry friction torque or force of joints at rest (N m or N); infinite for contacts.
     """
 
     G: np.ndarray
@@ -114,8 +114,8 @@ class Law(NamedTuple):
         wide = 4 if n and len(c) == 4 * n else 3
         slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
         if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
-            needed = f"c ({3 * n},) and slip ({n}, 2), with torsion ({4 * n},) and ({n}, 3)"
-            problem = f"{n} entries of mu require {needed}, not {c.shape} and {slip.shape}"
+            needed = f"c ({3 * n},) and slip ({n}, 2), or with torsion c ({4 * n},), slip ({n}, 3)"
+            problem = f"for {n} contacts, give {needed}; c is {c.shape}, slip is {slip.shape}"
             raise InputError("E-CONTACT-010", problem, part=name)
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
             problem = "mu must be finite and non-negative, and slip must be finite"
@@ -125,14 +125,14 @@ class Law(NamedTuple):
             problem = "bound must be non-negative, and mu must be 0 for entries with a finite bound"
             raise InputError("E-CONTACT-089", problem, part=name)
         for k in out_of_reach(G, c, wide)[np.isinf(bound[out_of_reach(G, c, wide)])]:
-            problem = f"contact {k} approaches, and no contact force can move it along its normal"
-            remedy = "check its bodies and their joints"
+            problem = f"the bodies at contact {k} approach, and no contact force can separate them"
+            remedy = "check that the joints let the bodies separate"
             raise Infeasible("E-CONTACT-012", problem, remedy, ray=np.eye(n)[k], part=name)
         return Law(G, c, mu, slip, dilates, bound)
 
     @property
     def sticks(self) -> np.ndarray:
-        """Mask of the contacts that have friction and do not slide (force within a cone)."""
+        """Mask of the contacts that have friction and do not slide."""
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property
@@ -155,7 +155,7 @@ class Law(NamedTuple):
         return ((self.G @ flat)[..., 0] + self.c).reshape(f.shape)
 
     def dilation(self, a: np.ndarray) -> np.ndarray:
-        """Return De Saxce's correction mu |a_t| (..., nc) of the normal accelerations."""
+        """Return de Saxce's correction mu |a_t| (..., nc), added to the normal accelerations."""
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
@@ -172,17 +172,17 @@ class Law(NamedTuple):
         return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the point that `allowed` projects onto the admissible forces.
+        """Return the forces that `allowed` projects onto the admissible forces.
 
-        The point is the scaled forces minus the accelerations `a`; `dilation` is also subtracted
-        from the normal component.
+        These are the scaled forces minus the accelerations `a`; in the normal component, `dilation`
+        is also subtracted.
         """
         target = scaled - a
         target[..., -1] -= self.dilation(a)
         return target
 
     def allowed(self, target: np.ndarray) -> np.ndarray:
-        """Project a point onto the admissible forces: a cone, or the line of sliding friction."""
+        """Project forces onto the friction cone, or onto the sliding forces of sliding contacts."""
         normal = np.maximum(target[..., -1:], 0.0)
         if np.any(np.isfinite(self.bound)):
             low, high = (x[..., None] for x in self.bounds)
@@ -246,7 +246,7 @@ def slope(
 
 
 def out_of_reach(G: np.ndarray, c: np.ndarray, wide: int) -> np.ndarray:
-    """Return the indices of approaching contacts that no force can move along their normals."""
+    """Return the indices of contacts whose bodies approach and cannot be separated by any force."""
     still = np.diagonal(G)[wide - 1 :: wide] <= REACH * np.max(np.diagonal(G), initial=0.0)
     closes = c[wide - 1 :: wide] < -REACH * np.max(np.abs(c), initial=0.0)
     return np.flatnonzero(still & closes)
@@ -294,7 +294,9 @@ def coulomb(
     If every contact slides, this is a linear complementarity problem in normal forces with an
     asymmetric matrix. With more than 12 contacts, it is solved by Lemke's method. If
     redundant contacts share a load, as for a table that turns and slides on four legs, the smallest
-    forces are returned. Otherwise the cone program is solved repeatedly with De Saxce's
+    forces are returned.
+
+    If a contact with friction does not slide, the cone program is solved repeatedly with De Saxce's
     correction mu |a_t| of the normal acceleration (De Saxce and Feng 1998; Acary et al. 2011), each
     time followed by Newton's method (Alart and Curnier 1991), until f and a satisfy the law to
     within 1e-10 of the largest |c|.
@@ -370,19 +372,22 @@ def _solved(law: Law) -> np.ndarray:
             exact = refined(law, f)
             if _holds(law, exact):
                 return exact
-    found = f"{ROUNDS} cone programs found no forces that satisfy the law within {ACCURATE}"
+    found = (
+        f"{ROUNDS} cone programs found no forces that satisfy the friction law to within {ACCURATE}"
+    )
     if np.any(law.slip):
-        problem = (
-            f"{found}, where some contacts slide and others do not (most likely Painleve's paradox)"
+        problem = f"{found}; some contacts slide and others do not (most likely Painleve's paradox)"
+        remedy = (
+            "reduce the friction, simulate with integrator='time-stepping', "
+            "or use contact_dynamics with friction='polyhedral'"
         )
-        remedy = "reduce the friction, or use contact_dynamics with friction='polyhedral'"
         raise NoUniqueMotion("E-CONTACT-018", problem, remedy, part="friction")
     remedy = "reduce the friction or the mass ratio, or use friction='polyhedral'"
     raise ConvergenceError("E-CONTACT-019", found, remedy, part="friction")
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Return True if forces satisfy a law, up to `part` times the tolerance plus rounding error."""
+    """Return True if the residual of a law is at most `part` * `ACCURATE`, plus rounding errors."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
@@ -406,9 +411,9 @@ def _stuck(law: Law) -> np.ndarray:
 
 
 def _parted(law: Law, f: np.ndarray) -> np.ndarray:
-    """Return refined forces, omitting contacts that have almost no normal force.
+    """Refine contact forces by Newton's method. Contacts with almost no normal force separate.
 
-    A cone program leaves a small force at a contact that separates with an acceleration near zero,
+    The cone solver leaves a small force at a contact that separates with an acceleration near zero,
     and Newton's method would keep this contact closed.
     """
     on = np.abs(f[:, -1]) > LIGHT * np.max(np.abs(f[:, -1]))
@@ -431,7 +436,7 @@ def _polished(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return two derivatives of the violation `Law.miss`.
+    """Return two derivatives of `Law.miss`, the violation of the friction law.
 
     The first is the total derivative with respect to the forces `f`. The second is the partial
     derivative with respect to the accelerations `a`.
@@ -453,9 +458,9 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Return the derivatives (3 nc, k) of the solution f (nc, 3) of a friction problem.
 
-    `change` (3 nc, k) contains the derivatives dG f + dc of the accelerations at constant f. No
-    derivative exists where a contact is about to slide, stick or separate; if there are several
-    solutions, the smallest is returned.
+    `change` (3 nc, k) contains the derivatives dG f + dc of the accelerations at constant f. The
+    derivatives do not exist if a contact is about to slide, stick or separate. If the linear system
+    has several solutions, the smallest is returned.
     """
     by_f, by_a = _linear(law, f)
     slopes: np.ndarray = np.linalg.lstsq(by_f, -by_a @ change, rcond=1e-12)[0]
@@ -487,7 +492,7 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
     Returns
     -------
     f : ndarray, shape (nc, 3) or (nc, 4)
-        Forces, accurate to about nine digits.
+        Forces. The minimum is accurate to about nine digits, the forces themselves to about five.
 
     Raises
     ------
@@ -496,7 +501,7 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
 
     Notes
     -----
-    Solved by Clarabel (extra `contact`); see `convex`.
+    The program is solved by Clarabel (extra `contact`). `convex` uses it for a friction law.
 
     Examples
     --------

@@ -36,8 +36,8 @@ DIFFERENCE = 1e-6
 1e-10."""
 
 SINGULAR = 1e-12
-"""Relative tolerance for the eigenvalues of W: smaller ones count as zero. A point cannot move
-along an eigenvector with eigenvalue zero."""
+"""Relative tolerance below which an eigenvalue of the inverse inertia W at a contact point counts
+as zero. The point cannot move along the corresponding eigenvector."""
 
 
 @runtime_checkable
@@ -104,7 +104,7 @@ def check_law(what: str, law: Any) -> None:
 
 @dataclass(frozen=True)
 class _PointLaw(ImpactLaw):
-    """Base class of impact laws at one point; derivatives default to central differences."""
+    """Base class of impact laws at one point. By default, derivatives use central differences."""
 
     restitution: Array
 
@@ -163,7 +163,7 @@ class Sticking(_PointLaw):
 
 
 def _turned(e: np.ndarray) -> np.ndarray:
-    """Return the diagonal (..., 3) of the matrix 1 + diag(0, 0, e)."""
+    """Return (1, 1, 1 + e), the diagonal of 1 + E in `Sticking`, as an array (..., 3)."""
     return np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
 
 
@@ -179,8 +179,10 @@ class _Slipping(_PointLaw):
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Function that returns the value of `_quantity` at which the impact ends. The arguments are e,
-    the impulse and the work of compression, and the initial velocity."""
+    """Function that returns the value of `_quantity` at which the impact ends.
+
+    Its arguments are the coefficient of restitution e, the normal impulse and the work at the end
+    of compression, and the initial normal velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)
@@ -254,7 +256,7 @@ class Poisson(_Slipping):
     """Law with Coulomb friction: expansion returns e times the normal impulse of compression.
 
     Compression ends when the normal velocity is zero. If slip stops or reverses during the impact,
-    the work that the normal impulse returns differs from e^2 times the work of compression, and
+    the work of the normal impulse in expansion differs from e^2 times its work in compression, and
     e = 1 is not lossless (Stronge 1990).
 
     Attributes
@@ -273,10 +275,10 @@ class Poisson(_Slipping):
 class Stronge(_Slipping):
     """Law with Coulomb friction: expansion returns e^2 times the work of compression.
 
-    The work is that of the normal impulse. The losses due to impact and due to friction are
-    therefore separate, and neither is negative: energy is never created (Stronge 1990; 2000,
-    *Impact Mechanics*). Without friction, or if slip neither stops nor changes direction, Newton's,
-    Poisson's and Stronge's laws agree.
+    Here, work means the work of the normal impulse alone. The losses due to impact and due to
+    friction are therefore separate, and neither is negative: energy is never created (Stronge 1990;
+    2000, *Impact Mechanics*). Without friction, or if slip neither stops nor changes direction,
+    Newton's, Poisson's and Stronge's laws agree.
 
     Attributes
     ----------
@@ -300,7 +302,7 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
     if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
         raise InputError("E-CONTACT-063", "W and zeta must be finite", part=name)
     if np.any((W[..., 2, 2] <= 0.0) & (zeta[..., 2] < 0.0)):
-        problem = "W must be positive along the normal of an approaching point"
+        problem = "W[2, 2] must be positive if the bodies approach (zeta[2] < 0)"
         raise InputError("E-CONTACT-064", problem, part=name)
     e = np.asarray(law.restitution, dtype=float)
     mu = np.asarray(getattr(law, "friction", 0.0), dtype=float)
@@ -322,9 +324,9 @@ class Moreau:
     impact; a contact with a larger velocity has no impulse. Friction is within the cone, and either
     opposes the mean slip or makes the mean slip zero. In the latter case, slip is reversed and
     multiplied by e. The impulse opposes the mean velocity, so energy is never created: the change
-    of energy is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001).
-    Without friction, this is Newton's law for simultaneous impacts. With friction, the law needs
-    Clarabel (extra `contact`).
+    of energy is lambda.v - (1 - e)/(1 + e) lambda'W lambda/2, where v is the mean velocity
+    (Moreau 1988; Glocker 2001). Without friction, this is Newton's law for simultaneous impacts.
+    With friction, the law needs Clarabel (extra `contact`).
 
     Attributes
     ----------
@@ -525,7 +527,7 @@ def collide(
 
 
 def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
-    """Return the velocity changes I^-1 N due to unit impulses N, or zero for an immovable body."""
+    """Return the velocity changes I^-1 N due to impulses N, or zeros if the body is immovable."""
     if inertia is None:
         return np.zeros_like(forces)
     I = np.asarray(inertia, dtype=float)

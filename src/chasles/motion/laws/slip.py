@@ -32,7 +32,7 @@ STEPS = 20_000
 """Maximum number of integration steps; a few tens are typical."""
 
 SETTLED = 1e-13
-"""Relative tolerance for velocities and their rates: smaller ones count as zero."""
+"""Relative magnitude below which velocities and their time derivatives count as zero."""
 
 HALVINGS = 60
 """Maximum number of bisections, sufficient to converge to within rounding error."""
@@ -41,7 +41,7 @@ EPS = 4.0 * float(np.finfo(float).eps)
 """Convergence tolerance for a step size, relative to the full step; four times machine epsilon."""
 
 Quantity = Literal["impulse", "velocity", "work"]
-"""Quantity whose goal value ends a phase of the impact: normal impulse (N s), normal velocity
+"""Quantity that determines the end of a phase of the impact: normal impulse (N s), normal velocity
 (m/s), or work of the normal impulse (J)."""
 
 
@@ -75,11 +75,11 @@ class Slip:
         return np.column_stack([np.zeros((len(self.mu), 4)), self.zeta0])
 
     def measured(self, path: np.ndarray, quantity: Quantity) -> np.ndarray:
-        """Return the current value (n,) of a quantity, given the state `path`."""
+        """Return the normal impulse, its work or the normal velocity (n,) in the state `path`."""
         return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
-        """Return the derivative of the state with respect to slip time: |slip| d path/dp."""
+        """Return d path/dp times the slip speed, where p is the normal impulse."""
         slip, normal = path[:, 4:6], path[:, 6]
         rate = np.empty_like(path)
         rate[:, :2] = -self.mu[:, None] * slip
@@ -105,7 +105,7 @@ class Slip:
             bent = bent[~past]
             bent = bent[self[bent]._bent(path[bent])]
         else:
-            problem = "slip neither stops nor settles in one direction"
+            problem = "during the impact, slip does not stop, and its direction does not converge"
             remedy = "check that W is an inverse inertia (positive definite)"
             raise NotFiniteError("E-CONTACT-079", problem, remedy, part="impact")
         if (some := np.flatnonzero(crossing)).size:
@@ -115,13 +115,16 @@ class Slip:
         return path
 
     def _pace(self) -> np.ndarray:
-        """Return a positive upper bound on the change in slip per unit normal impulse (1/kg)."""
+        """Return a positive bound (1/kg) on the change in slip velocity per unit normal impulse."""
         pull = np.linalg.norm(self.W[:, :2, 2], axis=1) + 1e-3 * self.W[:, 2, 2]
         pace: np.ndarray = self.mu * np.trace(self.W[:, :2, :2], axis1=1, axis2=2) + pull
         return pace
 
     def _direction(self, path: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the slip speed (n,), the slip direction s (n, 2) and d slip/dp (n, 2)."""
+        """Return the slip speed (n,), the slip direction s (n, 2), and a derivative (n, 2).
+
+        The derivative is that of the slip velocity with respect to the normal impulse.
+        """
         slip = path[:, 4:6]
         size = np.linalg.norm(slip, axis=1)
         s = slip / np.where(size > 0.0, size, 1.0)[:, None]
@@ -129,7 +132,7 @@ class Slip:
         return size, s, change
 
     def _bent(self, path: np.ndarray) -> np.ndarray:
-        """Return True where the slip direction still turns significantly before slip stops."""
+        """Return a mask (n,) of the collisions whose slip turns significantly before it stops."""
         size, s, change = self._direction(path)
         turn = np.abs(s[:, 0] * change[:, 1] - s[:, 1] * change[:, 0])
         growth = np.sum(s * change, axis=1)
@@ -157,10 +160,10 @@ class Slip:
             moved, step = np.abs(after - step), after
             if np.all(moved <= EPS * h):
                 break
-        return _stepped(self, path, np.minimum(step + EPS * h, high))  # at or just beyond the goal
+        return _stepped(self, path, np.minimum(step + EPS * h, high))  # add EPS to reach the goal
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Return the state at which a quantity reaches its goal, with constant slip direction."""
+        """Return the state where a quantity reaches its goal if the slip direction is constant."""
         size, s, change = self._direction(path)
         growth = np.sum(s * change, axis=1)
         first = np.linalg.norm(self.zeta0, axis=1)
@@ -212,7 +215,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Return the remaining normal impulse until a quantity reaches its goal, or infinity."""
+        """Return the normal impulse until `quantity` reaches `goal`, or infinity if it does not."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]
@@ -255,7 +258,7 @@ def _step(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 @cache
 def _stages() -> tuple[tuple[tuple[int, float], ...], ...]:
-    """Return the nonzero Runge-Kutta coefficients (index, value) of each stage and the result."""
+    """Return the nonzero Runge-Kutta coefficients (index, value) of each stage and of the step."""
     method = scipy.integrate.DOP853
     rows = (*method.A, method.B)
     return tuple(tuple((k, float(a)) for k, a in enumerate(row) if a) for row in rows)

@@ -50,7 +50,7 @@ class NormalLaw(Protocol):
         Returns
         -------
         touching : float or ndarray
-            1.0 or 0.0; always 1.0 for a normal law without state variables.
+            1.0 or 0.0; always 1.0 for a normal law whose force does not jump at first contact.
 
         Examples
         --------
@@ -136,7 +136,7 @@ class NormalLaw(Protocol):
         """
 
     def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
-        """Correct integrated states so that the surfaces touch the bodies if there is a force.
+        """Correct the integrated states so that surfaces stay in contact while a force acts.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class NormalLaw(Protocol):
 
 
 class _InSeries(NormalLaw):
-    """Soft surfaces in series under the same force, with the surface positions (m) as states."""
+    """Soft surfaces in series, i.e. under the same force. Their positions (m) are the states."""
 
     @property
     def _surfaces(self) -> tuple["SoftSurface", ...]:
@@ -175,8 +175,8 @@ class _InSeries(NormalLaw):
         return less_equal(gap, (1.0 - CLOSE) * sum(state))
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
-        # The rates of the states add up to the rate of the gap. A difference between the gap and
-        # the sum of the states is distributed over the surfaces in proportion to 1/D.
+        # The displacements of the surfaces (states) add up to the gap, and so do their rates. An
+        # error in the sum is distributed over the surfaces in proportion to 1/D.
         surfaces = list(zip(self._surfaces, state, strict=True))
         damping = self._damping
         off = sum(damping / s.damping * (s.stiffness / s.damping) for s, _ in surfaces)
@@ -190,8 +190,9 @@ class _InSeries(NormalLaw):
         return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        # The step has a closed form (Featherstone 2008, 11.8). If there was a force, the positions
-        # are corrected to add up to the gap. Otherwise, each position decays as exp(-K t / D).
+        # The step has a closed form (Featherstone 2008, 11.8): without a contact force, each
+        # position decays as exp(-K t / D). With a force, the positions are then corrected so that
+        # they add up to the gap.
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
 
@@ -269,7 +270,7 @@ class TwoSoftSurfaces(_InSeries):
         Raises
         ------
         InputError
-            If the ratios of stiffness and damping differ.
+            If the ratios of stiffness to damping differ.
 
         Examples
         --------
@@ -283,7 +284,9 @@ class TwoSoftSurfaces(_InSeries):
             ratios = f"{a.stiffness / a.damping:g} and {b.stiffness / b.damping:g} 1/s"
             problem = f"the surfaces differ in their ratio of stiffness to damping, {ratios}"
             part = "TwoSoftSurfaces.lumped"
-            raise InputError("E-CONTACT-086", problem, "keep them as two surfaces", part=part)
+            raise InputError(
+                "E-CONTACT-086", problem, "use the TwoSoftSurfaces object as the law", part=part
+            )
         return SoftSurface(_series(a.stiffness, b.stiffness), _series(a.damping, b.damping))
 
 
@@ -529,7 +532,7 @@ class SoftFriction:
 class SoftContact:
     """Contact law of one contact point: a law for the normal force, with or without friction.
 
-    The states are the states of the normal law, followed by one friction state for each tangent.
+    The state variables of the normal law are followed by one friction state for each tangent.
     Forces are in the order of the contact axes: tangents, then normal.
 
     Attributes
@@ -577,7 +580,7 @@ class SoftContact:
         Returns
         -------
         touching : float or ndarray
-            1.0 or 0.0; always 1.0 for a normal law without state variables.
+            1.0 or 0.0; always 1.0 for a normal law whose force does not jump at first contact.
 
         Examples
         --------
@@ -626,7 +629,7 @@ class SoftContact:
         """
         normal, sideways = self._parts(state)
         if len(slip) != self.tangents:
-            problem = f"slip must have {self.tangents} entries"
+            problem = f"slip must have {self.tangents} entries, not {len(slip)}"
             raise InputError("E-CONTACT-083", problem, part="SoftContact")
         force, rates = self.normal.response(normal, gap, rate, touching)
         if self.friction is None:
@@ -693,7 +696,7 @@ class SoftContact:
         return [*after, *self.friction.advanced(sideways, forces[:-1], dt)]
 
     def settled(self, state: Values, forces: Values, gap: Value) -> list[Value]:
-        """Correct integrated states so that the surfaces touch the bodies if there is a force.
+        """Correct the integrated states so that surfaces stay in contact while a force acts.
 
         Parameters
         ----------
@@ -736,7 +739,7 @@ def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
 
 
 def _series(*values: float) -> float:
-    """Return the stiffness or damping of several elements in series."""
+    """Return the total stiffness (or damping) of springs (or dampers) connected in series."""
     return 1.0 / sum(1.0 / value for value in values)
 
 

@@ -11,10 +11,10 @@ from chasles.motion.laws.soft import NormalLaw, Response, Values, check_law
 class StandardSolid(NormalLaw):
     """Spring and damper in parallel, in series with a spring (Featherstone 2008, 11.8).
 
-    The state is z, the displacement of the parallel spring and damper (m, negative if they are
-    pressed in). The force on a body at p (the gap) is max(0, K_s (z - p)), which grows from zero at
-    first contact, and zdot = -(K z + force)/D. Fast impacts compress only the series spring; under
-    a static load, both springs are compressed. In the limit of infinite K_s, the law is
+    The state is z, the displacement of the parallel spring and damper (m, negative in
+    compression). The force on a body at p (the gap) is max(0, K_s (z - p)), which grows from zero
+    at first contact, and zdot = -(K z + force)/D. Fast impacts compress only the series spring;
+    under a static load, both springs are compressed. In the limit of infinite K_s, the law is
     `SoftSurface`.
 
     Attributes

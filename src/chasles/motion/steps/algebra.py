@@ -10,7 +10,7 @@ from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 
 
 def absent(x: Any) -> bool:
-    """Return True if x is the constant zero; symbols never are."""
+    """Return True if x is the number zero; symbols count as nonzero."""
     return not isinstance(x, Scalar) and x == 0.0
 
 
@@ -75,10 +75,10 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tuple[Any, Any]]:
-    """Return each distinct Jacobian column with the sum of its wrenches.
+    """Return each distinct Jacobian column with the sum of the wrenches that it multiplies.
 
-    `columns` contains one entry for each wrench: a pair (shared column, sign), or None for a zero
-    column, as the function `columns` returns them. A wrench is multiplied by its sign.
+    `columns` contains an entry for each wrench: None for a zero column, or a pair of the column
+    and the sign of the wrench.
     """
     found: list[list[Any]] = []
     for column, wrench in zip(columns, wrenches, strict=True):

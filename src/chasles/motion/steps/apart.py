@@ -1,11 +1,11 @@
 """Division of long compiled programs into parts, with calls to subprograms between the parts.
 
-The first Newton step and the iterations solve linear systems of the same form (`solve`). The
-closest of many points are found one by one (`nearest`), and a line search narrows an interval in
-several rounds (`narrow`). For robots with many contacts, these computations make up most of the
-code. Therefore each of these computations becomes a subprogram that is called several times. A
-program that calls subprograms is divided into parts. A part ends with the arrays that it passes to
-a subprogram (requests), and the next part begins with the results (answers).
+A time step repeats three computations. All Newton steps solve linear systems of the same form
+(`solve`). The closest of many potential contact points are found one by one (`nearest`). A line
+search narrows an interval in several rounds (`narrow`). For robots with many contacts, these
+computations make up most of the code. Therefore each of them becomes a subprogram that is called
+several times. A program that calls subprograms is divided into parts. A part ends with the arrays
+that it passes to a subprogram (requests), and the next part begins with the results (answers).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,18 +21,19 @@ from chasles.motion.steps.sharing import Rows, nearest
 from chasles.motion.steps.systems import System, system_of, system_size
 
 SOLVE, NARROW, NEAREST = "solve", "narrow", "nearest"
-"""Names of the subprograms; `nearest` is followed by the number of a group of points."""
+"""Names of the subprograms. "nearest" is followed by the index of a group of contact points, for
+example "nearest0"."""
 
 INTERVAL = "interval"
-"""Name of the array with the search interval, which each round of a line search updates."""
+"""Name of the array that contains the search interval of a line search."""
 
 FREE = ("const", "input")
-"""Operations that are repeated in every part of a divided program. Values of all other operations
-are passed from one part to the next."""
+"""Operations that are repeated in every part of a divided program that needs them. The results of
+all other operations are passed from one part to the next."""
 
 
 Output = tuple[Variable, list[Number]]
-"""Output array of a program: the variable, and its entries as expressions."""
+"""Output array of a program: its name and shape, and its entries as expressions."""
 
 
 def output(name: str, entries: Iterable[Number]) -> Output:
@@ -49,8 +50,8 @@ class Called(NamedTuple):
     program : str
         Name of the subprogram.
     inputs, outputs : Mapping[str, str]
-        Arrays of the calling program to use as inputs and outputs of the subprogram, by the names
-        in the subprogram. Arrays that are not listed have the same name in both.
+        Map the name of an input or output of the subprogram to the name of the array in the calling
+        program. An array that is not in the map has the same name in both programs.
     """
 
     program: str
@@ -59,16 +60,16 @@ class Called(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Arrays that a program passes to a subprogram (requests), and its results (answers)."""
+    """Arrays passed to a subprogram (requests), and the results of the subprogram (answers)."""
 
     requests: list[Output]
     answers: list[Variable]
 
 
 def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
-    """Return the subprogram calls between the parts of `begin`, `refine` or `search`.
+    """Return the subprograms to call after each part of `begin`, `refine` or `search`.
 
-    `picks` contains the number of shared contact slots of each group of points.
+    For each group of potential contact points, `picks` contains the maximum number of active ones.
     """
     solve = [Called(SOLVE)]
     if name == "refine":
@@ -94,7 +95,7 @@ def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
 
 
 class Apart:
-    """Calls to subprograms, in order, at which a program is divided into parts."""
+    """Calls to subprograms, in order, that separate the parts of a divided program."""
 
     def __init__(self, problem: Problem, calls: Sequence[Call] = ()) -> None:
         self.problem, self.calls = problem, list(calls)
@@ -107,7 +108,7 @@ class Apart:
         return symbols(_arena(request[1]), answer.name, answer.shape)
 
     def search(self, line: Line, begun: Interval, whole: Number) -> Interval:
-        """Add a call for all rounds of a line search, and return the final interval as symbols."""
+        """Add one call that does a whole line search; return the final interval as symbols."""
         requests = [
             output("narrow_line", [whole, *_entries(line, self.problem)]),
             output("narrow_begun", begun),
@@ -118,12 +119,12 @@ class Apart:
 
     @property
     def answers(self) -> list[Variable]:
-        """Results of all calls, which are inputs of the program."""
+        """Results of all subprogram calls, which are passed to later parts of the program."""
         return [v for call in self.calls for v in call.answers]
 
     @property
     def requests(self) -> list[Output]:
-        """All arrays that the program passes to subprograms."""
+        """Arrays that the program passes to subprograms, in the order of the calls."""
         return [r for call in self.calls for r in call.requests]
 
     def parts(self, program: Program) -> list[Program]:
@@ -143,7 +144,10 @@ class Apart:
 
 
 class Pick:
-    """Selection of the closest points of a group by calls to a subprogram (`sharing.closest`)."""
+    """Function that selects the closest contact points in a group, with calls to a subprogram.
+
+    It is passed to `sharing.closest` as the argument `pick`.
+    """
 
     def __init__(self, number: int) -> None:
         self.name = f"{NEAREST}{number}"
@@ -160,11 +164,11 @@ class Pick:
 
     @property
     def _varied(self) -> list[Number]:
-        """Entries of all rows that are expressions, without the gaps in the first column."""
+        """Symbolic entries of all rows, without those in the first column (the gaps)."""
         return [x for row in self.rows for x in row[1:] if isinstance(x, Scalar)]
 
     def program(self) -> Program:
-        """Return the subprogram that finds the closest point."""
+        """Return the subprogram that finds the contact point with the smallest gap in a group."""
         arena, width = Arena(RULES), len(self.rows[0])
         shapes = {"left": (len(self.rows),), "rows": (len(self._varied),)}
         given = {name: symbols(arena, name, shape) for name, shape in shapes.items()}
@@ -209,7 +213,7 @@ def narrowing(newton: Newton, arena: Arena, memory: Variable, data: Variable) ->
 
 
 def _entries(line: Line, problem: Problem) -> list[Number]:
-    """Return the values of a `Line` as a flat list; `_line` is the inverse."""
+    """Return the values of a `Line` as a flat list, from which `_line` restores it."""
     found = [*line.v, *line.d]
     for motions in (line.at, line.along):
         for touch, (u, w) in zip(problem.touches, motions, strict=True):
@@ -218,7 +222,7 @@ def _entries(line: Line, problem: Problem) -> list[Number]:
 
 
 def _line(entries: Sequence[Number], problem: Problem) -> Line:
-    """Return the `Line` with the given values, in the order of `_entries`."""
+    """Restore a `Line` from the list that `_entries` returned."""
     left, n, still = iter(entries), len(problem.p), np.zeros(3)
 
     def array(size: int) -> np.ndarray:
@@ -233,11 +237,11 @@ def _line(entries: Sequence[Number], problem: Problem) -> Line:
 
 
 def _arena(entries: Iterable[Number]) -> Arena:
-    """Return the arena to which the expressions belong."""
+    """Return the arena (storage) of the given expressions."""
     return next(x.arena for x in entries if isinstance(x, Scalar))
 
 
-# Division of programs ----------------------------------------------------------------------------
+# Division of programs into parts -----------------------------------------------------------------
 
 Results = Sequence[tuple[Variable, tuple[int, ...]]]
 
@@ -299,9 +303,9 @@ def _part(
 ) -> Program:
     """Return a program that consists of the instructions in `order`.
 
-    The result has the given inputs, followed by other inputs that are used. Some instructions are
-    replaced by values of inputs: `taken` maps the index of such an instruction to the input and the
-    index of the entry.
+    The result has the given inputs, followed by any other inputs that these instructions use.
+    `taken` maps the index of an instruction that becomes an input to the input and the index of
+    its entry.
     """
     number = {k: n for n, k in enumerate(order)}
     index, code = {v: n for n, v in enumerate(inputs)}, list[Instruction]()

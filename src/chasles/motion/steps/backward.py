@@ -1,11 +1,10 @@
-"""Adjoint of a time step with contact, which maps covectors after the step to covectors before it.
+"""Gradients of a time step with contact, by the adjoint method.
 
-The velocities v at the end of a step balance the momentum, g(v, x) = 0, where x are the state,
-torques and parameters at the beginning of the step. By the implicit function theorem, covectors y
-of the results are pulled back to
+The velocities v at the end of a step solve the momentum balance g(v, x) = 0, where x contains the
+state, torques and parameters at the beginning of the step. The results of the step are y(v, x). If
+c is the gradient of a cost with respect to y, its gradient with respect to x is
 
-    x' = (dy/dx)' y - (dg/dx)' z,    (dg/dv)' z = (dy/dv)' y
-
+    (dy/dx)' c - (dg/dx)' z,    where    (dg/dv)' z = (dy/dv)' c
 This requires one solve with the transposed Jacobian at the solution; iterations are not
 differentiated. It is assumed that small changes of x do not alter which contacts act, stick or
 slide. Where this assumption does not hold, the result is a one-sided derivative.
@@ -28,21 +27,20 @@ from chasles.motion.steps.stepping import HOLD, TOLERANCE, Steps
 from chasles.motion.steps.traced import by_entries
 
 MOVING = ("q", "qd", "act")
-"""Names of the states that have covectors; contact forces and statistics do not."""
+"""Names of the states with respect to which gradients are computed."""
 
 
 class Backward:
-    """Programs for an adjoint step, which solves the step and then pulls covectors back.
+    """Programs for reverse-mode differentiation of a time step.
 
-    A covector is the gradient of a scalar with respect to a state or an input of the step. The
-    programs read and return the covectors of:
+    The programs solve the step, and then update the gradients of a scalar with respect to:
 
-    - the inputs in `along`, which vary from step to step (covectors of this step alone)
+    - the inputs in `along`, which vary from step to step (gradients for this step alone)
     - the states
     - all other inputs (sums over the steps)
 
-    Further inputs are the inputs of the step, and weights that are added to the covectors of the
-    states.
+    The inputs of the programs are the inputs of the step, the gradients after the step, and terms
+    (weights) that are added to the gradients with respect to the states.
     """
 
     def __init__(self, steps: Steps, along: Sequence[str]) -> None:
@@ -56,12 +54,12 @@ class Backward:
         self.weights = [Variable(f"weight_{name}", (sizes[name],)) for name in self.states]
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program `Steps.begin`, with the inputs of the adjoint step added."""
+        """Return the program `Steps.begin`, extended by the inputs that the adjoint step needs."""
         return self.steps.begin(tolerance, self.bars, self.weights)
 
     @property
     def end(self) -> Program:
-        """Program that pulls covectors back through the step, given the solved velocities."""
+        """Program for the gradients of the inputs of a step, given the solved velocities."""
         steps, arena, model = self.steps, self.steps._arena, self.steps.model
         point, memory, _ = steps._between
         own = {x.name: symbols(arena, x.name, x.shape) for x in (point, memory)}

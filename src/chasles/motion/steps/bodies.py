@@ -20,7 +20,7 @@ from chasles.motion.steps.impulses import SLOW, bounded
 from chasles.motion.steps.spots import Placed
 
 Own = Mapping[str, Any]
-"""Model parameters that are inputs of a step: flat arrays of values or symbols, by name."""
+"""Model parameters passed to a step: maps each name to a flat array of values or symbols."""
 
 NO_OWN: Own = {}
 
@@ -28,7 +28,7 @@ NO_OWN: Own = {}
 def computed(
     model: Model, function: str, arena: Arena, given: Mapping[str, Any], own: Own, **options: Any
 ) -> np.ndarray:
-    """Evaluate a robot function on symbols, with model parameters as further inputs."""
+    """Evaluate a robot function symbolically, with the model parameters in `own`."""
     made = program(model, function, parameters=tuple(own), **options)
     return result(made, arena, {**given, **own})
 
@@ -82,9 +82,10 @@ def free_places(model: Model) -> list[int]:
 def moved(
     model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position after a displacement `way`, and the velocities along the new body axes.
+    """Return the configuration after a displacement `way`, and the joint velocities there.
 
-    Free joints keep their linear velocity along the world axes.
+    The linear velocities of free joints are constant in the world frame. They are expressed in the
+    new body axes.
     """
     turn, last = way.copy(), v.copy()
     free = [i for i in model.movers if model.bodies[i].data.traits.floating]
@@ -199,10 +200,10 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
 
 
 class Weights:
-    """Function that returns the inverse mass (1/kg) at a contact pair, as a mean over three axes.
+    """Function that returns the inverse effective mass (1/kg) of the robot at a pair of shapes.
 
-    The robot is in the neutral posture. `inverse` is the inverse of the mass matrix in that posture
-    (`mass_matrices`).
+    The inverse mass is the mean over three axes in the neutral posture. `inverse` is the inverse of
+    the mass matrix in that posture (`mass_matrices`).
     """
 
     def __init__(self, model: Model, inverse: np.ndarray, own: Own = NO_OWN) -> None:
@@ -218,7 +219,7 @@ class Weights:
         return bounded(total)
 
     def _at(self, frame: str, point: At) -> Number:
-        """Return the inverse mass at a point fixed in a frame."""
+        """Return the inverse effective mass at a point in a frame, averaged over all directions."""
         key = frame, point
         if key not in self._known:
             J = _jacobian(self._model, *key, neutral_posture(self._model))[3:]
@@ -227,16 +228,16 @@ class Weights:
 
 
 def _middle(shape: Any) -> np.ndarray:
-    """Return the center of a shape in its frame; for a plane, the point that defines it."""
+    """Return the center of a shape in its frame; for a plane, a point on the plane."""
     if hasattr(shape, "balls"):
         return np.mean([at for at, _ in shape.balls()], axis=0)
     return np.array(getattr(shape, "point", (0.0, 0.0, 0.0)))
 
 
 def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return the change in angular velocity that removes energy added by the gyroscopic torque.
+    """Return a change in angular velocity that compensates the energy error of an explicit step.
 
-    An explicit step of dt seconds with angular velocity w would add this energy.
+    In a step of dt seconds with angular velocity w, the gyroscopic torque would add energy.
     """
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)

@@ -19,18 +19,18 @@ from chasles.motion.steps.impulses import IMPACT, SLOW
 from chasles.motion.steps.touching import Touch
 
 ROUNDS = 16
-"""Number of rounds of sequential impacts, with at most one impact per contact in a round."""
+"""Number of passes over all contacts when their impacts are computed one after another."""
 
 
 class Bounces(NamedTuple):
-    """Contact slots with restitution.
+    """Contact slots (potential contact points) with restitution.
 
     Attributes
     ----------
     touches : list[Touch]
-        Contact slots, whose lower bounds on the normal velocity include the rebound.
+        Contact slots. Their lower bounds on the normal velocity include the rebound velocity.
     early : Number
-        Time (s) from the start of the step to the first impact, or 0 without an impact.
+        Time (s) from the start of the step to the first impact, or 0 if there is no impact.
     """
 
     touches: list[Touch]
@@ -38,14 +38,14 @@ class Bounces(NamedTuple):
 
 
 class Free(NamedTuple):
-    """Motion of the robot in a step in which no contact acts.
+    """Motion of the robot in a step without contact forces.
 
     Attributes
     ----------
     v, ahead : np.ndarray
         Velocities before and after the step.
     H : np.ndarray
-        Matrix of the momentum balance.
+        Matrix that maps changes of velocity to impulses in the step.
     order : Sequence[int]
         Order in which coordinates are eliminated in linear systems with H.
     dt : float
@@ -94,10 +94,9 @@ def bouncing(
     gaps: Sequence[Number],
     gravity: Number,
 ) -> Bounces:
-    """Return contact slots whose velocity bounds include restitution, and the first impact time.
-
-    Stored velocities refer to the middle of the previous step, so that a free-fall parabola is
-    exact.
+    """Return the contacts, with restitution in their velocity bounds, and the first impact time.
+    The velocities `free.v` and `free.ahead` are treated as velocities at the middle of the previous
+    and of the current step. With this convention, positions in free fall are exact.
     """
     dt, fall = free.dt, IMPACT * gravity * free.dt
     early: Number = dt
@@ -124,7 +123,7 @@ def bouncing(
 
 
 def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Number) -> Strike:
-    """Return the normal motion of a contact slot in a step in which no contact acts."""
+    """Return the motion of a contact slot along its normal, if no contact forces act."""
     row = _normal_row(carriers[touch.carrier], touch)
     before, after = dot(row, free.v), dot(row, free.ahead)
     u, a = 0.5 * (before + after), (after - before) / free.dt
@@ -134,18 +133,18 @@ def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Numbe
 
 
 def _struck(slot: Strike, change: Number, dt: float, fall: Number) -> Number:
-    """Return 1 if a contact has an impact after its normal velocity changes by `change`, else 0."""
+    """Return 1 if a contact has an impact when its normal velocity changes by `change`, else 0."""
     return less(slot.gap + dt * (slot.after + change), 0.0) * less(fall, slot.hit - change)
 
 
 def _in_sequence(
     free: Free, strikes: dict[int, Strike], fall: Number
 ) -> dict[int, tuple[Number, Number]]:
-    """Return the impact flag (1 or 0) and the change in normal velocity of each contact slot.
+    """Return an impact flag (1 or 0) and the change in normal velocity for each contact.
 
     Each impact reverses the normal velocity of one contact and scales it by the coefficient of
-    restitution, as if no other contact existed. The order of the slots alternates from round to
-    round.
+    restitution, as if no other contact existed. Each round visits the contacts in the reverse order
+    of the round before.
     """
     turns: dict[int, np.ndarray] = {
         k: solved(free.H, slot.row, free.order, None) for k, slot in strikes.items()
@@ -165,7 +164,7 @@ def _in_sequence(
 
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
-    """Return the Jacobian (nv,) of the normal velocity of a contact slot."""
+    """Return the Jacobian (nv,) of the normal velocity at a potential contact point."""
     if touch.direct:
         return J[2]
     n = touch.axes[2]

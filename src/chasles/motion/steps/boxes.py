@@ -3,9 +3,9 @@
 The contact normal is the axis along which the boxes overlap least. The candidates are six face
 normals and nine cross products of edges (Gottschalk, Lin and Manocha 1996, *OBBTree*). If the axis
 is normal to a face, the opposite face of the other box is clipped to that face (Ericson 2005,
-sections 4.4.1 and 5.5.4). The result is a polygon with at most eight corners. Twelve slots are
-used: both ends of the four clipped edges, and the corners of the face that clips them. All
-functions support floats and symbols.
+sections 4.4.1 and 5.5.4). The result is a polygon with at most eight vertices. Twelve slots are
+used: both ends of the four clipped edges, and the vertices of the clipping face. All functions
+support floats and symbols.
 """
 
 from typing import Any, NamedTuple
@@ -28,10 +28,11 @@ from chasles.motion.geometry.closed_forms import (
 from chasles.motion.steps.spots import FAR, Placed, Spot
 
 SLOTS = 12
-"""Number of contact slots for a pair of boxes."""
+"""Number of potential contact points for a pair of boxes."""
 
 SAME = 1e-9
-"""Smallest difference in overlap (m) for which a later face is preferred to an earlier face."""
+"""Tolerance for ties between candidate faces. A face replaces an earlier candidate only if it is
+better by more than this value: in overlap (m), or in the cosine of the angle to the normal."""
 
 EDGE, PART = 1e-3, 0.02
 """Margins that favor face contacts over edge contacts. A contact is between two edges only if the
@@ -46,8 +47,8 @@ SLACK = 1e-6
 """Relative enlargement of clipping rectangles, so that faces of equal size overlap completely."""
 
 FLAT = 1e-12
-"""Smallest extent (m) of an edge along a side of the clipping rectangle. Smaller extents are
-replaced by this value to avoid division by zero."""
+"""Lower bound (m) on the extent of an edge along a side of the clipping rectangle. Smaller extents
+are replaced by this bound to avoid division by zero."""
 
 
 class Face(NamedTuple):
@@ -89,7 +90,7 @@ class Apart(NamedTuple):
 
 
 def _chosen(which: Number, yes: Any, no: Any) -> Any:
-    """Return `yes` if the condition `which` holds, else `no` (arrays, or tuples of arrays)."""
+    """Return `yes` if the condition `which` holds, else `no`; both may be tuples of arrays."""
     if isinstance(yes, tuple):
         found = (_chosen(which, a, b) for a, b in zip(yes, no, strict=True))
         return type(yes)(*found) if hasattr(yes, "_fields") else tuple(found)
@@ -153,7 +154,11 @@ def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart
 
 
 def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
-    """Return contact slots at the corners of the overlap of two faces, or where two edges cross."""
+    """Return the possible contact points of two boxes.
+
+    The points are the corners of the overlap of two faces, or the nearest point of two crossing
+    edges. A point without contact has the gap `FAR`.
+    """
     apart = least_overlap(body, over, surface, under)
     facing = _facing(body, over, surface, under, apart)
     found = []
@@ -168,7 +173,7 @@ def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spo
 
 
 def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) -> Face:
-    """Return the face of the other box that is most nearly opposite to the chosen face."""
+    """Return the face of the other box whose normal is most nearly opposite to `apart.face`."""
     best: Any = None
     face: Any = None
     boxes = [*zip((body, surface), _frames(body, over, surface, under), strict=True)]
@@ -188,10 +193,10 @@ def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) 
 
 
 def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]:
-    """Return (point, distance, valid) for each corner of a face clipped to another face.
+    """Return (point, distance, valid) for each vertex of a face clipped to another face.
 
     Points are halfway between the two faces, and distances are along the normal. `valid` is 1 for
-    an existing corner and 0 for an unused slot.
+    an existing vertex and 0 for an unused slot.
     """
     sides = (face.wide, face.long)
     reach = [(1.0 + SLACK) * side for side in sides]
@@ -223,8 +228,8 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
     ):  # fmt: skip
         early, late = _within(start, way, reach)
         valid = less_equal(early, late)
-        # If a segment misses the rectangle, the points stay on the segment: a point far away would
-        # have a large velocity.
+        # If a segment misses the rectangle, its points are clipped to the segment. Points farther
+        # away would have large velocities.
         begin, end = start + minimum(early, 1.0) * way, start + maximum(late, 0.0) * way
         found.append((out(*begin), begin[2], valid))
         leaving.append((out(*end), end[2], valid * less(late, 1.0)))
@@ -259,7 +264,7 @@ def _within(start: np.ndarray, way: np.ndarray, reach: list[Number]) -> tuple[Nu
 
 
 def _crossing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) -> np.ndarray:
-    """Return the point halfway between the edges that face each other along the normal."""
+    """Return the midpoint between the closest edges of two boxes that touch edge to edge."""
     middles, reach = [], []
     for box, at, sign, line in zip(
         (body, surface), (over, under), (-1.0, 1.0), apart.lines, strict=True
@@ -274,7 +279,7 @@ def _crossing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart
     b, c, f = np.sum(d * e), np.sum(d * r), np.sum(e * r)
     bent = 1.0 - b * b
     over_bent = 1.0 / select(less(bent, PARALLEL), 1.0, bent)
-    # The lines of separate edges may cross beyond their ends (Ericson 2005, section 5.1.9).
+    # Limit the closest points of the two lines to the edges (Ericson 2005, section 5.1.9).
     s = _limited((b * f - c) * over_bent, reach[0])
     t = _limited(b * s + f, reach[1])
     s = _limited(b * t - c, reach[0])

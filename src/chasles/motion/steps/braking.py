@@ -9,6 +9,10 @@ velocities:
 
     T(q1, v1) <= T(q0, v0) + v1 . (dt (tau - g) + dt D (v0 - v1) - dt^2 K v1 + J' gamma)
 
+Here T is the kinetic energy, and q and v are positions and velocities before (0) and after (1) the
+step. The forces are joint torques tau, gravity g, damping D, stiffness K, and the impulses gamma of
+contacts and limits with Jacobian J.
+
 If the kinetic energy is larger, the motion relative to the centers of mass is slowed down. This
 velocity correction is called a brake here. Only steps of the program `rescue` (`stepping`) can
 apply a brake, so other steps take no additional time.
@@ -51,12 +55,12 @@ class Start(NamedTuple):
 
 
 def articulated(model: Model) -> bool:
-    """Return True if the mass matrix of a tree depends on its configuration."""
+    """Return True if a robot has no loops and its mass matrix depends on the configuration."""
     return model.source.closure is None and len(_roots(model)) < len(model.movers)
 
 
 def size(model: Model) -> int:
-    """Return the number of entries in the velocity correction that `brake` returns."""
+    """Return the number of entries of the velocity correction that `brake` computes."""
     return 1 + 3 * len(_roots(model))
 
 
@@ -95,7 +99,7 @@ def allowed(inertia: Inertia, start: Start, v: np.ndarray, dt: float) -> Number:
 def brake(
     inertia: Inertia, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
 ) -> list[Number]:
-    """Return the velocity correction (brake) of a step that ends at q with velocities v.
+    """Return the velocity correction (brake) for a step that ends at q with velocities v.
 
     The first entry is the fraction to remove from the velocity relative to the centers of mass. The
     other entries are the center-of-mass velocities of floating robots, along their base axes.
@@ -112,17 +116,17 @@ def brake(
         centers += list(mean)
     relative = 0.5 * dot(v, momentum) - carried
     part = _slower(allowed - carried, relative)
-    whole = _slower(allowed, carried)  # less than 1 only due to integration errors
+    whole = _slower(allowed, carried)  # the factor is below 1 only due to integration errors
     return [select(turns_far(model, v, dt), 1.0 - part, 0.0), *(whole * x for x in centers)]
 
 
 def _slower(allowed: Number, energy: Number) -> Number:
-    """Return the factor (at most 1) on velocities that reduces `energy` to `allowed`, both in J."""
+    """Return the velocity factor (at most 1) that reduces a kinetic energy to `allowed` (J)."""
     return sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, SLOW), 1.0))
 
 
 def slowed(model: Model, v: np.ndarray, brake: np.ndarray) -> np.ndarray:
-    """Return the velocities v after the velocity correction that the function `brake` computed."""
+    """Apply the correction `brake`, computed by the function `brake`, to the velocities v."""
     along = zeros(model.nv)
     for k, at in enumerate(_roots(model).values()):
         along[at] = brake[1 + 3 * k : 4 + 3 * k]
@@ -130,7 +134,7 @@ def slowed(model: Model, v: np.ndarray, brake: np.ndarray) -> np.ndarray:
 
 
 def turns_far(model: Model, v: np.ndarray, dt: float) -> Number:
-    """Return 1 if a joint turns by more than `FAST` in a step, else 0."""
+    """Return 1 if a joint turns by an angle of more than `FAST` (rad) in a step, else 0."""
     most: Number = 0.0
     for i in model.movers:
         joint, start = model.bodies[i].joint, model.velocity_slices[i].start
@@ -142,7 +146,7 @@ def turns_far(model: Model, v: np.ndarray, dt: float) -> Number:
 
 
 def _roots(model: Model) -> dict[int, slice]:
-    """Map the free joints attached to the world to the slices of their linear velocities."""
+    """Return the slice of qd with the linear velocity of each free joint on the world, by body."""
     return {
         i: slice(model.velocity_slices[i].start + 3, model.velocity_slices[i].stop)
         for i in model.movers

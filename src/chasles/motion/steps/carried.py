@@ -8,16 +8,16 @@ from chasles.expr import Number, Scalar
 
 
 class Carried:
-    """Expressions of the program `begin` whose values other programs read from an array `data`.
+    """Values that the program `begin` computes and passes to other programs in an array `data`.
 
-    `entries` are the expressions, in the order of `data`."""
+    `entries` contains the expressions for these values, in the order of `data`."""
 
     def __init__(self) -> None:
         self.entries: list[Number] = []
         self._known: dict[int, int] = {}
 
     def put(self, value: Any) -> None:
-        """Store all expressions in an array in `entries`; constants are not stored."""
+        """Append the expressions in an array to `entries`, without constants and duplicates."""
         for x in np.ravel(np.asarray(value, dtype=object)):
             known, _ = _unsigned(x)
             if isinstance(known, Scalar) and id(known) not in self._known:
@@ -25,7 +25,7 @@ class Carried:
                 self.entries.append(known)
 
     def seen(self, data: np.ndarray, value: Any) -> np.ndarray:
-        """Return `value`, an array stored by `put`, as expressions in the symbols `data`."""
+        """Return the array `value`, with its stored expressions replaced by entries of `data`."""
         array = np.asarray(value, dtype=object)
         flat = []
         for x in array.ravel():
@@ -36,7 +36,7 @@ class Carried:
 
 
 def _unsigned(x: Any) -> tuple[Any, bool]:
-    """Return the argument of a negation and True, or the expression itself and False."""
+    """Split x into an expression and a flag: return (y, True) if x is -y, otherwise (x, False)."""
     if isinstance(x, Scalar) and x.op == "neg":
         return x.args[0], True
     return x, False

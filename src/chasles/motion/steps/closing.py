@@ -1,9 +1,13 @@
 """Closed loops in a step: reduction to independent velocities y, v = G y, and loop closure.
 
 The step is solved for the velocities y of the independent coordinates, so that velocities satisfy
-the loops exactly and contacts act on the closed mechanism (Featherstone 2008, section 8.11):
+the loop constraints exactly, and contacts act on the closed mechanism (Featherstone 2008, section
+8.11):
 
     G' (M + dt D + dt^2 K) G y = G' (p - dt M g) + (J G)' gamma,  qdd = G ydd + g
+
+M, D and K are the mass, damping and stiffness matrices, p is the momentum without contacts, and
+gamma are the impulses at contacts with the Jacobian J. For G and g, see `Reduction`.
 
 After the step, Newton's method closes the loops of the new position, with the independent
 coordinates fixed, and the dependent velocities follow from y.
@@ -27,7 +31,7 @@ from chasles.motion.steps.lines import Dry, Row, Stop
 from chasles.motion.steps.touching import Touch
 
 CLOSINGS = 3
-"""Number of Newton iterations that close the loops after a step; each squares the error."""
+"""Number of Newton iterations that close the loops after a step (quadratic convergence)."""
 
 
 class Reduction(NamedTuple):
@@ -60,14 +64,14 @@ class Reduction(NamedTuple):
         return _product(self.G.T, _product(A, self.G))
 
     def row(self, row: Row) -> Row:
-        """Convert a linear combination of joint velocities to one of the independent velocities."""
+        """Convert coefficients of all joint velocities to coefficients of the independent ones."""
         J = _dense(row, len(self.G))[None]
         return tuple((k, a) for k, a in enumerate(self.columns(J)[0]) if not absent(a))
 
     def touch(self, M: np.ndarray, touch: Touch, J: np.ndarray) -> Touch:
-        """Return a contact slot with the inverse mass and compliance of the closed mechanism.
+        """Return a potential contact with the inverse mass and stiffness of the closed mechanism.
 
-        M is the mass matrix, and J the Jacobian of the slot, both reduced to the independent
+        M is the mass matrix, and J the Jacobian of the contact, both reduced to the independent
         velocities.
         """
         rows = J if touch.direct else touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
@@ -102,7 +106,7 @@ class Reduction(NamedTuple):
 
 
 def _dense(row: Row, size: int) -> np.ndarray:
-    """Return the coefficients of a linear combination of velocities as an array (size,)."""
+    """Convert a sparse row of (index, coefficient) pairs to an array (size,)."""
     found = zeros(size)
     for k, a in row:
         found[k] = a
@@ -110,7 +114,7 @@ def _dense(row: Row, size: int) -> np.ndarray:
 
 
 def _inverse_mass(M: np.ndarray, row: np.ndarray) -> Number:
-    """Return the inverse mass along a linear combination of velocities."""
+    """Return row M^-1 row': the inverse of the effective mass along the velocity `row` v."""
     return dot(row, solved(M, row, range(len(M)), None))
 
 
@@ -121,9 +125,9 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return a Newton step toward closed loops, the consistent velocities, and the loop margin.
+    """Return a Newton step that closes the loops, the consistent velocities, and the loop margin.
 
-    The margin is explained in `closed`.
+    The loop margin measures the distance from a singular configuration (see `closed`).
     """
     given: dict[str, Any] = {"q": q, "qd": v, **own}
     made = program(model, "closing_step", parameters=tuple(own))
@@ -134,7 +138,7 @@ def _closing(
 
 
 def reduction(model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, own: Own) -> Reduction:
-    """Return the reduction to the chosen independent coordinates of a model."""
+    """Return the map from independent velocities and accelerations to those of all joints."""
     columns = []
     for c in model.independent:
         unit = [float(k == c) for k in range(model.nv)]
@@ -146,7 +150,7 @@ def reduction(model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, own: Own
 def closed(
     model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return position and velocities with closed loops after a displacement, and the loop margin.
+    """Close the loops after a displacement; return q, the velocities and the loop margin.
 
     Only the independent entries of the velocities v are used. The loop margin is 1 where the
     independent coordinates were chosen and 0 at a singular position (`closing_step`); the smallest

@@ -83,9 +83,9 @@ class Problem(NamedTuple):
     scale : Number
         Squared momentum, weighted with `inverse`, to which squared residuals are relative.
     carriers : list[np.ndarray]
-        Contact Jacobians, which the contact slots refer to.
+        Jacobians that the entries of `touches` refer to.
     touches : list[Touch]
-        Contact slots.
+        Potential contact points.
     stops : list[Stop]
         Joint and tendon limits.
     dry : list[Dry]
@@ -106,7 +106,7 @@ class Problem(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """Total number of entries in the sliding directions of all contacts and of dry friction."""
+        """Total number of sliding-direction components of all contacts and dry-friction terms."""
         return sum(touch.directions for touch in self.touches) + len(self.dry)
 
 
@@ -158,7 +158,7 @@ class Line(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Search interval of a line search: fractions of a step that bracket the minimum of the cost.
+    """Interval of step fractions in which a line search looks for the minimum of the cost.
 
     Attributes
     ----------
@@ -174,10 +174,10 @@ class Interval(NamedTuple):
     most: Number
 
     def zero(self, whole: Number) -> Number:
-        """Return the fraction at which the interpolated directional derivative is zero.
+        """Return the fraction of the step at which the directional derivative is zero.
 
-        The interpolation is linear. `whole` is 1 if the derivative is not positive at the end of
-        the full step; the result is then not used.
+        The derivative is interpolated linearly. The result is used only if `whole` is 0; it is 1 if
+        the derivative is not positive at the end of the full step.
         """
         low, high, least, most = self
         return low - least * (high - low) / select(whole, 1.0, most - least)
@@ -198,9 +198,9 @@ class Newton:
     problem : Problem
         The momentum balance.
     held : Sequence[Number]
-        Normal impulses of the contact slots that bound friction if `fixed` is 1.
+        Normal impulses of the potential contact points, which bound friction if `fixed` is 1.
     fixed : Number
-        1 if the impulses `held` bound friction; 0 if the current normal impulses do.
+        1 if friction is bounded by the impulses `held`, 0 if by the current normal impulses.
     solve : Solver | None
         Solver of linear systems, by default `solution`.
     search : Search | None
@@ -232,7 +232,7 @@ class Newton:
         return found
 
     def velocities(self, v: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the linear and angular velocity of each contact slot along its axes."""
+        """Return the linear and angular velocity of each potential contact, in contact axes."""
         twists, found = self._twists(v), []
         for touch in self.p.touches:
             if touch.direct:
@@ -253,7 +253,7 @@ class Newton:
         return select(self.fixed, self.held[id(touch)], push), 1.0 - self.fixed
 
     def _impulse(self, touch: Touch, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the impulse and moment of a contact slot along its axes, given its velocities."""
+        """Return the linear and angular impulse of a contact point, given its velocities."""
         push = touch.normal.impulse(u[2])
         linear, turning = zeros(3), zeros(3)
         linear[2] = push
@@ -262,12 +262,12 @@ class Newton:
         return linear, turning
 
     def _impulses(self, at: Motions) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the impulse and moment of each contact slot, given its velocities."""
+        """Return the linear and angular impulse of each contact point, given its velocities."""
         each = zip(self.p.touches, at, strict=True)
         return [self._impulse(touch, u, w) for touch, (u, w) in each]
 
     def forces(self, v: np.ndarray) -> np.ndarray:
-        """Return the contact impulses on the bodies along the world axes, shape (slots, 3)."""
+        """Return the contact impulses on the bodies along the world axes, one row per contact."""
         each = [
             linear @ touch.axes
             for (linear, _), touch in zip(
@@ -293,10 +293,10 @@ class Newton:
         return dot(momentum, v), released
 
     def passive(self, v: np.ndarray) -> Number:
-        """Return the largest factor, at most 1, for which the scaled v satisfies v.(H v - p) <= 0.
+        """Return the largest factor s <= 1 such that u = s v satisfies u.(H u - p) <= 0.
 
-        The factor is 1 if the impulses that lead to v do no positive work. Velocities that keep a
-        gap open still do so after scaling.
+        If the impulses that lead to v do no positive work, s is 1. A contact that is open at
+        velocities v is also open at u.
         """
         supplied, energy = dot(v, self.p.p), dot(v, [dot(row, v) for row in self.p.H])
         return minimum(maximum(supplied, 0.0) / maximum(energy, SLOW), 1.0)
@@ -304,9 +304,9 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return the result of a Newton step that ends at v.
+        """Return the result of a Newton step that ends at the joint velocities v.
 
-        `at` contains the velocities of the contact slots at v.
+        `at` contains the corresponding velocities of the potential contact points.
         """
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
@@ -332,7 +332,7 @@ class Newton:
         return g
 
     def _applied(self, impulses: Motions) -> np.ndarray:
-        """Convert the impulses and moments of all contact slots to generalized impulses."""
+        """Convert the linear and angular impulses of all contacts to generalized impulses."""
         p = self.p
         wrenches: list[np.ndarray] = [zeros(len(J)) for J in p.carriers]
         for (linear, turning), touch in zip(impulses, p.touches, strict=True):
@@ -468,7 +468,7 @@ class Newton:
         return self._found(v + part * d, _ahead(at, along, part), turned)
 
     def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
-        """Split a flat list of sliding directions by contact slot."""
+        """Split a flat list of sliding directions into one list per contact."""
         found, start = [], 0
         for touch in self.p.touches:
             found.append(directions[start : start + touch.directions])
@@ -497,11 +497,11 @@ class Newton:
     def _part(
         self, v: np.ndarray, d: np.ndarray, g: np.ndarray, at: Motions, along: Motions
     ) -> Number:
-        """Return the fraction, at most 1, of a step d up to which the cost decreases.
+        """Return the step size, at most 1, that minimizes the cost along the direction d.
 
-        At this fraction, the directional derivative d.g of the cost changes its sign. The
-        derivative may stay small and then rise steeply where a contact closes, at any fraction.
-        Therefore, the search alternates between regula falsi and bisection on a logarithmic scale.
+        At this step size, the directional derivative d.g of the cost is zero. The derivative may be
+        small at first and rise steeply where a contact closes. Therefore, the search alternates
+        between regula falsi and bisection on a logarithmic scale.
         """
         inertia = dot(d, [dot(row, d) for row in self.p.H])
         line = Line(v, d, at, along, dot(d, g), inertia, self._power(v, d, at, along))
@@ -512,13 +512,13 @@ class Newton:
         return select(whole, 1.0, found.zero(whole))
 
     def searched(self, line: Line, begun: Interval, whole: Number) -> Interval:
-        """Return the interval after all rounds of the line search."""
+        """Return the interval that contains the minimum after all rounds of the line search."""
         for _ in range(ROUNDS):
             begun = self.narrowed(line, begun, whole)
         return begun
 
     def narrowed(self, line: Line, found: Interval, whole: Number) -> Interval:
-        """Return the interval after a round: one step of regula falsi, and one of bisection."""
+        """Narrow the interval of the line search by a regula falsi step and a bisection step."""
         for falsi in (True, False):
             low, high, least, most = found
             between = found.zero(whole) if falsi else sqrt(maximum(low, NARROW * high) * high)
@@ -530,7 +530,7 @@ class Newton:
         return found
 
     def _unbalanced(self, line: Line, part: Number) -> Number:
-        """Return the directional derivative d.g of the cost after a fraction of a step d."""
+        """Return the directional derivative d.g of the cost at the fraction `part` of a step d."""
         v, d, at, along, start, inertia, begun = line
         there = _ahead(at, along, part)
         return start + part * inertia + begun - self._power(v + part * d, d, there, along)
@@ -538,8 +538,8 @@ class Newton:
     def _power(self, v: np.ndarray, d: np.ndarray, at: Motions, along: Motions) -> Number:
         """Return the dot product of a velocity change d and the generalized impulses.
 
-        The impulses are evaluated at velocities v. `at` and `along` are the velocities of the
-        contact slots at v, and the changes of these velocities along d.
+        The impulses are evaluated at velocities v. `at` contains the velocities of the contact
+        points at v, and `along` contains the changes of these velocities along d.
         """
         total: Number = 0.0
         for (linear, turning), (du, dw) in zip(self._impulses(at), along, strict=True):
@@ -554,13 +554,13 @@ class Newton:
 
 
 def _ahead(at: Motions, along: Motions, part: Number) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the velocities of the contact slots after a fraction of a Newton step."""
+    """Return the velocities at the contacts after a fraction `part` of a Newton step."""
     pairs = zip(at, along, strict=True)
     return [(u + part * du, w + part * dw) for (u, w), (du, dw) in pairs]
 
 
 def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
-    """Add the stiffness of contact slots with their own Jacobian (`Touch.direct`) to H in place.
+    """Subtract from H the impulse derivatives of contacts that have their own Jacobian.
 
     Symmetric terms are computed once for both sides of the diagonal.
     """
@@ -579,10 +579,12 @@ def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """Return the sum of a'K b over all contact Jacobians, for two of their columns a and b.
+    """Return the sum of a'K b over all contact Jacobians, where a and b are columns of a Jacobian.
 
-    Jacobians in which a or b is zero are skipped. `spatial` contains the stiffness K of each
-    Jacobian. `sums` caches sums of K, and the products of these sums with columns.
+    K is the negative derivative of contact impulses with respect to velocity, one matrix per
+    Jacobian, in `spatial`. The arguments `a` and `b` contain one column of each Jacobian.
+    Jacobians in which a or b is zero are skipped. `sums` caches sums of K, and the products of
+    these sums with columns.
     """
     shared = [
         (c, x[1] * y[1], x[0], y[0])

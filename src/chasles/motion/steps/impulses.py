@@ -8,8 +8,8 @@ normal impulse that bounds friction (Castro and others 2024, *Irrotational conta
 
 A bound is the normal velocity at which a gap closes exactly at the end of the step, so that shapes
 do not overlap. If shapes already overlap, the bound is the separating velocity that removes a
-fraction of the overlap. Compliances R are fractions of the inverse mass at a contact, or follow
-from a given stiffness and dissipation.
+fraction of the overlap. Compliances R (velocity per unit impulse, in 1/kg) are fractions of the
+inverse mass at a contact, or follow from a given stiffness and dissipation.
 """
 
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ Restitution acts only at higher speeds."""
 
 
 def stiffness(fraction: float, weight: Number) -> Number:
-    """Return the stiffness 1 / R for the compliance R = fraction * (inverse mass `weight`)."""
+    """Return the impulse per unit velocity, 1 / (fraction * `weight`). `weight`: inverse mass."""
     return 1.0 / (fraction * bounded(weight))
 
 
@@ -54,13 +54,13 @@ def bounded(weight: Number) -> Number:
 
 
 def bound(gap: Number, dt: float) -> Number:
-    """Return the lower bound on the normal velocity at the end of a step, for a given gap."""
+    """Return the smallest normal velocity that a contact with a given gap allows after a step."""
     out = minimum((-RELEASE / dt) * gap, FASTEST)
     return select(less(0.0, gap), (-1.0 / dt) * gap, out)
 
 
 class Normal(NamedTuple):
-    """Unilateral velocity constraint with compliance R: the impulse is (bound - v)+ / R.
+    """Unilateral velocity constraint with compliance R: the impulse is max(bound - v, 0) / R.
 
     Attributes
     ----------
@@ -74,11 +74,11 @@ class Normal(NamedTuple):
     stiffness: Number
 
     def impulse(self, v: Number) -> Number:
-        """Return the separating impulse at a velocity."""
+        """Return the normal impulse, which separates the bodies, at a given normal velocity."""
         return maximum(self.bound - v, 0.0) * self.stiffness
 
     def slope(self, v: Number) -> Number:
-        """Return the decrease in impulse per unit velocity."""
+        """Return the negative derivative of the impulse with respect to velocity."""
         return select(less(v, self.bound), self.stiffness, 0.0)
 
 
@@ -93,11 +93,10 @@ class Friction(NamedTuple):
     stiffness: Number
 
     def factor(self, v: Any) -> tuple[Number, Number, Number]:
-        """Return the stiffness k of the impulse -k v, the inverse speed, and a flag for sliding.
+        """Return k of the impulse -k v, the inverse of the speed, and 1 if the contact slides.
 
-        The flag is 1 if the contact slides, else 0.
-
-        Speeds below the speed at which sliding begins are replaced by that speed.
+        The third result is 0 if the contact sticks. The other results then use the speed at which
+        sliding begins instead of the actual speed.
         """
         square, slow = _square(v), self.limit * (1.0 / self.stiffness)
         least = maximum(slow * slow, SLOW)
@@ -105,7 +104,7 @@ class Friction(NamedTuple):
         return self.limit * inverse, inverse, less(least, square)
 
     def impulse(self, v: Any) -> np.ndarray:
-        """Return the impulse that opposes a velocity."""
+        """Return the friction impulse at a tangential velocity."""
         return -self.factor(v)[0] * np.asarray(v)
 
 

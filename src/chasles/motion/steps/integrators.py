@@ -19,7 +19,7 @@ ITERATIONS = 30
 """Maximum number of Newton iterations per implicit stage; three to five are typical."""
 
 SOLVED = 1e-12
-"""Convergence tolerance for Newton corrections, relative to 1 plus the absolute stage value."""
+"""Convergence tolerance for Newton corrections of a stage value x, relative to 1 + |x|."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Table:
 
     @property
     def explicit(self) -> bool:
-        """True if no stage depends on itself."""
+        """True if the method is explicit: no stage depends on its own rate."""
         return not self.own
 
     def __call__(self, system: System, h: Any, y: Any) -> Advanced:
-        """Take a Runge-Kutta step of h seconds for the vector y (Munthe-Kaas 1998)."""
+        """Take a Runge-Kutta step of size h (s) from the state vector y (Munthe-Kaas 1998)."""
         k = system.stages(len(self.c), y)
         newton = Newton(system) if self.own else None
         for i, (c, row) in enumerate(zip(self.c, self.A, strict=True)):
@@ -87,7 +87,7 @@ class Newton:
         self._slopes: np.ndarray | None = None
 
     def stage(self, s: float, base: np.ndarray, a: float) -> np.ndarray:
-        """Solve for the stage Y, s seconds after the start of the step, and return its rate k.
+        """Return the rate k of the stage Y at the time s (s) after the start of the step.
 
         The rate is computed as (Y - base) / a, which is more accurate than f(Y) for a stiff system.
         """
@@ -209,11 +209,11 @@ def semi_implicit(system: System, h: Any, y: Any) -> Advanced:
 
 
 def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
-    """Take a semi-implicit step with linear velocities of free joints along the parent's axes.
+    """Take a semi-implicit step, with linear velocities of free joints in the parent's axes.
 
-    The step is u1 = u + h udot and x1 = x + h u1, where u = R v and udot = R (vdot + w x v); the
-    rotation is integrated separately. This is MuJoCo's Euler method; in MuJoCo, the velocities of a
-    free joint are (u, w).
+    For a free joint at position x with orientation R, the step is u1 = u + h udot and x1 = x +
+    h u1, where u = R v and udot = R (vdot + w x v). The rotation is integrated separately. This is
+    MuJoCo's Euler method; in MuJoCo, the velocities of a free joint are (u, w).
     """
     mechanism, q, n = local.mechanism, local.position, local.nv
     rates = local.first(y)
@@ -256,35 +256,37 @@ iteration multiplies the error by about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Tolerance for the relative change in an iteration of a variational step. Iterations end once the
-change is within the tolerance and no longer decreases by half.
+"""Tolerance for the relative change in an iteration of a variational step. Iterations end when the
+change is below the tolerance and no longer decreases by half.
 """
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
-    """Take a step that makes the action h L(q_m, d/h) stationary (q_m = integrate(q, d/2)).
+    """Take a step d from q0 to q1 that makes the action of the motion stationary.
 
-    The momenta p = M qd at both ends are the derivatives of that action with respect to the ends
-    (Marsden and West 2001, section 1.5; on groups, Bou-Rabee and Marsden 2009). Let D(a, b) be the
-    derivative of difference(a, b) with respect to b, the identity for additive coordinates, and f
-    the force at the midpoint. Then
+    The action of a step of h seconds is h times the Lagrangian at the midpoint q_m = integrate(q0,
+    d/2) with the velocities d/h. The momenta p = M qd at both ends are the derivatives of the
+    action with respect to the ends (Marsden and West 2001, section 1.5; on groups, Bou-Rabee and
+    Marsden 2009). Let D(a, b) be the derivative of difference(a, b) with respect to b (the identity
+    for additive coordinates), p_m = M d/h the momenta at the midpoint, and f the force there. Then
 
         p0 = D(q1, q0)' (p_m - h/2 D(q1, q_m)^-T f),  p1 = D(q0, q1)' (p_m + h/2 D(q0, q_m)^-T f).
 
     The first equation determines the step d; qd = M^-1 p is accurate to second order. The error
-    of the energy is bounded, and momenta that no force changes are conserved: for a floating robot,
-    the linear momentum p and the angular momentum L about fixed points. The angular momentum about
-    the center of mass c is L - c x p; like c, it is accurate to second order.
+    of the energy is bounded. Momenta that are constant in the exact motion are also constant here:
+    for a floating robot without external forces, the linear momentum and the angular momentum
+    about fixed points. The angular momentum about the center of mass is accurate to second order,
+    like the position of the center of mass.
     """
     mechanism, q, n = local.mechanism, local.q, local.nv
     mass = mechanism.mass_matrix
 
     def turned(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return D(a, b)', the transposed derivative of difference(a, b) with respect to b."""
+        """Return the transposed derivative of difference(a, b) with respect to b."""
         return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the midpoint, the end, and the force at the midpoint.
+        """Return the positions at the middle and end of the step, and the force at the middle.
 
         The force is the sum of dT/dq, gravity and applied forces.
         """
@@ -346,10 +348,10 @@ class Integrator(NamedTuple):
     adaptive : bool
         True if the integrator estimates its error and chooses step sizes.
     mixed : Advance | None
-        Step function for free="mixed".
+        Step function for free="mixed" (linear velocity of free joints in the parent's axes).
     hamiltonian : bool
-        True if the integrator requires a mechanism with a Hamiltonian in the coordinates of the
-        tree.
+        True if the integrator requires a mechanism with a Hamiltonian in joint coordinates (see
+        `_check_hamiltonian`).
     damped : float
         Largest product of dt and the decay rate of a velocity for which steps are stable.
     """
@@ -363,7 +365,7 @@ class Integrator(NamedTuple):
 
     @property
     def traced(self) -> bool:
-        """True if steps can be compiled: they are explicit and of fixed size."""
+        """True if steps can be compiled: explicit or semi-implicit, with a fixed step size."""
         explicit = isinstance(self.advance, Table) and self.advance.explicit
         return not self.adaptive and (explicit or self.advance is semi_implicit)
 
@@ -398,7 +400,7 @@ def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Adv
     """
     integrator = known(name)
     if free not in get_args(Free):
-        problem = f"free must be 'body' or 'mixed', not {free!r}"
+        problem = f"`free` must be 'body' or 'mixed', not {free!r}"
         raise InputError("E-MOTION-047", problem, part="simulate")
     if integrator.hamiltonian:
         _check_hamiltonian(mechanism, name)
@@ -412,10 +414,10 @@ def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Adv
 
 
 def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
-    """Raise an error for a mechanism without a Hamiltonian in the coordinates of its tree.
+    """Raise an error for a mechanism that has no Hamiltonian in its joint coordinates.
 
-    Such a Hamiltonian does not exist if a joint has armature and its velocities are not time
-    derivatives of its coordinates: the momentum of the rotor would rotate with the body.
+    An example is a joint with armature whose velocities are not time derivatives of coordinates:
+    the momentum of its rotor would rotate with the body.
     """
     bodies = (mechanism.model.bodies[i] for i in mechanism.model.movers)
     joints = {body.data.name: body.joint for body in bodies}

@@ -45,7 +45,7 @@ class Stop(NamedTuple):
 
     @property
     def term(self) -> Normal:
-        """Law for the impulse at the limit."""
+        """Unilateral constraint on the velocity away from the limit."""
         return Normal(self.bound, stiffness(NORMAL, self.weight))
 
 
@@ -80,7 +80,7 @@ def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
 
 
 class Drawn(NamedTuple):
-    """Tendon or limited ball joint in a state, as symbols.
+    """Tendon or limited ball joint, with its length or angle as an expression.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray, own: Own
 ) -> list[Drawn]:
-    """Return the tendons and limited ball joints in a state.
+    """Return the tendons and limited ball joints as `Drawn` objects.
 
     `inverse` is the inverse of the mass matrix in the neutral posture.
     """
@@ -126,9 +126,10 @@ def drawn(
 
 
 def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> Number:
-    """Return the inverse inertia J M^-1 J' in the neutral posture.
+    """Return the inverse inertia J M^-1 J' along a row J of the Jacobian in the neutral posture.
 
-    If the result is zero or not finite, return the smallest inverse inertia of the joints in `row`.
+    If J is not finite or the result is zero, return the smallest inverse inertia of the joints in
+    `row`.
     """
     if inverse.dtype == object:
         return maximum(dot(J, [dot(line, J) for line in inverse]), 1e-12)

@@ -26,7 +26,7 @@ from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.touching import Coefficients
 
 MODEL = "model_parameters"
-"""Name of the input that holds the values of robot and contact parameters."""
+"""Name of the input array of a step that contains robot and contact parameters."""
 
 FRICTION, STIFFNESS = "contacts.friction", "contacts.stiffness"
 """Names of the contact parameters: coefficients of friction, and stiffnesses."""
@@ -37,13 +37,13 @@ def parameter_shape(source: Description, pairs: Sequence[Any], name: Any) -> tup
     if name not in (FRICTION, STIFFNESS):
         return shape(source, name)
     if not all(isinstance(pair, Pair) and meeting(pair.body, pair.surface) for pair in pairs):
-        problem = f"{name} needs contacts that are compiled, not height fields"
-        remedy = "change the laws of these pairs instead"
+        problem = f"{name} is not supported with height fields"
+        remedy = "set the coefficient in the contact law of each pair instead"
         raise ModelError("E-MOTION-205", problem, remedy, part="model_parameters")
     rigid = [pair for pair in pairs if not isinstance(pair.law, Compliant)]
     if name == STIFFNESS and rigid:
-        problem = f"{name} needs pairs with the law Compliant, not {rigid[0].law!r:.60}"
-        remedy = "use contact.Compliant(...)"
+        problem = f"{name} requires the law Compliant for all pairs, not {rigid[0].law!r:.60}"
+        remedy = "give each pair the law contact.Compliant(...)"
         raise ModelError("E-MOTION-206", problem, remedy, part="model_parameters")
     return (len(pairs),)
 
@@ -64,7 +64,7 @@ class Parameters(NamedTuple):
 
     @staticmethod
     def of(model: Model, pairs: Sequence[Pair], names: Sequence[str]) -> "Parameters":
-        """Return `Parameters` with the given names as inputs."""
+        """Return the layout of an input array that contains the parameters with the given names."""
         sizes = [math.prod(parameter_shape(model.source, pairs, name)) for name in names]
         ends = np.cumsum([0, *sizes]).tolist()
         places = {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
@@ -72,13 +72,13 @@ class Parameters(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of entries in the input `MODEL`."""
+        """Number of entries in the input `MODEL`, which contains the robot parameters."""
         return max((place.stop for place in self.places.values()), default=0)
 
     def of_model(self, values: Any) -> Own:
         """Return the values of the robot parameters by name.
 
-        `values` is the input `MODEL`, or None without parameters.
+        `values` is the input `MODEL`, or None if there are no parameters.
         """
         if values is None:
             return NO_OWN

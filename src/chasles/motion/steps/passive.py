@@ -1,8 +1,8 @@
 """Springs, dampers and fluid in an implicit step: forces and derivatives.
 
 The stiffness and damping matrices contain only terms that never add energy. For a spring with
-stiffness k whose length has the gradient J, this term is k J'J, without the derivative of J. The
-remaining terms act explicitly, which preserves the order of the integrator.
+stiffness k whose length has the gradient J, the stiffness matrix contains k J'J, but not the term
+with the derivative of J. Omitted terms act explicitly, which preserves the order of the integrator.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 
 
 class Passive:
-    """Passive joint torques of a state, due to springs, tendons, dampers and fluid.
+    """Torques of springs, tendons, dampers and fluid in one state, and their derivatives.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Passive:
         Negative derivatives of joint torques with respect to position and velocity, positive
         semidefinite.
     losses : array, shape (nv,)
-        Joint torques of dampers and fluid.
+        Dissipative joint torques, due to dampers and fluid.
     """
 
     def __init__(

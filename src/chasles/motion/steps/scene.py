@@ -1,7 +1,9 @@
 """Scene for a time step: a robot's contact pairs, joint limits, dry friction and damping."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +13,12 @@ from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.steps.bodies import NO_OWN, Own, placed
 from chasles.motion.steps.sharing import Crowd, Unseen, crowds, unseen
-from chasles.motion.steps.slots import meeting
+from chasles.motion.steps.slots import MOST_CORNERS, Corners, corners_of, meeting
 from chasles.motion.steps.spots import Spot
 
 MANY = 200
-"""Threshold for the number of contact points times the number of shared slots. Above the threshold,
-a subprogram finds the closest points."""
+"""Problem size above which a subprogram finds the closest contact points. The size is the number of
+candidate points times the number of points kept, summed over the groups of points."""
 
 
 @dataclass(frozen=True)
@@ -46,38 +48,53 @@ class Scene:
         return self.spots(symbols(Arena(RULES), "q", (self.model.nq,)))
 
     @cached_property
+    def _few(self) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
+        """As many contact points as in `usual`, from only some corners of hulls with many corners.
+
+        The points differ, but they are traced much faster, and they suffice to count slots.
+        """
+        bodies: list[Any] = []
+        for pair in self.pairs:
+            corners = corners_of(pair)
+            few = None if corners is None else Corners(corners[: MOST_CORNERS + 1])
+            bodies.append(few or pair.body)
+        return self.spots(symbols(Arena(RULES), "q", (self.model.nq,)), bodies=bodies)
+
+    @cached_property
     def slots(self) -> int:
         """Number of contact slots (potential contact points)."""
-        own, crowded = self.usual
+        own, crowded = self._few
         shared = [crowd.slots for crowd in crowded] + [group.slots for group in self.unseen]
         return len(own) + sum(shared)
 
     @cached_property
     def picks(self) -> list[int]:
-        """Number of shared slots per group of points, or an empty list if there are few points."""
-        crowded = self.usual[1]
+        """Number of shared slots per group of points, or [] if they are few (see `MANY`)."""
+        crowded = self._few[1]
         many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
         return [crowd.slots for crowd in crowded] if many else []
 
     @property
     def unseen(self) -> list[Unseen]:
-        """Groups of pairs whose contacts are inputs of the compiled step."""
+        """Groups of contact pairs whose contact points are computed before each compiled step."""
         return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
 
     def spots(
-        self, q: np.ndarray, own: Own = NO_OWN
+        self, q: np.ndarray, own: Own = NO_OWN, bodies: Sequence[Any] | None = None
     ) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
-        """Return potential contact points with their own slot, and groups that share slots.
+        """Return contact points that have their own slot, and groups of points that share slots.
 
         Each point is returned with its pair. `own` contains the model parameters that are symbols.
+        `bodies` contains a body for each pair to use instead of its own.
         """
         places = placed(self.model, q, self.pairs, own)
         found: list[tuple[Pair, Spot]] = []
-        for pair in self.pairs:
+        for k, pair in enumerate(self.pairs):
             meet = meeting(pair.body, pair.surface)
             if meet is None:
                 continue
             over, under = (places[f] for f in (pair.body.frame, pair.surface.frame))
-            found += [(pair, spot) for spot in meet(pair.body, over, pair.surface, under)]
+            body = pair.body if bodies is None else bodies[k]
+            found += [(pair, spot) for spot in meet(body, over, pair.surface, under)]
         alone = [(pair, spot) for pair, spot in found if not pair.shared]
         return alone, crowds([(pair, spot) for pair, spot in found if pair.shared])

@@ -1,9 +1,9 @@
-"""Contact slots that many pairs of shapes share; the slots hold the closest points in a step.
+"""Selection of the closest contact points of many pairs of shapes.
 
-A robot may have hundreds of self-collision pairs, but only a few touch at the same time. With one
-slot per pair, the step would be too large to compile. Instead, the gaps of all pairs are computed,
-and only the closest points enter the step. The Jacobians of these points are assembled from the
-Jacobians of the bodies.
+A robot may have hundreds of self-collision pairs, but only a few touch at the same time. If the
+step contained a contact point for each pair, it would be too large to compile. Instead, the pairs
+share a few contact points (slots): the gaps of all pairs are computed, and only the closest points
+enter the step. The Jacobians of these points are assembled from the Jacobians of the bodies.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,18 +20,18 @@ from chasles.motion.steps.spots import FAR, Spot
 from chasles.motion.steps.touching import Coefficients, Touch, touched
 
 ROW = 10
-"""Number of input entries per contact computed outside the compiled step: gap, point, normal,
+"""Number of values that describe a contact computed outside the compiled step: gap, point, normal,
 inverse mass, and two frame indices.
 """
 
 MOST_SLOTS = 16
-"""Maximum number of slots per group of contacts computed outside the compiled step, unless a pair's
-`shared` is larger.
+"""Maximum number of contacts in a group that is computed outside the compiled step. A larger value
+of `Pair.shared` in the group replaces this maximum.
 """
 
 
 class Shared(NamedTuple):
-    """Shared contact slot: the closest potential contact point that is not in an earlier slot.
+    """Slot shared by several contacts, for the closest contact point that has no slot yet.
 
     Attributes
     ----------
@@ -51,14 +51,14 @@ class Shared(NamedTuple):
     own: Coefficients | None = None
 
     def touch(self, carrier: int, origin: np.ndarray, dt: float) -> Touch:
-        """Return the contact slot as a `Touch`, with positions relative to `origin`."""
+        """Convert the potential contact point to a `Touch`; positions are relative to `origin`."""
         return touched(carrier, self.spot, origin, self.law, self.weight, dt, self.own)
 
     def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
         """Return the Jacobian (6, nv) of the body relative to the surface.
 
-        `bodies` are the Jacobians of all frames. Joints that move all frames equally do not
-        contribute.
+        `bodies` contains the Jacobians of the group's frames. Columns that are equal in all these
+        Jacobians cancel, and are zero in the result.
         """
         signs = [
             equal(self.over, float(f)) - equal(self.under, float(f)) for f in range(len(bodies))
@@ -74,7 +74,7 @@ class Shared(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Contact pairs that share a contact law and whose contacts are inputs of the compiled step.
+    """Contact pairs with the same law whose contact points are inputs of the compiled step.
 
     `slots` is the maximum number of contacts in a step.
     """
@@ -85,16 +85,16 @@ class Unseen(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of input entries: `ROW` per slot, and one for the smallest gap without a slot."""
+        """Number of input entries: `ROW` for each slot, then the smallest gap of other contacts."""
         return self.slots * ROW + 1
 
     @property
     def frames(self) -> list[str | None]:
-        """Frames of bodies and surfaces, in the order of their indices."""
+        """Frames of the bodies and surfaces of all pairs, each listed once."""
         return list(dict.fromkeys(f for pair in self.pairs for f in pair.frames))
 
     def given(self, inputs: np.ndarray) -> tuple[list[Shared], Number]:
-        """Extract the contact slots, and the smallest gap without a slot, from step inputs."""
+        """Return the contacts stored in `inputs`, and the smallest gap of all other contacts."""
         found = []
         for row in inputs[:-1].reshape(self.slots, ROW):
             found.append(Shared(self.law, Spot(row[1:4], row[4:7], row[0]), *row[7:]))
@@ -102,7 +102,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Group pairs by contact law; their contacts are computed outside the compiled step."""
+    """Group contact pairs by contact law, for contacts computed outside the compiled step."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -126,12 +126,12 @@ class Crowd(NamedTuple):
 
     @property
     def frames(self) -> list[str | None]:
-        """Frames of bodies and surfaces, in the order of their indices."""
+        """Frames of the bodies and surfaces of all pairs, each listed once."""
         return list(dict.fromkeys(f for pair, _ in self.spots for f in pair.frames))
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Group points that share slots, by contact law and number of shared slots."""
+    """Group potential contact points by contact law and number of shared contact slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -141,8 +141,8 @@ def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
 
 
 Rows = Sequence[list[Any]]
-"""One row per potential contact point: gap, point, normal, inverse mass, indices of two frames, and
-coefficients."""
+"""One row for each potential contact point: gap, position, normal, inverse mass, indices of the two
+frames, and contact coefficients."""
 
 
 def closest(
@@ -151,16 +151,19 @@ def closest(
     own: Callable[[Pair], Coefficients | None] = lambda pair: None,
     pick: Callable[[Rows, int], tuple[Rows, Sequence[Number]]] | None = None,
 ) -> tuple[list[Shared], Number]:
-    """Return the shared slots of a group, closest first, and the smallest gap without a slot.
+    """Return the closest contact points of a group, and the smallest gap of all other points.
+
+    The group can use at most `crowd.slots` contact points at a time.
 
     Parameters
     ----------
     crowd : Crowd
-        Group of points that share slots.
+        Group of potential contact points.
     weight : Callable[[Pair], Number]
-        Function that returns the inverse mass (1/kg) at a pair.
+        Function that returns the inverse mass (1/kg) at the contact of a pair of shapes.
     own : Callable[[Pair], Coefficients | None]
-        Function that returns the coefficients of a pair that are inputs of the step, or None.
+        Function that returns the friction and stiffness of a pair if they are inputs of the step,
+        else None.
     pick : Callable, optional
         Function that returns the rows of the closest points, and the gaps of the other points.
         Default: `picked`.
@@ -182,9 +185,9 @@ def closest(
 
 
 def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
-    """Return the rows with the smallest gaps, and the gaps of all rows.
+    """Select the `count` rows with the smallest gaps.
 
-    In the second result, the gaps of the selected rows are replaced by `FAR`.
+    Also return the gaps of all rows, in which the gaps of the selected rows are replaced by `FAR`.
     """
     gaps: Sequence[Number] = [row[0] for row in rows]
     found = []
@@ -195,16 +198,16 @@ def picked(rows: Rows, count: int) -> tuple[Rows, Sequence[Number]]:
 
 
 def nearest(gaps: Sequence[Number], rows: Rows) -> tuple[list[Any], list[Number]]:
-    """Return the row with the smallest gap, and the gaps of all rows.
+    """Select the row with the smallest gap.
 
-    In the second result, the gap of the selected row is replaced by `FAR`.
+    Also return the gaps of all rows, in which the gap of the selected row is replaced by `FAR`.
     """
     which, best = _least(gaps, rows)
     return best, [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
 
 
 def smallest(crowd: Crowd) -> list[Number]:
-    """Return the gaps of the points in the slots of a group, smallest first."""
+    """Return the gaps of the closest contact points of a group, smallest first."""
     rest: list[Number] = [spot.gap for _, spot in crowd.spots]
     found = []
     for _ in range(crowd.slots):
@@ -218,9 +221,9 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Rows) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and the row with this index.
+    """Return the index of the smallest gap in `gaps`, and its row of `rows`.
 
-    The gaps in the rows are replaced by the given gaps.
+    The first entry of the returned row is replaced by this gap.
     """
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]

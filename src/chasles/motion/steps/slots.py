@@ -6,7 +6,7 @@ evaluated in every step, the compiled programs have no branches, and all states 
 the same code path.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,12 +34,13 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tangent of the angle by which the four search directions for the lowest corners of a convex hull
-are tilted away from the plane's normal."""
+"""Tilt of the four directions in which the lowest vertices of a convex hull are searched. The value
+is the tangent of the angle between each direction and the plane's normal."""
 
 MOST_CORNERS = 8
-"""Maximum number of corners of a convex hull for which every corner has a contact slot on a plane.
-Larger hulls have slots only at the lowest corners in a few directions.
+"""Largest number of vertices of a convex hull that touches a plane at every vertex.
+
+Hulls with more vertices have contact points only at the lowest vertices in four tilted directions.
 """
 
 TINY = 1e-12
@@ -50,7 +51,7 @@ Meeting = Callable[[Any, Placed, Any, Placed], list[Spot]]
 
 
 def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spot:
-    """Return the contact slot of a ball on a surface whose nearest point has a closed form."""
+    """Return the contact of a ball with a surface that has a closed-form nearest point."""
     seen = under.into(center)
     distance, n, _ = surface.near(seen, np.zeros(3))
     normal = applied(under.R, n)
@@ -59,13 +60,13 @@ def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spo
 
 
 def balls_on_surface(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return one contact slot per ball of a body (a corner or a rounded end) on a surface."""
+    """Return a potential contact point for each ball of a body: at vertices and rounded ends."""
     return [_ball(over.out(at), radius, surface, under) for at, radius in body.balls()]
 
 
 def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return three contact slots per rim: the lowest point, and two points 120 degrees away."""
-    normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
+    """Return three contact points on each rim of a cylinder: the lowest, and two at 120 degrees."""
+    normal = normal_of(plane, under)
     foot, found = under.out(plane.point), []
     for rim in body.rims:
         x, y, center = applied(over.R, rim.x), applied(over.R, rim.y), over.out(rim.center)
@@ -81,18 +82,46 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
     return found
 
 
-def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return contact slots at all corners, or at the lowest corners of a hull with many corners.
+class Corners(NamedTuple):
+    """Some corners (n, 3) of a convex hull, instead of the hull in `hull_on_plane`."""
 
-    For more than `MOST_CORNERS` corners, the lowest corners in four tilted directions are used.
+    points: np.ndarray
+
+
+def corners_of(pair: Pair) -> np.ndarray | None:
+    """Return the corners (n, 3) of a hull on a plane if only the lowest ones touch, else None."""
+    if not (isinstance(pair.body, ConvexMesh) and isinstance(pair.surface, Plane)):
+        return None
+    return pair.body.points if len(pair.body.points) > MOST_CORNERS else None
+
+
+def normal_of(plane: Plane, under: Placed) -> np.ndarray:
+    """Return the normal (3,) of a plane in the world."""
+    return applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
+
+
+def tilted(over: Placed, normal: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the four tilted directions in which the lowest corners are searched, in hull axes.
+
+    `normal` is the normal of the plane in the world.
+    """
+    axes = contact_axes(normal)
+    for a, b in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
+        yield applied(over.R.T, normal + TILT * (a * axes[0] + b * axes[1]))
+
+
+def hull_on_plane(
+    body: ConvexMesh | Box | Corners, over: Placed, plane: Plane, under: Placed
+) -> list[Spot]:
+    """Return contact slots at the vertices of a convex hull or box on a plane.
+
+    For more than `MOST_CORNERS` vertices, the lowest ones in four tilted directions are used.
     """
     if isinstance(body, Box) or len(body.points) <= MOST_CORNERS:
         return balls_on_surface(body, over, plane, under)
-    normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
-    foot, axes = under.out(plane.point), contact_axes(normal)
-    found = []
-    for a, b in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
-        down = applied(over.R.T, normal + TILT * (a * axes[0] + b * axes[1]))
+    normal = normal_of(plane, under)
+    foot, found = under.out(plane.point), []
+    for down in tilted(over, normal):
         best: Any = None
         at: Any = None
         for corner in body.points:
@@ -118,7 +147,7 @@ def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return one slot between spheres or capsules, at the nearest points of their axes.
+    """Return the contact point of two spheres or capsules, where their axes are nearest.
 
     For two segments, see Ericson (2005), section 5.1.9. If the segments are parallel, the
     computation starts from the middle of the first segment.
@@ -160,7 +189,8 @@ MEETINGS: list[tuple[Any, Any, Meeting]] = [
     (Point | Sphere, Sphere | Capsule | Box, balls_on_surface),
     (Box, Box, box_on_box),
 ]
-"""Functions for contact slots that are compiled, by types of the body and the surface."""
+"""Pairs of shape types (body, surface) whose contacts are compiled, with the function that returns
+their contact slots."""
 
 
 def meeting(body: Any, surface: Any) -> Meeting | None:
@@ -194,7 +224,7 @@ OUTSIDE = [Outside(Body, HeightField, slots_on_field, contacts_on_field)]
 
 
 def outside(body: Any, surface: Any) -> Outside | None:
-    """Return the row of `OUTSIDE` for a pair of shapes, or None if there is none."""
+    """Return the row of `OUTSIDE` for two shapes; None if compiled code computes their contacts."""
     for row in OUTSIDE:
         if isinstance(body, row.body) and isinstance(surface, row.surface):
             return row

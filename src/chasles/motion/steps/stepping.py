@@ -4,14 +4,17 @@ The velocities v at the end of a step satisfy
 
     (M + dt D + dt^2 K) v = M v0 + dt (tau - h) + dt D v0 + J' g(J v)
 
-where K and D are the symmetric parts of the negative derivatives of joint torques (damping,
-controllers) with respect to position and velocity, and g are impulses (`impulses`). `begin`
-computes everything that stays constant in the step and takes a first Newton step. `refine` takes
-another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
-not solve. `rescue` consists of `search` and `brake` (the velocity correction in `braking`), which
-are separate programs on the CPU, because few states need a correction. `end` computes the state
-after the step. Free joints keep their linear velocity along the world axes, so that spinning adds
-no energy to the linear motion.
+where M is the mass matrix, v0 are the initial velocities, tau joint torques and h bias forces. K
+and D are the symmetric parts of the negative derivatives of joint torques (damping, controllers)
+with respect to position and velocity. J is the Jacobian of contacts, limits and dry friction, and g
+are their impulses (`impulses`).
+
+A step consists of several programs. `begin` computes everything that stays constant in the step and
+takes a first Newton step. `refine` takes another Newton step. `rescue` takes a step with a line
+search, for states that Newton's method does not solve. `rescue` consists of `search` and `brake`
+(the velocity correction in `braking`), which are separate programs on the CPU, because few states
+need a correction. `end` computes the state after the step. Free joints keep their linear velocity
+along the world axes, so that spinning adds no energy to the linear motion.
 
 This module is long because all programs share one problem and exchange data.
 """
@@ -81,19 +84,19 @@ contacts amplify rounding errors in velocities, which requires a larger toleranc
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) that keeps relative residuals finite at rest. The momentum at this
-velocity is added to the reference momentum of the residuals."""
+"""Velocity (m/s or rad/s) whose momentum is added to the reference momentum of relative residuals.
+This keeps the residuals finite if the robot is at rest."""
 
 CARRIED = ("point", "memory", "data")
-"""Arrays passed between programs: velocities, solver state (`MEMORY`), and data of the problem."""
+"""Arrays passed between programs: velocities, solver state (`MEMORY`), and problem data."""
 
 MEMORY = 5
 """Number of leading entries of the solver state `memory`: status, iterations, residual, and the two
 previous residuals.
 
 These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
-iterations, the sliding directions, and the velocity correction (`braking`). The status is 0 in
-progress, 1 solved, 2 solved only with fixed normal impulses, or 3 not solved.
+iterations, the sliding directions, and the velocity correction (`braking`). The status is 0 (in
+progress), 1 (solved), 2 (solved only with fixed normal impulses) or 3 (not solved).
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "held")
@@ -106,8 +109,9 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "h
 - work: work of impulses (J).
 - excess: largest difference (J) between the work of impulses in a step and the energy that overlaps
   and restitution may release.
-- overflow: number of steps in which more points overlapped than there are shared slots.
-- held: number of unsolved steps that converged with fixed normal impulses in the friction bounds.
+- overflow: number of steps in which some overlapping points did not act, because there were more of
+  them than shared contact slots.
+- held: number of unsolved steps that converged once fixed normal impulses bounded the friction.
 """
 
 STATISTICS = (*EFFORT, "singular")
@@ -115,17 +119,17 @@ STATISTICS = (*EFFORT, "singular")
 margin (`closing`); the other entries are explained at `EFFORT`."""
 
 QUICK = 5
-"""Maximum number of iterations that take full Newton steps, before steps with a line search."""
+"""Maximum number of full Newton steps. Further iterations use a line search."""
 
 REPEATED = 1e-3
-"""Relative tolerance for equal residuals. If the residuals two iterations apart are equal, the
-iterations alternate between two states."""
+"""Relative tolerance for equal residuals. If an iteration has the same residual as the iteration
+before the last one, the iterations alternate between two states."""
 
 LARGEST, WORSE = 1e30, 10.0
 """Limits on the residual after a Newton step. A step is rejected if its residual exceeds `LARGEST`.
 If the iterations alternate between two states, a step is also rejected if the residual grows by
-more than the factor `WORSE`: a nearly singular Jacobian may lead to velocities of 1e5 m/s, from
-which the program `rescue` may not converge.
+more than the factor `WORSE`. Without this limit, a nearly singular Jacobian may lead to velocities
+of 1e5 m/s, from which the line search (`rescue`) may not converge.
 """
 
 LATE = (
@@ -138,25 +142,27 @@ LATE = (
     (48, Slope(1.0, 0.0)),
     (56, Slope()),
 )
-"""Factors on the friction derivatives in the program `rescue`, each with the first iteration that
-uses the factors.
+"""Pairs (iteration, factors): from this iteration on, the program `rescue` multiplies the friction
+derivatives by these factors.
 
 Steps without the derivative with respect to the normal impulse approach the solution slowly but
-steadily. From there, Newton's method usually converges in a few steps; if not, both kinds of steps
-alternate.
+steadily. Near the solution, Newton's method usually converges in a few steps; if not, both kinds of
+steps alternate.
 """
 
 HOLD, MOST = 60, 100
-"""Limits on the number of iterations in a step. After `HOLD` iterations, the normal impulses that
-bound friction are fixed. After `MOST` iterations, the step ends.
+"""Numbers of iterations after which friction limits are fixed, and after which the step ends.
+
+Friction limits are proportional to the normal impulses.
 """
 
 LONG = 16_000
-"""Maximum number of operations for a linear system that is solved without a separate subprogram."""
+"""Maximum number of operations to solve a linear system without a separate subprogram."""
 
 SLACK = 0.5
-"""Change in normal velocity, as a multiple of the velocity that gravity adds in a step. The first
-Newton step assumes that a contact acts if this change would close the contact.
+"""Threshold for the contacts that the first Newton step treats as active. A contact is active if it
+would close after a change of its normal velocity by this fraction of the velocity that gravity adds
+in a step.
 """
 
 
@@ -170,8 +176,8 @@ class Steps:
     free : Parameters | None
         Parameters of the model and of contacts that are inputs of the step.
     crowded : bool
-        True if subprograms find the closest of many contact points, so that `begin` is divided into
-        parts.
+        True if there are so many potential contact points that `begin` is divided into parts, with
+        subprograms that find the closest points.
     """
 
     def __init__(
@@ -216,7 +222,8 @@ class Steps:
         self._lines = drawn(model, arena, q, v, self._inverse, self.own)
         tau, K, D = self._forces(arena, given)
         H = M + (dt * D + dt * dt * K)
-        # Linear velocities of free joints are kept along the world axes, without the term w x u.
+        # Free joints keep their linear velocity along the world axes; dt (w x u) cancels the
+        # rotation of the body axes.
         steady = v.copy()
         for at in free_places(model):
             w, u = v[at : at + 3], v[at + 3 : at + 6]
@@ -323,7 +330,7 @@ class Steps:
     def _touches(
         self, q: np.ndarray, mass: np.ndarray
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
-        """Return the relative Jacobians of all body pairs, the contact slots, and their gaps."""
+        """Return the relative Jacobians of all body pairs, the contact points, and their gaps."""
         model, dt = self.model, self.dt
         near = centered(model, q)
         (spots, crowded), origin = self.scene.spots(q, self.own), origin_of(model, q - near)
@@ -367,8 +374,8 @@ class Steps:
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
-        The outputs are the arrays in `CARRIED`. `before` and `after` are further inputs, whose
-        values the program does not use. The adjoint step passes them to all its programs.
+        The outputs are the arrays in `CARRIED`. `before` and `after` are additional inputs that the
+        program ignores: all programs of the adjoint step have the same inputs.
         """
         fall = self._free.fall(self.model, self.own)
         newton = Newton(self._problem, solve=apart.solve if apart else None)
@@ -384,10 +391,10 @@ class Steps:
         return self._tiled("begin", [*before, *self.inputs, *after], outputs, apart)
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
-        """Return the contact problem of the step for another program, which reads `data`.
+        """Return the step's contact problem as expressions in the symbols `data`.
 
-        The array `data` holds the values that the program `begin` computes. The problem consists
-        of expressions in the symbols `data`.
+        At run time, `data` contains values that the program `begin` has computed. Other programs
+        can therefore use the problem without computing these values again.
         """
         known, seen = self._problem, self._carried.seen
         touches = [
@@ -429,7 +436,7 @@ class Steps:
         )
 
     def _row(self, data: np.ndarray, row: Row) -> Row:
-        """Return a linear combination of velocities with coefficients read from `data`."""
+        """Return a linear combination of velocities whose coefficients are entries of `data`."""
         return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
@@ -450,19 +457,19 @@ class Steps:
 
     @property
     def _brakes(self) -> int:
-        """Number of entries in the velocity correction of fast rotations (`braking.brake`)."""
+        """Size of the array that corrects fast rotations (`braking.brake`), or 0 if unused."""
         return 0 if self._smooth is None else braking.size(self.model)
 
     def _fast(self, v: np.ndarray) -> Number:
-        """Return 1 if the end velocities v of a step may need a correction (`braking`), else 0."""
+        """Return 1 if the velocities v after a step may need the correction of fast rotations."""
         return 0.0 if self._smooth is None else braking.turns_far(self.model, v, self.dt)
 
     # Iterations ---------------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return the program that takes a full Newton step.
+        """Return the program for one full Newton step.
 
-        States that are solved, or have taken `QUICK` iterations, stay unchanged.
+        The program does not change states that are solved or have taken `QUICK` iterations.
         """
         v, memory, problem, _ = self._between_symbols()
         g, held, last, brake = self._remembered(memory)
@@ -480,13 +487,13 @@ class Steps:
         return self._iteration("refine", v, memory, done, found.v, new, fine, apart)
 
     def rescue(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program of a step with a line search, for states that are still unsolved."""
+        """Return the program of a Newton iteration with line search, for unsolved states."""
         return self._late("rescue", tolerance, None)
 
     def search(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return the program `rescue` without velocity corrections (`braking`).
+        """Return the program `rescue` without the correction of fast rotations (`braking`).
 
-        The program marks states that need a correction.
+        The program only marks the states that need this correction.
         """
         return self._late("search", tolerance, apart)
 
@@ -528,7 +535,7 @@ class Steps:
         return self._tiled("brake", self._between, [(self._between[1], found)])
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
-        """Return the velocity correction (`braking.brake`) of a step with end velocities v."""
+        """Return the correction of the end velocities v that limits the energy (see `braking`)."""
         if self._smooth is None:
             return []
         arena, seen = data[0].arena, self._carried.seen
@@ -588,7 +595,7 @@ class Steps:
         outputs: Sequence[tuple[Variable, list[Number]]],
         apart: Apart | None = None,
     ) -> Program:
-        """Return a program in which the arrays passed between programs have a tiled layout.
+        """Return a program that exchanges arrays with other programs in a tiled layout.
 
         If `apart` contains calls to subprograms, the program has the results of the calls as
         additional inputs, and the arguments of the calls as additional outputs.
@@ -614,7 +621,7 @@ class Steps:
         return apart.parts(made)
 
     def called(self, name: str) -> Program:
-        """Return the subprogram with a given name, which is called between parts of programs."""
+        """Return the subprogram with a given name, which runs between two parts of a program."""
         for pick in self._picks:
             if pick.name == name:
                 return pick.program()
@@ -661,7 +668,11 @@ class Steps:
         data: np.ndarray,
         own: Own,
     ) -> tuple[np.ndarray, np.ndarray, Number]:
-        """Return position, velocities and loop margin after a step with end velocities v."""
+        """Return the configuration, the joint velocities and the loop margin after a step.
+
+        v contains the velocities at the end of the step. For robots with loops, v contains only the
+        independent velocities. For the loop margin, see `closed`.
+        """
         seen = self._carried.seen
         early = seen(data, self.early).item()
         rate = None if self._rate is None else seen(data, self._rate)
@@ -691,7 +702,7 @@ class Steps:
         return sum(v.size for v in taken if v.name == "act")
 
     def _activated(self, arena: Arena, given: Mapping[str, Any]) -> list[Number]:
-        """Return the actuator activations after the step, with the controls at its start."""
+        """Return the actuator activations after the step, from their rates at its start."""
         assert self.control is not None
         rate = named_results(self.control, arena, given)["rate"]
         times = durations(self.model, self.dt)

@@ -30,21 +30,22 @@ from chasles.motion.steps.system import Advance, Advanced, System
 
 PASSES = 5
 """Maximum number of pivoting passes in a compiled step, which cannot test for convergence. In a
-test with a chain of six bodies and steps of 10 ms, one of 1259 joint stops needs a fifth pass.
+test with a chain of six bodies and steps of 10 ms, joints come to rest 1259 times, and only one of
+these cases needs a fifth pass.
 """
 
 
 def check_tendons(model: Model) -> None:
-    """Raise an error for dry tendon friction, which only time stepping supports."""
+    """Raise an error if tendons have dry friction, which only time stepping supports."""
     rubbed = [data.name for data in model.source.rotors if data.friction]
     if rubbed:
-        problem = f"tendon {rubbed[0]!r} has dry friction"
+        problem = f"this integrator does not support dry friction of tendons ({rubbed[0]!r})"
         remedy = "use integrator='time-stepping', or omit dissipation"
         raise ModelError("E-MOTION-147", problem, remedy, part="simulate")
 
 
 class Mode(NamedTuple):
-    """Friction mode of a step: the joints that move, with signs, and the joints that are held.
+    """Dry-friction mode of the joints in a step: direction of motion, or at rest.
 
     Attributes
     ----------
@@ -89,22 +90,23 @@ class Ending(NamedTuple):
     def of(
         h: Any, v0: np.ndarray, v1: np.ndarray, mode: Mode, friction: np.ndarray, holding: Any
     ) -> "Ending":
-        """Return the end of a step of h seconds from velocities v0 to v1.
+        """Create an instance for a step of h seconds that changes the velocities from v0 to v1.
 
-        `holding` contains the constraint forces on held joints.
+        `holding` contains the friction forces that keep joints at rest.
         """
         crossed = less(0.0, friction) * less(v0 * v1, 0.0)
-        late = -crossed * v1 / select(crossed, v0 - v1, 1.0)  # 1 - theta
+        # Fraction of the step that remains when the velocity reaches zero.
+        late = -crossed * v1 / select(crossed, v0 - v1, 1.0)
         rest = h * (mode.held + late)
         acting = select(mode.held, holding, -friction * mode.sign)
         low, high = (-friction - acting) * rest, (friction - acting) * rest
         return Ending(v1, low, high, mode.held + crossed, rest)
 
     def step(self, h: Any, v0: np.ndarray, d: np.ndarray, v: np.ndarray, P: np.ndarray) -> Any:
-        """Return the displacement d in the step, corrected for the impulses P.
+        """Return the displacement in the step: d, corrected for the friction impulses P.
 
-        The velocity of a joint that stops changes linearly from v0 to zero, and then from zero to
-        v.
+        v is the velocity at the end of the step. If a joint comes to rest, its velocity is assumed
+        to change linearly from v0 to zero, and then from zero to v.
         """
         own = 0.5 * (h * v0 + self.rest * (v - v0))
         late: Any = 0.0
@@ -143,15 +145,15 @@ class Sticking:
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """Return the result of a step from y, after the friction impulses.
+        """Return the result of a step that starts at y, including the friction impulses.
 
-        `found` is the result of the integrator, and `last` is y at the end of the step, after the
-        impulses.
+        `found` is the result of the integrator without friction impulses. `last` is y at the end of
+        the step with friction impulses.
         """
         return Advanced(last)
 
     def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:
-        """Return the velocities at the end of a step of h seconds, given y at the end."""
+        """Return the velocities at the end of a step of h seconds, given the state y at the end."""
         return system.velocity(y)
 
     def holding(self, system: System, y: np.ndarray) -> np.ndarray:
@@ -172,7 +174,7 @@ class Pivoted(Sticking):
     """Integrator step with dry friction for a single state, as expressions without branches."""
 
     _start: tuple[np.ndarray, np.ndarray] | None = None
-    """Mass matrix, and constraint forces on held joints, at the start of the step."""
+    """Mass matrix, and the forces that hold sticking joints, at the start of the step."""
 
     def solve(self, M: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Solve M qdd = force + friction for qdd in the current friction mode."""

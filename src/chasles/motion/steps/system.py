@@ -20,7 +20,7 @@ from chasles.model import Model
 class Weights(NamedTuple):
     """Weights of Runge-Kutta stages: `parts` times `unit`.
 
-    For weights that are fractions, the parts are integers, such as (1, 2, 2, 1) times 1/6.
+    If the weights are fractions, the parts are integers, such as (1, 2, 2, 1) with the unit 1/6.
     """
 
     parts: np.ndarray
@@ -58,11 +58,11 @@ class System:
     nv: int
 
     def first(self, y: np.ndarray) -> np.ndarray:
-        """Return the rates of y at the beginning of the step, where the position is q."""
+        """Return the time derivative of y at the beginning of the step, at the position q."""
         raise NotImplementedError
 
     def rates(self, s: Any, y: np.ndarray) -> np.ndarray:
-        """Return the rates of y, s seconds after the start of the step."""
+        """Return the time derivative of y at a time s after the start of the step."""
         raise NotImplementedError
 
     def ways(self, d: np.ndarray) -> np.ndarray:
@@ -70,9 +70,9 @@ class System:
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
-        """Return y at the start of the step, given velocities and additional states.
+        """Return the state y at the start of the step, for velocities and additional states s.
 
-        `behind` contains the additional states s.
+        `behind` contains s.
         """
         x = [self.q[..., self.path]] if self.path else []
         return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
@@ -82,11 +82,11 @@ class System:
         return y[..., self.nv : 2 * self.nv]
 
     def stages(self, count: int, y: np.ndarray) -> np.ndarray:
-        """Return an uninitialized array for the rates of `count` stages."""
+        """Return an uninitialized array for the state derivatives at `count` Runge-Kutta stages."""
         return np.empty((count, *y.shape), y.dtype)
 
     def moved(self, y: np.ndarray, h: Any, weights: Weights, k: Any) -> np.ndarray:
-        """Return y plus h times the weighted sum of the rates k."""
+        """Return y + h sum_i weights_i k_i, where k_i is the state derivative at stage i."""
         if weights is ONE:
             return y + h * k[0]
         n = len(weights.parts)
@@ -94,7 +94,7 @@ class System:
         return y + (weights.unit * h * mean).reshape(y.shape)
 
     def led(self, y: np.ndarray, h: Any) -> np.ndarray:
-        """Replace the displacement in the state y by h times the velocity in y, and return y."""
+        """Set the displacement in the state y to h times the velocity in y, and return y."""
         y[..., : self.nv] = h * self.velocity(y)
         return y
 
@@ -121,7 +121,7 @@ Advance = Callable[[Any, Any, Any], Advanced]
 
 
 class State(NamedTuple):
-    """State of a robot at a time (s)."""
+    """Time (s), joint positions and joint velocities of a robot."""
 
     t: float
     q: np.ndarray
@@ -129,15 +129,16 @@ class State(NamedTuple):
 
 
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Position, velocity, and rate of the displacement from the start of the step."""
+"""Configuration, joint velocity, and rate of the displacement d since the start of the step."""
 
 Place = Callable[[float, np.ndarray, np.ndarray, np.ndarray], Placed]
-"""Function place(t, q, d, v) that returns the position integrate(q, d), its velocity, and the rate
-of d.
+"""Function place(t, q, d, v) for a displacement d from q and a velocity v.
+
+The function returns the position integrate(q, d), the velocity, and the time derivative of d.
 """
 
 Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
-"""Function accelerate(t, q, qd) that returns the accelerations qdd."""
+"""Function accelerate(t, q, qd) that returns the joint accelerations qdd."""
 
 
 class Tree:
@@ -160,12 +161,12 @@ class Tree:
         return at
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """Return the position, its velocity, and the rate of d (see `Place`)."""
+        """Return the position integrate(q, d), its velocity, and the rate of d."""
         there = self._integrate(q, d)
         return there, v, self._rate(q, there, v)
 
     def step(self, step: Callable[..., "Taken"], at: State, goal: float) -> "Taken":
-        """Take a step to the time `goal`: call step(place, at, goal), and return its result."""
+        """Integrate to the time `goal` with one call of the integrator `step`."""
         return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -184,7 +185,7 @@ class Behind(Protocol):
         """Number of appended states. The rates of these states come after the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with the appended states corrected."""
+        """Return q at the end of a step, with the appended states made consistent with q and qd."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ class Local(System):
         return self._with(there, y), speed
 
     def _with(self, there: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Append the states s of y to a position."""
+        """Append the additional states in y, such as those of soft surfaces, to a position."""
         if self.behind is None:
             return there
         n = 2 * self.nv
@@ -238,7 +239,7 @@ class Local(System):
         return self.place(self.t + s, q, d, self.velocity(y))
 
     def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
-        """Return the rates of the path-dependent entries x, or an empty list without them."""
+        """Return the rates of the path-dependent entries x, or an empty list if q has none."""
         if not self.path:
             return []
         J = self.mechanism.derivatives("integrate", q, np.zeros_like(qd), wrt="v")

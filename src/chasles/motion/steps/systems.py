@@ -10,7 +10,7 @@ from chasles.motion.steps.algebra import absent
 from chasles.motion.steps.touching import Near, Rub, Touch
 
 TERMS = 4
-"""Approximate number of operations per contact slot to compute one entry of a system matrix."""
+"""Approximate number of operations per possible contact to compute one entry of a system matrix."""
 
 
 class System(NamedTuple):
@@ -19,7 +19,7 @@ class System(NamedTuple):
     Attributes
     ----------
     slots : Sequence[Near]
-        Linearized contact slots.
+        Linearized impulses at the contact slots (potential contact points).
     stopping, rubbing : Sequence[Number]
         Derivatives of the impulses of joint and tendon limits, and of dry friction.
     g : np.ndarray
@@ -33,7 +33,7 @@ class System(NamedTuple):
 
     @property
     def entries(self) -> list[Number]:
-        """All values of the system as a flat list; `system_of` is the inverse."""
+        """All values of the system as a flat list, from which `system_of` restores the system."""
         found: list[Number] = []
         for near in self.slots:
             found.append(near.slope)
@@ -43,9 +43,9 @@ class System(NamedTuple):
 
 
 def system_size(touches: Sequence[Touch], others: int) -> int:
-    """Return the length of `System.entries`.
+    """Return the number of entries of `System.entries` for given contacts.
 
-    `others` is the number of values that are not related to contacts.
+    `others` is the number of entries that do not belong to contacts.
     """
     still = np.zeros(3)
     rubs = [rub for touch in touches for rub in touch.frictions(0.0, still, still)]
@@ -71,7 +71,11 @@ def work(
 
 
 def system_of(entries: Sequence[Number], touches: Sequence[Touch], stops: int, dry: int) -> System:
-    """Return the system with the given `System.entries`; unused impulses are set to zero."""
+    """Create a system from a flat list of its entries (`System.entries`).
+
+    The impulses at contacts are set to zero, because the solution of the linear system does not
+    depend on them.
+    """
     left = iter(entries)
     slots = []
     for touch in touches:

@@ -31,16 +31,19 @@ PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Slices that select the two tangents and the normal from the axes of a contact."""
 
 CREEP = 100.0
-"""Threshold for the slip speed of a closed contact, as a multiple of the largest speed at which the
-contact sticks under its load. A faster contact is expected to slide.
+"""Slip speed above which a closed contact is expected to slide, as a multiple of the largest speed
+at which the contact sticks under its load.
 """
 
 FEW = 1
-"""Maximum number of contact slots between two bodies for which each slot has its own Jacobian."""
+"""Maximum number of potential contact points between two bodies with a separate Jacobian each.
+
+If there are more points, they share the Jacobian of the relative motion of the bodies.
+"""
 
 
 class Touch(NamedTuple):
-    """Contact slot (potential contact point) in a step.
+    """Potential contact point (contact slot) in a time step.
 
     Attributes
     ----------
@@ -82,12 +85,12 @@ class Touch(NamedTuple):
 
     @property
     def turns(self) -> bool:
-        """Return True if there is torsional or rolling friction."""
+        """Return True if the contact law includes torsional or rolling friction."""
         return _counts(self.law.torsion) or _counts(self.law.rolling)
 
     @property
     def directions(self) -> int:
-        """Total number of entries in the sliding directions of all kinds of friction."""
+        """Number of velocity components that friction opposes: sliding, torsional and rolling."""
         law = self.law
         return 2 * _counts(self.friction) + _counts(law.torsion) + 2 * _counts(law.rolling)
 
@@ -129,10 +132,10 @@ def touched(
     dt: float,
     own: Coefficients | None = None,
 ) -> Touch:
-    """Return the contact slot for a potential contact point, relative to `origin`.
+    """Return the slot of a potential contact point, with its position relative to `origin`.
 
-    The normal impulse depends on the velocity at the end of the step. `own` holds coefficients that
-    replace the coefficients of the law.
+    The normal impulse depends on the normal velocity at the end of the step. `own`, if given,
+    replaces the friction and stiffness of the contact law.
     """
     axes = contact_axes(np.asarray(spot.normal))
     if isinstance(law, Compliant):
@@ -193,11 +196,12 @@ class Rub(NamedTuple):
     impulse : np.ndarray
         Friction impulse at the point of linearization.
     stiffness : Number
-        Stiffness across the sliding direction, or in all directions while the contact sticks.
+        Friction impulse per unit velocity across the sliding direction, or in all directions while
+        the contact sticks.
     direction : np.ndarray
         Sliding direction, zero while the contact sticks.
     along : Number
-        Reduction of the stiffness along the sliding direction.
+        Reduction of `stiffness` along the sliding direction.
     growth : Number
         Derivative of the impulse with respect to the normal impulse.
     """
@@ -211,7 +215,7 @@ class Rub(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Linearized contact slot.
+    """Linearized contact force at one contact point.
 
     Attributes
     ----------
@@ -229,12 +233,12 @@ class Near(NamedTuple):
 
     @property
     def directions(self) -> list[Number]:
-        """Sliding directions of all friction terms; zero while the contact sticks."""
+        """Components of the sliding direction of each friction term; zero while it sticks."""
         return [x for rub in self.rubs for x in rub.direction]
 
     @property
     def impulses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Impulse and moment along the axes of the contact."""
+        """Linear and angular impulse of the contact, along the contact axes."""
         linear, turning = zeros(3), zeros(3)
         linear[2] = self.push
         for rub in self.rubs:
@@ -245,9 +249,9 @@ class Near(NamedTuple):
 def direct(
     carriers: list[np.ndarray], touches: list[Touch]
 ) -> tuple[list[np.ndarray], list[Touch]]:
-    """Give contact slots their own Jacobian (`Touch.direct`) where few slots share one.
+    """Compute a Jacobian for each contact (`Touch.direct`) if few contacts share one Jacobian.
 
-    The results are the new list of Jacobians and the new list of slots.
+    Returns the new list of Jacobians and the new list of contacts.
     """
     counts = Counter(touch.carrier for touch in touches)
     every: list[np.ndarray] = []
@@ -276,13 +280,13 @@ def linearized(
     last: Sequence[Number] = (),
     again: Number = 0.0,
 ) -> Near:
-    """Return a contact slot linearized about its linear velocity u and angular velocity w.
+    """Linearize the impulse of a contact about its linear velocity u and angular velocity w.
 
     Parameters
     ----------
     limiting : Any
-        Function that maps the slot and its normal impulse to the impulse that bounds friction, and
-        to the derivative of that bound.
+        Function of the contact and its normal impulse. It returns the normal impulse that bounds
+        friction, and the derivative of this bound.
     last : Sequence[Number]
         Sliding directions in the last iteration. If a direction has reversed, the contact is
         treated as sticking, because the contact came to rest within the last iteration.
@@ -343,14 +347,16 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number, before: 
 
 
 class Rows(NamedTuple):
-    """Stiffness matrix (nv, nv) of a contact slot with its own Jacobian: l'n + sum of k r'r.
+    """Negative derivative of a slot's generalized impulse with respect to joint velocities.
+
+    The derivative (nv, nv) of a slot with its own Jacobian is l'n + sum of k r'r.
 
     Attributes
     ----------
     symmetric : list[tuple[Number, np.ndarray]]
-        Pairs (k, r). With friction, the rows r are along and across the direction of sliding.
+        Pairs (k, r). With friction, the rows r are along and across the sliding direction.
     left : np.ndarray | None
-        The row l, or None without friction.
+        The row l, or None if there is no friction.
     normal : np.ndarray
         The row n.
     """
@@ -361,9 +367,9 @@ class Rows(NamedTuple):
 
 
 def rows_of(J: np.ndarray, near: Near) -> Rows:
-    """Return the stiffness of a linearized contact slot along joint velocities.
+    """Return -dp/dv for the generalized impulse p of a linearized contact slot, as `Rows`.
 
-    J (3, nv) is the Jacobian of the contact point along the axes of the contact.
+    J (3, nv) is the Jacobian of the contact point, along the contact axes.
     """
     x, y, n = J
     if not near.rubs:
@@ -379,7 +385,10 @@ def rows_of(J: np.ndarray, near: Near) -> Rows:
 
 
 def spatial_stiffness(touch: Touch, near: Near) -> np.ndarray:
-    """Return the spatial stiffness (6, 6) of a linearized contact slot about the origin."""
+    """Return the negative derivative (6, 6) of the contact impulse with respect to velocity.
+
+    Spatial impulse and velocity are both about the origin of the Jacobians.
+    """
     E, P = touch.axes, skew(touch.point)
     n = E[2]
     normal = np.outer(n, n)

@@ -29,15 +29,16 @@ from chasles.motion.steps.stiction import Pivoted
 from chasles.motion.steps.system import System, path
 
 Accelerate = Callable[..., tuple[np.ndarray, Pressed, np.ndarray]]
-"""Function of t, q, qd, surface states, activations and, optionally, the mask of touching points,
-that returns qdd, the response of the surfaces, and the activation rates.
+"""Function that returns qdd, the contact response (`Pressed`), and the activation rates.
+
+The arguments are t, q, qd, contact states, activations and, optionally, a mask of touching points.
 """
 
 
 class Traced(System):
-    """Implementation of `System` for symbols.
+    """Implementation of `System` with symbolic states, for compiled simulation.
 
-    The set of soft contacts that touch is determined at the start of a step and then kept.
+    The soft contacts that touch at the start of a step count as touching during the whole step.
     """
 
     def __init__(
@@ -72,14 +73,14 @@ class Traced(System):
         return self._path_rates(self.q, d)
 
     def ended(self, y: np.ndarray) -> tuple[Numbers, ...]:
-        """Return q, qd, surface states and activations after a step."""
+        """Convert y at the end of a step to q, qd, surface states and activations."""
         d, v, surfaces, act, x = self._split(y)
         there = self._placed(d, x)
         after = self.contacts.settled(self.arena, surfaces, self._pressed, there)
         return there, v, after, kept_within(self.model, act)
 
     def pushed(self, y: np.ndarray, surfaces: Numbers, h: Number) -> tuple[Numbers, ...]:
-        """Return the state after a first-order step, with surface states in closed form."""
+        """Return the state after a first-order step; `surfaces` are advanced in closed form."""
         d, v, _, act, _ = self._split(y)
         there = self._placed(d)
         after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
@@ -89,7 +90,7 @@ class Traced(System):
         return np.split(y, np.cumsum(self._sizes))
 
     def _placed(self, d: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
-        """Return integrate(q, d), with path-dependent entries replaced by x if given."""
+        """Return integrate(q, d); x, if given, replaces the entries that depend on the path."""
         there = self.run(program(self.model, "integrate"), q=self.q, v=d)
         there[self.path] = there[self.path] if x is None else x
         return there
@@ -132,11 +133,11 @@ def step_program(
 ) -> Program:
     """Return the program for q, qd, surface states and activations after a step of h seconds.
 
-    Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
-    of model parameters, t and h. With contacts, h is the constant `dt`, because surfaces recover as
-    exp(-K h / D). If `watch` is True, the additional state "watch" records whether the step size is
-    small enough for the contacts. `free` contains the names of the model parameters that are
-    inputs.
+    The inputs are q, qd, surface states, activations (if any), joint torques or the inputs of a
+    controller, values of model parameters, t and h. With contacts, h is the constant `dt`, because
+    soft surfaces with stiffness K and damping D recover as exp(-K h / D). If `watch` is True, the
+    additional state "watch" records whether the step size is small enough for the contacts. `free`
+    contains the names of the model parameters that are inputs.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -197,11 +198,10 @@ def _dynamics(
     *,
     dissipation: bool,
 ) -> Callable[..., np.ndarray]:
-    """Return the forward dynamics qdd(run, q, qd, tau, wrenches) with sticking joints held.
+    """Return the forward dynamics qdd(run, q, qd, tau, wrenches); sticking joints stay at rest.
 
-    Rows and columns of held joints are removed from the mass matrix, so that these joints stay at
-    rest. The argument `run` of the result is a function that evaluates a program on symbols. `own`
-    contains the values of model parameters.
+    Rows and columns of sticking joints are removed from the mass matrix. The argument `run` is a
+    function that evaluates a program on symbols. `own` contains the values of model parameters.
     """
     free: dict[str, Any] = {"parameters": tuple(own)}
     loaded = free | {"wrenches": touch.keys}
@@ -209,7 +209,7 @@ def _dynamics(
         found = program(model, "forward_dynamics", dissipation=dissipation, **loaded)
         return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches, **own)
     smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
-    if own:  # symbolic parameters need a model built from the description
+    if own:  # `program` needs a model built from a description to make its parameters symbols
         smooth = connected(_frictionless(model.source), mimic=model.mimics)
     mass = program(smooth, "mass_matrix", **free)
     inverse = program(smooth, "inverse_dynamics", dissipation=True, **loaded)
@@ -312,7 +312,7 @@ def by_entries(model: Model, arena: Arena, q: Numbers, bar: np.ndarray) -> np.nd
 
 
 def check_holonomic(model: Model) -> None:
-    """Raise an error if the velocities of a model do not span all small changes of q."""
+    """Raise an error if a model has a nonholonomic joint."""
     for body in model.bodies:
         if not body.joint.holonomic:
             problem = f"nonholonomic joint {body.data.name!r} is not supported"
@@ -332,11 +332,12 @@ def gone_back(
     every: int,
     threads: int | None,
 ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-    """Run a rollout backward, and return the covectors of its initial states and controls.
+    """Backpropagate through a rollout, and return gradients with respect to states and controls.
 
-    The covectors of states have shape (count, size), those of controls (count, steps or 1, size).
-    `adjoint` is a function that returns the backward loop, given the names of the controls that
-    vary from step to step.
+    `weights` contains the gradients with respect to the recorded states. The returned gradients
+    have shapes (count, size) for the initial states, and (count, steps or 1, size) for the
+    controls. `adjoint` is a function that returns the backward loop, given the names of the
+    controls that vary from step to step.
     """
     count, others = len(states[0]), dict(zip(names, controls, strict=False))
     along = tuple(name for name, c in others.items() if c.shape[1] > 1)
@@ -355,7 +356,10 @@ def gone_back(
 def checked_weights(
     covectors: Any, lead: tuple[int, ...], records: int, nv: int
 ) -> list[np.ndarray]:
-    """Return the covectors of the recorded q and qd, as (count or 1, records, nv)."""
+    """Check the given gradients with respect to recorded q and qd; return them as arrays.
+
+    The shape of each array is (count, records, nv), or (1, records, nv) if all motions share it.
+    """
     if not isinstance(covectors, Sequence) or len(covectors) != 2:
         problem = "covectors must be 2 arrays, for q and for qd"
         raise InputError("E-MOTION-002", problem, part="rollout_pullback")
@@ -365,7 +369,7 @@ def checked_weights(
         if given is None:
             found.append(np.zeros((1, records, nv)))
             continue
-        what = f"rollout_pullback: the covector of {name}"
+        what = f"rollout_pullback: the array for {name} in covectors"
         array = numbers(what, given, nv).astype(float)
         if array.shape[-2:] != (records, nv):
             problem = f"{what} must have shape (..., {records}, {nv}), not {array.shape}"
