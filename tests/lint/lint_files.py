@@ -169,6 +169,15 @@ EXAMPLES: dict[str, Example] = {
         7,
         "no joint 'knee'",
     ),
+    "mesh-missing": Example(
+        arm(
+            inertial(1, 0.01, 0.02, 0.02)
+            + '<visual><geometry><mesh filename="package://arm/tip.stl"/></geometry></visual>'
+        ),
+        "link 'tip'",
+        4,
+        "the mesh file 'package://arm/tip.stl' was not found",
+    ),
     "mimic": Example(
         arm(limit=LIMIT + '<mimic joint="knee"/>'), "joint 'elbow'", 6, "no joint 'knee'"
     ),

@@ -10,7 +10,7 @@ import scipy
 
 from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
 from chasles.formats import meshes as mesh_files
-from chasles.formats.registry import mesh_file, package_of
+from chasles.formats.registry import mesh_file, package_of, package_remedy
 from chasles.functions.rounds import Round
 from chasles.mathematics.spatial import Transform
 from chasles.model import WORLD, Model, ShapeData
@@ -196,9 +196,9 @@ def _absent(model: Model, missing: Sequence[ShapeData]) -> ModelError:
     files, links = ({getattr(s, key): None for s in missing} for key in ("file", "link"))
     some = ", ".join([*files][:2]) + (", ..." if len(files) > 2 else "")
     packages = [name for name in dict.fromkeys(map(package_of, files)) if name]
-    found = f"add the folder that contains {packages[0]} to ROS_PACKAGE_PATH" if packages else ""
+    found = package_remedy(packages[0]) if packages else "restore the files"
     remedy = (
-        f"{found or 'restore the files'}, or pass `pairs` that do not contain "
+        f"{found}, or pass `pairs` that do not contain "
         f"{', '.join([*links][:3])}"
     )
     problem = f"mesh files for collision shapes were not found ({len(files)}): {some}"

@@ -183,6 +183,11 @@ def package_of(name: str) -> str:
     return "" if inside is None else inside[1]
 
 
+def package_remedy(package: str) -> str:
+    """Return the remedy for a package that was not found; "" for a plain file name."""
+    return f"add the folder that contains {package} to ROS_PACKAGE_PATH" if package else ""
+
+
 def candidates(name: str, robot_file: str) -> Iterator[Path]:
     """Yield possible paths for a file name in a robot file, the most likely first.
 

@@ -16,7 +16,7 @@ from chasles.formats.walled import NotInstalled
 from chasles.lint.checks import CHECKS
 from chasles.lint.repair import unrepaired
 from chasles.lint.sheet import SEVERITIES, Finding, Found, Sheet, at_least
-from chasles.lint.surveys import joined, why
+from chasles.lint.surveys import joined, missing, why
 from chasles.model.given import admitted, outside
 from chasles.robot import Robot
 
@@ -38,7 +38,8 @@ def lint(
     path : str or path
         Robot file, or the name of an installed robot.
     meshes : bool, optional
-        Also compare inertias with mesh files if the files and the package trimesh are available.
+        Also check that mesh files exist, and compare inertias with them if the package trimesh is
+        installed.
     arguments : mapping from str to str, optional
         Arguments for a xacro file.
     trust : bool, optional
@@ -108,6 +109,8 @@ def surveyed(
         with _quiet():
             sheet = joined(sheet, description, row.seen)
             sheet = replace(sheet, outside=tuple(outside(description)))
+            if meshes:
+                sheet = replace(sheet, missing=tuple(missing(file, description)))
         return replace(sheet, robot=Robot(admitted(description)))
     except NotInstalled:
         raise

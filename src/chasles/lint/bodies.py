@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from chasles.formats.registry import package_of, package_remedy
 from chasles.formats.solids import Solid, together
 from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
@@ -177,6 +178,13 @@ def size(sheet: Sheet) -> Iterator[Found]:
 
 
 # Comparison with shapes of uniform density ----------------------------------------------------
+
+
+def mesh_missing(sheet: Sheet) -> Iterator[Found]:
+    """Find links whose mesh files do not exist."""
+    for where, link, name in sheet.missing:
+        what, remedy = f"the mesh file {name!r} was not found", package_remedy(package_of(name))
+        yield Found(f"link {link!r}", where, what, remedy)
 
 
 def outside(sheet: Sheet) -> Iterator[Found]:

@@ -273,6 +273,8 @@ class Sheet:
         Finite numbers outside their valid ranges.
     reductions
         Gear ratios of transmissions, as tuples ("file:line", joint, ratio).
+    missing
+        Links whose mesh files do not exist, as tuples ("file:line", link, file name).
     """
 
     file: str
@@ -287,6 +289,7 @@ class Sheet:
     robot: Robot | None = None
     outside: tuple[Entry, ...] = ()
     reductions: tuple[tuple[str, str, float], ...] = ()
+    missing: tuple[tuple[str, str, str], ...] = ()
 
     @cached_property
     def by_name(self) -> dict[str, Joint]:

@@ -17,6 +17,7 @@ from chasles.formats import sdf_shapes, solids
 from chasles.formats import urdf as urdf_file
 from chasles.formats import xacro as xacro_file
 from chasles.formats.files import is_number, load
+from chasles.formats.registry import candidates
 from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, parse
 from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
@@ -81,6 +82,14 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
     return replace(
         sheet, links=tuple(map(link, whole.links)), joints=tuple(map(joint, whole.joints))
     )
+
+
+def missing(file: str, description: Description) -> Iterator[tuple[str, str, str]]:
+    """Yield the location, link and name of each mesh file that does not exist."""
+    where = {link.name: link.where for link in description.links}
+    for link, name in dict.fromkeys((x.link, x.file) for x in description.shapes if x.file):
+        if not any(map(os.path.isfile, candidates(name, file))):
+            yield where.get(link, file), link, name
 
 
 # XML -------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.formats import meshes
-from chasles.formats.registry import mesh_file, package_of
+from chasles.formats.registry import mesh_file, package_of, package_remedy
 from chasles.mathematics.spatial import Transform
 from chasles.model import ROLES, WORLD, Model, ShapeData
 from chasles.view.posture import box_lengths, of_inertia
@@ -95,8 +95,8 @@ def _said(missing: list[str]) -> Iterator[str]:
         names = [name for name in missing if package_of(name) == package]
         count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
         some = ", ".join(names[:2]) + (", ..." if len(names) > 2 else "")
-        remedy = f"; add the folder that contains {package} to ROS_PACKAGE_PATH" if package else ""
-        yield f"{count} not found, or of unknown type: {some}{remedy}"
+        said = f"{count} not found, or of unknown type: {some}"
+        yield "; ".join(filter(None, (said, package_remedy(package))))
 
 
 def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) -> Iterator[Solid]:
